@@ -1,0 +1,1 @@
+"""The command line: parses input, shows output, holds no logic."""

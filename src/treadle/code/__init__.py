@@ -1,0 +1,1 @@
+"""The code index: items, retrieval, and snippets of verified bytes."""

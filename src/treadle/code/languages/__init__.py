@@ -1,0 +1,1 @@
+"""One module a language: grammar, queries and the naming of items."""

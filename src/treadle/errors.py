@@ -1,0 +1,56 @@
+"""The exception tree. An error says what happened, to which thing, and what to do next."""
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """Exit status of the command line; the numbers are part of the contract."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    PROVIDER = 4
+    CANCELLED = 130
+
+
+class TreadleError(Exception):
+    """Base of all errors that a person is meant to read.
+
+    `message` is one sentence about what happened and to which thing; `hint`, if any, is one
+    sentence about what to do next. Neither ever holds a key.
+    """
+
+    exit_status = ExitStatus.FAILED
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class UsageError(TreadleError):
+    """The call itself is wrong: an unknown option, a path that does not exist, a bad value."""
+
+    exit_status = ExitStatus.USAGE
+
+
+class ConfigError(UsageError):
+    """The configuration cannot be read or holds a value that makes no sense."""
+
+
+class PathRefusedError(TreadleError):
+    """A path leads out of the root, or to a place that is never read or written."""
+
+    exit_status = ExitStatus.REFUSED
+
+
+class NotFoundError(TreadleError):
+    """A named thing (file, item, trace, session, tool) does not exist."""
+
+
+class StoreError(TreadleError):
+    """A store on disk cannot be opened, read or written."""

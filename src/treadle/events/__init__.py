@@ -1,0 +1,6 @@
+"""The event bus and the event types: what every floor above speaks."""
+
+from treadle.events.bus import Envelope, EventBus, Outcome, Subscription
+from treadle.events.types import Event
+
+__all__ = ["Envelope", "Event", "EventBus", "Outcome", "Subscription"]

@@ -1,0 +1,180 @@
+"""The event bus: in process, on one asyncio loop, two delivery classes, sequence numbers."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.events.types import (
+    CallKey,
+    Delivery,
+    Event,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallLate,
+)
+
+Outcome = ToolCallCompleted | ToolCallFailed
+
+QUEUE_LIMIT = 1024
+"""Events that may wait for one subscriber before must-deliver publishers wait too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event as published: `seq` counts from 1 without gaps, `at_us` is Unix microseconds."""
+
+    seq: int
+    at_us: int
+    event: Event
+
+
+class Subscription:
+    """One subscriber's queue, in order of publication. Iterate it; close it or leave its `with`.
+
+    `dropped` counts the lossy events that this subscriber was too slow for.
+    """
+
+    def __init__(
+        self, bus: "EventBus", types: tuple[type[Event], ...], request_id: UUID | None, limit: int
+    ) -> None:
+        self._bus = bus
+        self._types = types
+        self._request_id = request_id
+        self._limit = limit
+        self._queue: deque[Envelope] = deque()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._closed = False
+        self.dropped = 0
+
+    def wants(self, event: Event) -> bool:
+        """Whether this subscriber asked for such an event."""
+        if self._request_id is not None and event.request_id != self._request_id:
+            return False
+        return not self._types or isinstance(event, self._types)
+
+    def offer(self, envelope: Envelope) -> bool:
+        """Take the event if there is room (or nobody listens any more). False: try again later."""
+        if self._closed:
+            return True
+        if len(self._queue) >= self._limit:
+            if envelope.event.delivery is Delivery.LOSSY:
+                self.dropped += 1
+                return True
+            self._room.clear()
+            return False
+        self._queue.append(envelope)
+        self._arrived.set()
+        return True
+
+    async def room(self) -> None:
+        """Wait until `offer` is worth another try."""
+        await self._room.wait()
+
+    def close(self) -> None:
+        """Leave the bus. Events that wait are still read; then the iteration ends."""
+        self._closed = True
+        self._room.set()
+        self._arrived.set()
+        self._bus.forget(self)
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        while not self._queue:
+            if self._closed:
+                raise StopAsyncIteration
+            self._arrived.clear()
+            await self._arrived.wait()
+        envelope = self._queue.popleft()
+        self._room.set()
+        return envelope
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class EventBus:
+    """Carries events from publishers to subscribers and resolves the futures of tool calls.
+
+    Not thread-safe: use it from its own loop only. A subscriber that must not miss the first
+    events subscribes before the session starts.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._subscriptions: list[Subscription] = []
+        self._waiting: dict[tuple[UUID, CallKey], asyncio.Future[Outcome]] = {}
+        self._seq = 0
+
+    def subscribe(
+        self, *types: type[Event], request_id: UUID | None = None, limit: int = QUEUE_LIMIT
+    ) -> Subscription:
+        """A new subscription to the given types (none: all), optionally of one request only."""
+        subscription = Subscription(self, types, request_id, limit)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def forget(self, subscription: Subscription) -> None:
+        """Drop a subscription; called by its `close`."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+
+    def expect(self, request_id: UUID, key: CallKey) -> asyncio.Future[Outcome]:
+        """The future of a call's outcome; made before the call is published.
+
+        Raises ValueError when the call is already expected.
+        """
+        slot = (request_id, key)
+        if slot in self._waiting:
+            raise ValueError(f"call {key} of request {request_id} is already expected")
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting[slot] = future
+        future.add_done_callback(lambda _: self._waiting.pop(slot, None))
+        return future
+
+    async def publish(self, event: Event) -> None:
+        """Give the event to every subscriber that wants it.
+
+        Must-deliver: returns when each has it in its queue. Lossy: returns at once. The outcome of
+        a call resolves its future first; an outcome that nobody waits for any more is published
+        as `ToolCallLate` instead.
+        """
+        if isinstance(event, ToolCallCompleted | ToolCallFailed):
+            event = self._settle(event)
+        self._seq += 1
+        envelope = Envelope(self._seq, self._clock.now_us(), event)
+        for subscription in tuple(self._subscriptions):
+            if not subscription.wants(event):
+                continue
+            while not subscription.offer(envelope):
+                await subscription.room()
+
+    def _settle(self, outcome: Outcome) -> Event:
+        future = self._waiting.get((outcome.request_id, outcome.key))
+        if future is not None and not future.done():
+            future.set_result(outcome)
+            return outcome
+        completed = isinstance(outcome, ToolCallCompleted)
+        return ToolCallLate(
+            request_id=outcome.request_id,
+            parent_id=outcome.parent_id,
+            key=outcome.key,
+            call_id=outcome.call_id,
+            outcome="completed" if completed else "failed",
+        )

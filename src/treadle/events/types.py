@@ -1,0 +1,333 @@
+"""The event types. Frozen and slotted; no event carries a channel, a future or a client.
+
+Names and fields are fixed by the contract: other programs read them as JSON lines.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+from uuid import UUID
+
+from treadle.ids import new_id
+
+
+class Delivery(StrEnum):
+    """How an event reaches its subscribers."""
+
+    MUST_DELIVER = "must-deliver"
+    """Awaited: the publisher waits while a subscriber's queue is full; nothing is dropped."""
+    LOSSY = "lossy"
+    """Never waited for: dropped, and counted, when a subscriber lags."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CallKey:
+    """The place of a tool call in a session: the model reply (`turn`) and the call in it (`slot`).
+
+    Both count from 0. The key, never the provider's call id, matches a call to its result.
+    """
+
+    turn: int
+    slot: int
+
+
+class Effect(StrEnum):
+    """What a failed call may have changed."""
+
+    NONE = "none"
+    APPLIED = "applied"
+    UNKNOWN = "unknown"
+
+
+class ErrorKind(StrEnum):
+    """The closed vocabulary of tool failures."""
+
+    PARSING = "parsing"
+    VALIDATION = "validation"
+    UNKNOWN_TOOL = "unknown_tool"
+    TIMEOUT = "timeout"
+    PERMISSION = "permission"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    LIMIT = "limit"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
+
+
+class StopReason(StrEnum):
+    """Why a request session ended."""
+
+    COMPLETED = "completed"
+    """The model replied without calling a tool."""
+    LENGTH = "length"
+    """The provider cut the reply at its length limit; what there is was shown."""
+    CONTENT_FILTER = "content_filter"
+    TURN_LIMIT = "turn_limit"
+    UNKNOWN_TOOLS = "unknown_tools"
+    """The model called tools that do not exist several times in a row."""
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """Why a tool call failed, for the model and for the person."""
+
+    kind: ErrorKind
+    message: str
+    field: str | None = None
+    expected: str | None = None
+    received: str | None = None
+    hint: str | None = None
+    effect: Effect = Effect.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """What a person sees of a result: one line, a few named values, the rest on request."""
+
+    summary: str
+    fields: tuple[tuple[str, str], ...] = ()
+    details: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call or a sum of several; None is unknown, never 0.
+
+    `cached` and `reasoning` are parts of `input` and `output`, as OpenAI-compatible servers
+    report them.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """Lines of a file that were given to the model. Lines count from 1 and include the last."""
+
+    file: str
+    start_line: int
+    end_line: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events. `parent_id` is the id of the operation that this one is part of."""
+
+    delivery: ClassVar[Delivery] = Delivery.MUST_DELIVER
+
+    request_id: UUID
+    parent_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted(Event):
+    """A request session began to serve one user message. Its operation id is `request_id`."""
+
+    session_id: UUID
+    user_text: str
+    model: str
+    provider: str
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptConstructed(Event):
+    """What the next model request holds and what was left out of it, and why."""
+
+    turn: int
+    messages: int
+    estimated_tokens: int
+    budget_tokens: int
+    left_out: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFinished(Event):
+    """The request session ended with an answer. `cost` is in US dollars, None if unknown."""
+
+    session_id: UUID
+    text: str
+    stop_reason: StopReason
+    usage: Usage
+    cost: float | None
+    tool_calls: int
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFailed(Event):
+    """The request session ended with an error; what was shown stays."""
+
+    session_id: UUID
+    message: str
+    hint: str | None
+    usage: Usage
+    cost: float | None
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCancelled(Event):
+    """The person ended the turn; open calls got their result, the conversation stays usable."""
+
+    session_id: UUID
+    usage: Usage
+    cost: float | None
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequestStarted(Event):
+    """One attempt of one model request. `operation_id` names it; tool calls have it as parent."""
+
+    operation_id: UUID = field(default_factory=new_id)
+    turn: int
+    attempt: int
+    model: str
+    provider: str
+    messages: int
+    tools: int
+    input_text: str | None = None
+    """The messages as sent, as JSON, with secrets redacted; for the recorder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequestFinished(Event):
+    """An attempt ended. `error` is set when it failed; times are seconds."""
+
+    operation_id: UUID
+    turn: int
+    attempt: int
+    model: str
+    provider: str
+    usage: Usage
+    cost: float | None
+    time_to_first_token: float | None
+    duration: float
+    finish_reason: str | None = None
+    error: str | None = None
+    output_text: str | None = None
+    """The reply as JSON (text and tool calls); for the recorder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDelta(Event):
+    """Text as it streams."""
+
+    delivery: ClassVar[Delivery] = Delivery.LOSSY
+
+    turn: int
+    text: str
+    reasoning: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled(Event):
+    """A failed attempt is made again after `delay` seconds; `attempt` is the one that comes."""
+
+    attempt: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackApplied(Event):
+    """The request goes on in another way, for example without tools."""
+
+    reason: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(Event):
+    """Something that the person should know."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRequested(Event):
+    """A call waits for its result. `arguments` is the raw JSON text of the model."""
+
+    key: CallKey
+    call_id: str
+    vendor: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCompleted(Event):
+    """A call succeeded. `content` is the exact text of the tool message; `duration` in seconds."""
+
+    key: CallKey
+    call_id: str
+    content: str
+    ui: ToolView
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallFailed(Event):
+    """A call failed; the model is told by the tool message, the person by this event."""
+
+    key: CallKey
+    call_id: str
+    error: ToolFailure
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallLate(Event):
+    """A result that came after its call had been answered otherwise. Never a message."""
+
+    key: CallKey
+    call_id: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress(Event):
+    """How far a running tool is."""
+
+    delivery: ClassVar[Delivery] = Delivery.LOSSY
+
+    key: CallKey
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexProgress(Event):
+    """How far the index of a repository is: files done of `total`."""
+
+    delivery: ClassVar[Delivery] = Delivery.LOSSY
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalFinished(Event):
+    """What was retrieved for one query, inside the tool call with the given key."""
+
+    key: CallKey
+    query: str
+    top_k: int
+    sources: tuple[SourceRange, ...]
+    omitted: int
+    tokens: int
+    budget: int
+    index_files: int
+    index_items: int
+    started_us: int
+    duration: float

@@ -1,0 +1,1 @@
+"""Provider access: the only place that knows the wire."""

@@ -1,0 +1,1 @@
+"""The request loop, its history, and the saved conversations."""

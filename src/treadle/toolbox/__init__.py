@@ -1,0 +1,1 @@
+"""The concrete tools, one module each, by area."""

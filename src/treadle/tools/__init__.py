@@ -1,0 +1,1 @@
+"""The tool contract, the registry and the dispatcher. Knows nothing of any concrete tool."""

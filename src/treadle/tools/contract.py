@@ -1,0 +1,123 @@
+"""What a tool is: typed arguments, a typed result, and how it may be run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar, Generic, Literal, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from treadle.clock import Clock, SystemClock
+from treadle.errors import TreadleError
+from treadle.events.types import CallKey, Effect, ErrorKind, Event, ToolFailure, ToolView
+
+
+class ToolClass(StrEnum):
+    """Which channel and executor a tool runs on."""
+
+    REALTIME = "realtime"
+    BACKGROUND = "background"
+
+
+class ToolPlace(StrEnum):
+    """Who runs a tool: this side, or a front end."""
+
+    SYSTEM = "system"
+    EXTERNAL = "external"
+
+
+class ToolEffect(StrEnum):
+    """What a tool does to the world."""
+
+    READ = "read"
+    WRITE = "write"
+    UI = "ui"
+
+
+class Arguments(BaseModel):
+    """Base of the arguments of all tools: an argument that a tool does not have is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Result(BaseModel):
+    """Base of the results of all tools. `type` names the shape, `v` its version."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ok: Literal[True] = True
+    type: str
+    v: int = 1
+
+
+class ToolError(TreadleError):
+    """A tool's refusal or failure that the model should read and can act on."""
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        field: str | None = None,
+        expected: str | None = None,
+        received: str | None = None,
+        hint: str | None = None,
+        effect: Effect = Effect.NONE,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.failure = ToolFailure(kind, message, field, expected, received, hint, effect)
+
+
+async def _publish_nowhere(_event: Event) -> None:
+    """For calls outside a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a running call knows of the session that it serves.
+
+    `root` is the resolved root of the repository; `last_user_message` is empty outside a session.
+    """
+
+    request_id: UUID
+    key: CallKey
+    root: Path
+    parent_id: UUID | None = None
+    last_user_message: str = ""
+    clock: Clock = field(default_factory=SystemClock)
+    publish: Callable[[Event], Awaitable[None]] = _publish_nowhere
+
+
+A = TypeVar("A", bound=Arguments)
+R = TypeVar("R", bound=Result)
+
+
+class Tool(ABC, Generic[A, R]):
+    """One tool. Subclasses set the class variables and implement `run`."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    version: ClassVar[int] = 1
+    tool_class: ClassVar[ToolClass] = ToolClass.REALTIME
+    place: ClassVar[ToolPlace] = ToolPlace.SYSTEM
+    effect: ClassVar[ToolEffect] = ToolEffect.READ
+    timeout: ClassVar[float | None] = None
+    """Seconds; None takes the configured default."""
+
+    arguments: type[A]
+    result: type[R]
+
+    @abstractmethod
+    async def run(self, arguments: A, context: ToolContext) -> R:
+        """Do the work. Raises `ToolError` for what the model should know."""
+
+    def content(self, result: R) -> str:
+        """The text of the tool message: compact JSON without empty optional fields."""
+        return result.model_dump_json(exclude_none=True)
+
+    def view(self, arguments: A, result: R) -> ToolView:  # noqa: ARG002  (for subclasses)
+        """What a person sees of the result."""
+        return ToolView(summary=f"{self.name}: done")

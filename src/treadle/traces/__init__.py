@@ -1,0 +1,1 @@
+"""Spans: how they are made from events, kept and read."""
