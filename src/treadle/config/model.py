@@ -63,13 +63,6 @@ class ToolSettings(_Section):
     """Tokens of one tool message; a longer result keeps its head and tail."""
 
 
-class EditSettings(_Section):
-    """How proposals are applied."""
-
-    auto_approve: tuple[str, ...] = ()
-    """Path patterns whose edits need no approval."""
-
-
 class Settings(_Section):
     """All settings."""
 
@@ -78,4 +71,3 @@ class Settings(_Section):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
-    edits: EditSettings = Field(default_factory=EditSettings)
