@@ -1,0 +1,153 @@
+from pathlib import Path, PurePath
+
+import pytest
+
+from treadle.errors import PathRefusedError
+from treadle.paths import (
+    data_path,
+    find_root,
+    resolve_inside,
+    resolve_readable,
+    user_cache_dir,
+    user_config_dir,
+    user_data_dir,
+    why_private,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a.py").write_text("a = 1\n")
+    (tmp_path / "outside.txt").write_text("no business of ours\n")
+    return root
+
+
+def test_the_enclosing_git_root_is_found_also_where_git_is_a_file(root: Path) -> None:
+    assert find_root(root / "src") == root / "src"
+    (root / ".git").write_text("gitdir: elsewhere\n")
+    assert find_root(root / "src") == root
+
+
+@pytest.mark.parametrize(
+    "name", ["src/a.py", "./src/a.py", "src/../src/a.py", "src//a.py", "missing/../src/a.py"]
+)
+def test_a_relative_name_is_resolved_inside(root: Path, name: str) -> None:
+    assert resolve_inside(root, name) == root / "src" / "a.py"
+
+
+def test_an_absolute_name_inside_is_accepted(root: Path) -> None:
+    assert resolve_inside(root, str(root / "src" / "a.py")) == root / "src" / "a.py"
+
+
+def test_folders_that_do_not_exist_yet_are_resolved_from_the_deepest_that_does(root: Path) -> None:
+    (root / "link").symlink_to(root / "src")
+    assert resolve_inside(root, "link/new/deep.py") == root / "src" / "new" / "deep.py"
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "src/../../outside.txt", "/etc/passwd", "/"])
+def test_a_name_that_leads_out_is_refused(root: Path, name: str) -> None:
+    with pytest.raises(PathRefusedError, match="out of the root"):
+        resolve_inside(root, name)
+
+
+def test_a_sibling_with_the_same_beginning_is_outside(root: Path) -> None:
+    sibling = root.parent / "root2"
+    sibling.mkdir()
+    with pytest.raises(PathRefusedError):
+        resolve_inside(root, str(sibling))
+
+
+@pytest.mark.parametrize("name", ["out", "dir/file.txt", "dir", "dir/new.txt", "src/../dir/x/y"])
+def test_a_link_that_points_out_is_refused_and_its_end_named(root: Path, name: str) -> None:
+    (root / "out").symlink_to(root.parent / "outside.txt")
+    (root / "dir").symlink_to(root.parent)
+    with pytest.raises(PathRefusedError) as refused:
+        resolve_inside(root, name)
+    assert str(root.parent) in refused.value.message
+
+
+def test_a_link_that_leads_back_inside_is_accepted(root: Path) -> None:
+    (root / "there").symlink_to("src/a.py")
+    assert resolve_inside(root, "there") == root / "src" / "a.py"
+
+
+def test_the_root_may_itself_be_a_link(root: Path) -> None:
+    link = root.parent / "link"
+    link.symlink_to(root)
+    expected = root / "src" / "a.py"
+    assert resolve_inside(link, "src/a.py") == expected
+    assert resolve_inside(link, str(link / "src" / "a.py")) == expected
+    assert resolve_inside(link, str(expected)) == expected
+    with pytest.raises(PathRefusedError):
+        resolve_inside(link, "../outside.txt")
+
+
+def test_a_link_loop_stays_inside_and_is_no_crash(root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+    assert resolve_inside(root, "loop").is_relative_to(root)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
+    with pytest.raises(PathRefusedError, match="cannot be a path"):
+        resolve_inside(root, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env", ".env.local", "app/.ENV.Production", "prod.env", "id_rsa", "deploy/id_ed25519",
+        "server.pem", "tls/server.KEY", ".netrc", ".git/config", "sub/.git/HEAD", ".ssh/config",
+    ],
+)  # fmt: skip
+def test_names_of_secrets_are_private(root: Path, name: str) -> None:
+    assert why_private(PurePath(name)) is not None
+    with pytest.raises(PathRefusedError, match="is not read"):
+        resolve_readable(root, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env.example", ".env.sample", ".env.template", "id_rsa.pub", "environment.py", "keys.py",
+        ".gitignore", ".github/workflows/ci.yml", "monkey", "pem.md",
+    ],
+)  # fmt: skip
+def test_names_that_only_look_like_it_are_not(root: Path, name: str) -> None:
+    assert why_private(PurePath(name)) is None
+    assert resolve_readable(root, name) == root / name
+
+
+def test_a_link_to_a_secret_and_a_secret_that_is_a_link_are_refused(root: Path) -> None:
+    (root / ".env").write_text("KEY=1\n")
+    (root / "notes.txt").symlink_to(".env")
+    (root / "x.key").symlink_to("src/a.py")
+    (root / "vcs").symlink_to(".git")
+    for name in ("notes.txt", "x.key", "vcs/config", str(root / ".env")):
+        with pytest.raises(PathRefusedError, match="is not read"):
+            resolve_readable(root, name)
+
+
+def test_a_root_below_a_folder_with_a_private_name_is_readable(tmp_path: Path) -> None:
+    root = tmp_path / ".git" / "worktree"
+    root.mkdir(parents=True)
+    assert resolve_readable(root, "a.py") == root / "a.py"
+
+
+def test_one_variable_moves_all_our_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    assert user_cache_dir() == tmp_path / "cache"
+    assert user_config_dir() == tmp_path / "config"
+    assert data_path("traces.db") == tmp_path / "data" / "traces.db"
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_without_it_the_platform_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TREADLE_HOME", raising=False)
+    folders = {user_cache_dir(), user_data_dir(), user_config_dir()}
+    assert len(folders) == 3
+    assert all("treadle" in folder.parts for folder in folders)
