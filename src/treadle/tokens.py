@@ -1,0 +1,80 @@
+"""Token estimates without a tokenizer: quick, linear in the length, seldom under the real count.
+
+The text is cut as the o200k pattern cuts it (a word with one sign or space before it, up to three
+digits, a run of signs, white space), then each piece weighs what pieces of its class and length
+cost on average, and the sum gets a margin. The weights were fitted with the exact o200k counts of
+300 files of code, prose and JSON; tests/llm/test_tokens.py holds the bounds.
+"""
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+
+_MARGIN = 1.06
+"""So that the sum of averages is an upper bound in practice: the fit spreads by about 5 %."""
+
+_SIGNS = r"!-/:-@\[-`{-~"
+_PIECES = re.compile(
+    rf"[ \t{_SIGNS}]?(?:[A-Z]+[a-z]*|[a-z]+)"
+    rf"|[0-9]{{1,3}}| ?[{_SIGNS}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"|[\x80-\u036f]+|[\u0370-\u1fff]+|[\u3000-\uabff]+|[\uac00-\udfff]+|."
+)
+_LETTERS = re.compile(r"[A-Za-z]+")
+
+_VOWELS = frozenset("aeiouyAEIOUY")
+
+_LONG_WORD = 14
+"""Letters from which on a run is seldom a word of the vocabulary but hex, base64 or glued words."""
+
+
+def estimate(text: str) -> int:
+    """About how many o200k tokens `text` has; in practice not fewer than it really has.
+
+    Other vocabularies of current models differ from o200k by some 10 to 20 %.
+    """
+    counts = Counter(_PIECES.findall(text))
+    return math.ceil(_MARGIN * sum(_weight(piece) * n for piece, n in counts.items()))
+
+
+@lru_cache(maxsize=1 << 15)
+def _weight(piece: str) -> float:
+    """Average number of tokens of one piece."""
+    first = piece[0]
+    if first > "\x7f":
+        return _other_script(piece)
+    word = _LETTERS.search(piece)
+    if word is None:
+        return 1.0 if piece.isspace() or first.isdigit() else _signs(len(piece.strip()))
+    return _word(word.group(), after_sign=not piece[: word.start()].isspace() and word.start() > 0)
+
+
+def _word(word: str, *, after_sign: bool) -> float:
+    length = len(word)
+    if length >= _LONG_WORD:
+        return length * (0.4 if word.islower() else 0.5)
+    if length > 3 and _VOWELS.isdisjoint(word):
+        return 0.55 * length
+    if length > 1 and word[:2].isupper():
+        return max(1.0, 0.5 + 0.22 * length)
+    if after_sign:
+        return 1.0 + 0.05 * length if length < 7 else 0.21 * length
+    return 1.0 + 0.01 * length if length < 7 else 1.0 + 0.035 * (length - 4)
+
+
+def _signs(length: int) -> float:
+    return 1.0 if length < 3 else 0.4 * length
+
+
+def _other_script(piece: str) -> float:
+    """Scripts outside ASCII, each with its own average; a piece is a run of one of them."""
+    first = piece[0]
+    if first < "\u0370":  # Latin with accents
+        return float(len(piece))
+    if first < "\u2000":  # Greek, Cyrillic, Arabic, Indic, …
+        return 0.35 * len(piece) + 0.5
+    if "\u3000" <= first < "\uac00":  # Chinese, Japanese
+        return 0.85 * len(piece)
+    if "\uac00" <= first < "\ue000":  # Korean
+        return 0.45 * len(piece) + 0.5
+    return 2.5 * len(piece)  # symbols, box drawing, emoji
