@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -42,20 +42,29 @@ async def wait_within(awaitable: Awaitable[T], seconds: float | None, clock: Clo
 
     On time-out the awaitable is cancelled when it is a coroutine (a future or task that the
     caller handed in is left alone) and `TimeoutError` is raised. When the caller is cancelled,
-    so is what it waits for, unless it was handed in as a future or task.
+    so is what it waits for, unless it was handed in as a future or task. A result that is there
+    when the time is up wins.
     """
-    if seconds is None:
-        return await awaitable
     ours = asyncio.iscoroutine(awaitable)
     work = asyncio.ensure_future(awaitable)
-    timer = asyncio.ensure_future(clock.sleep(seconds))
+    timer = asyncio.ensure_future(clock.sleep(seconds)) if seconds is not None else None
+    waited = {work, timer} if timer else {work}
     try:
-        await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             return work.result()
         raise TimeoutError
     finally:
-        timer.cancel()
-        if ours and not work.done():
-            work.cancel()
-            await asyncio.wait({work})
+        await _end([task for task in (timer, work if ours else None) if task])
+
+
+async def _end(tasks: list[asyncio.Future[Any]]) -> None:
+    """Cancel what still runs and wait for its end, so that nothing is left behind."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
+    for task in running:
+        if not task.cancelled():
+            task.exception()  # seen, so that asyncio does not report it as lost

@@ -21,7 +21,8 @@ from treadle.events.types import (
 Outcome = ToolCallCompleted | ToolCallFailed
 
 QUEUE_LIMIT = 1024
-"""Events that may wait for one subscriber before must-deliver publishers wait too."""
+"""Events that may wait for one subscriber before must-deliver publishers wait too. Each waiting
+publisher holds one event more in the queue, so a queue is bounded by this and their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,18 @@ class Subscription:
             return False
         return not self._types or isinstance(event, self._types)
 
-    def offer(self, envelope: Envelope) -> bool:
-        """Take the event if there is room (or nobody listens any more). False: try again later."""
-        if self._closed:
-            return True
-        if len(self._queue) >= self._limit:
-            if envelope.event.delivery is Delivery.LOSSY:
-                self.dropped += 1
-                return True
-            self._room.clear()
-            return False
+    def offer(self, envelope: Envelope) -> None:
+        """Queue the event. A lossy one is dropped, and counted, when the queue is full."""
+        if len(self._queue) >= self._limit and envelope.event.delivery is Delivery.LOSSY:
+            self.dropped += 1
+            return
         self._queue.append(envelope)
         self._arrived.set()
-        return True
+        if len(self._queue) > self._limit:
+            self._room.clear()
 
     async def room(self) -> None:
-        """Wait until `offer` is worth another try."""
+        """Return when no more events wait than the limit allows, or nobody listens any more."""
         await self._room.wait()
 
     def close(self) -> None:
@@ -94,7 +91,8 @@ class Subscription:
             self._arrived.clear()
             await self._arrived.wait()
         envelope = self._queue.popleft()
-        self._room.set()
+        if len(self._queue) <= self._limit:
+            self._room.set()
         return envelope
 
     def __enter__(self) -> Self:
@@ -151,19 +149,22 @@ class EventBus:
     async def publish(self, event: Event) -> None:
         """Give the event to every subscriber that wants it.
 
-        Must-deliver: returns when each has it in its queue. Lossy: returns at once. The outcome of
-        a call resolves its future first; an outcome that nobody waits for any more is published
-        as `ToolCallLate` instead.
+        The event is in every queue before this first waits: each subscriber sees `seq` rise
+        whoever publishes, and a publisher that is cancelled has still delivered. Must-deliver:
+        returns when no such queue is over its limit. Lossy: returns at once. The outcome of a call
+        resolves its future first; an outcome that nobody waits for any more is published as
+        `ToolCallLate` instead.
         """
         if isinstance(event, ToolCallCompleted | ToolCallFailed):
             event = self._settle(event)
         self._seq += 1
         envelope = Envelope(self._seq, self._clock.now_us(), event)
-        for subscription in tuple(self._subscriptions):
-            if not subscription.wants(event):
-                continue
-            while not subscription.offer(envelope):
-                await subscription.room()
+        takers = [each for each in self._subscriptions if each.wants(event)]
+        for taker in takers:
+            taker.offer(envelope)
+        if event.delivery is Delivery.MUST_DELIVER:
+            for taker in takers:
+                await taker.room()
 
     def _settle(self, outcome: Outcome) -> Event:
         future = self._waiting.get((outcome.request_id, outcome.key))

@@ -67,6 +67,8 @@ class StopReason(StrEnum):
     TURN_LIMIT = "turn_limit"
     UNKNOWN_TOOLS = "unknown_tools"
     """The model called tools that do not exist several times in a row."""
+    INVALID_CALLS = "invalid_calls"
+    """The model called tools with arguments that do not fit several times in a row."""
     CANCELLED = "cancelled"
     FAILED = "failed"
 

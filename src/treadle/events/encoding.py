@@ -1,0 +1,48 @@
+"""Events as JSON: what `--json` prints and other programs read."""
+
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from uuid import UUID
+
+from treadle.events.bus import Envelope
+
+
+def event_json(envelope: Envelope) -> dict[str, object]:
+    """The event as a dict that `json.dumps` takes.
+
+    `{"type": "<class name>", "seq", "at", "request_id", …}`: `at` is RFC 3339 in UTC with
+    microseconds, ids are strings, enums their values, nested dataclasses objects.
+    """
+    at = datetime.fromtimestamp(envelope.at_us // 1_000_000, UTC)
+    at = at.replace(microsecond=envelope.at_us % 1_000_000)
+    event = envelope.event
+    return {
+        "type": type(event).__name__,
+        "seq": envelope.seq,
+        "at": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        **_object(event),
+    }
+
+
+def plain(value: object) -> object:
+    """`value` made of dicts, lists, strings, numbers, booleans and None only.
+
+    Raises TypeError for a value that no event may carry.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, UUID):
+        return str(value)
+    if is_dataclass(value):
+        return _object(value)
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    raise TypeError(f"an event holds a {type(value).__name__}, which has no JSON form")
+
+
+def _object(value: object) -> dict[str, object]:
+    assert is_dataclass(value)
+    return {field.name: plain(getattr(value, field.name)) for field in fields(value)}

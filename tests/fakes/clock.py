@@ -1,0 +1,48 @@
+"""A clock that stands still until a test moves it."""
+
+import asyncio
+import heapq
+import itertools
+
+
+class FakeClock:
+    """Sleepers wake when `advance` passes their time; nothing else moves this clock."""
+
+    def __init__(self, now: float = 1_000.0) -> None:
+        self._now = now
+        self._order = itertools.count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def now_us(self) -> int:
+        return int(self._now * 1_000_000)
+
+    async def sleep(self, seconds: float) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), future))
+        await future
+
+    @property
+    def sleeping(self) -> int:
+        """How many wait on this clock."""
+        return sum(not future.done() for _, _, future in self._sleepers)
+
+    async def advance(self, seconds: float) -> None:
+        """Move on by `seconds`, waking sleepers in order and letting what they set off run."""
+        end = self._now + seconds
+        await settle()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            self._now, _, future = heapq.heappop(self._sleepers)
+            if not future.done():
+                future.set_result(None)
+                await settle()
+        self._now = end
+        await settle()
+
+
+async def settle(rounds: int = 20) -> None:
+    """Let everything that is ready run."""
+    for _ in range(rounds):
+        await asyncio.sleep(0)
