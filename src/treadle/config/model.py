@@ -1,28 +1,65 @@
 """What can be set. The defaults here are the documented ones; an unknown key is an error."""
 
-from typing import Literal
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
-
-JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 
-class _Section(BaseModel):
+class NeedsConsent:
+    """Marks a setting that a repository may set only when the user trusts it.
+
+    An address, a source of keys or a routing preference decides who gets to see the user's
+    prompts and keys, so a repository that was merely cloned must not choose it.
+    """
+
+
+def _address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("should be an address that starts with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("should hold no name or password; use api_key_env or api_key_keyring")
+    return value
+
+
+def _variable_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("should be the name of an environment variable, not a key itself")
+    return value
+
+
+def _absolute(value: str) -> str:
+    if not (value.startswith("~") or Path(value).is_absolute()):
+        raise ValueError("should be an absolute path or start with ~")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+
+
+class Section(BaseModel):
+    """A table of settings."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class ProviderSettings(_Section):
+class ProviderSettings(Section):
     """One OpenAI-compatible endpoint."""
 
-    base_url: str | None = None
+    base_url: Annotated[Address | None, NeedsConsent()] = None
     """Address up to and including the version, for example `http://127.0.0.1:8080/v1`."""
-    api_key_env: str | None = None
+    api_key_env: Annotated[VariableName | None, NeedsConsent()] = None
     """Name of the environment variable that holds the key."""
-    api_key_keyring: str | None = None
+    api_key_keyring: Annotated[str | None, NeedsConsent()] = None
     """Name of the entry in the system keyring (service `treadle`) that holds the key."""
     models: tuple[str, ...] = ()
     """Models to offer; empty asks the server."""
-    preferences: dict[str, JsonValue] = Field(default_factory=dict)
+    preferences: Annotated[dict[str, JsonValue], NeedsConsent()] = Field(default_factory=dict)
     """Routing preferences of the provider, sent with requests that offer tools."""
     tools_fallback: Literal["retry_once", "strict"] = "retry_once"
     """What to do when no endpoint supports tools: ask once more without them, or fail."""
@@ -33,22 +70,23 @@ class ProviderSettings(_Section):
     connect_timeout: float = Field(default=10.0, gt=0)
     """Seconds to reach the server."""
     context_window: int | None = Field(default=None, ge=256)
-    """Tokens of input and output together; None takes the known window of the model."""
+    """Tokens of input and output together; unset takes the known window of the model."""
     max_output_tokens: int | None = Field(default=None, ge=1)
-    """Limit of one reply; None leaves it to the provider."""
+    """Limit of one reply; unset leaves it to the provider."""
     empty_content: Literal["null", "empty"] = "null"
     """How a message that only calls tools sends its missing text."""
     echo_reasoning: bool = True
     """Whether reasoning is sent back to the model that made it."""
 
 
-class ContextSettings(_Section):
+class ContextSettings(Section):
     """Context that is retrieved for each user message without being asked for."""
 
     automatic: Literal["off", "light", "full"] = "light"
+    """How much is placed with each user message, within its own token budget."""
 
 
-class ToolSettings(_Section):
+class ToolSettings(Section):
     """How tools are run."""
 
     timeout: float = Field(default=30.0, gt=0)
@@ -63,11 +101,14 @@ class ToolSettings(_Section):
     """Tokens of one tool message; a longer result keeps its head and tail."""
 
 
-class Settings(_Section):
+class Settings(Section):
     """All settings."""
 
     model: str | None = None
     """Provider name, a slash, then that provider's own model id."""
+    trusted_roots: Annotated[tuple[AbsolutePath, ...], NeedsConsent()] = ()
+    """Repositories whose own configuration may set what needs consent, by absolute path."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    """Endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)

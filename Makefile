@@ -1,0 +1,60 @@
+# `make help` lists what there is. Everything runs in .venv, which scripts/environment.sh makes.
+
+QUESTION ?= How are tool calls matched to their results?
+PYTHON := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check format docs bench lock run-environment dev-environment \
+	format-check lint types floors tracked-files
+
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
+		while IFS='|' read -r name what; do printf '%-18s%s\n' "$$name" "$$what"; done
+
+demo: run-environment ## ask a question about this repository and show its trace
+	.venv/bin/treadle ask "$(QUESTION)" --repo .
+	.venv/bin/treadle traces show LAST
+
+test: dev-environment ## run the tests that take seconds
+	$(PYTHON) -m pytest -m "not slow"
+
+test-all: dev-environment ## run every test and measure coverage
+	$(PYTHON) -m coverage run -m pytest
+	$(PYTHON) -m coverage report
+
+check: format-check lint types floors tracked-files ## formatting, lint, types, floors, tracked files
+
+format: dev-environment ## format and mend what ruff can mend
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+docs: dev-environment ## write the generated pages of docs/ anew
+	$(PYTHON) scripts/write_configuration_reference.py
+
+bench: dev-environment ## measure index and search on this repository
+	$(PYTHON) bench/index.py
+	$(PYTHON) bench/query.py
+
+lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
+	scripts/lock.sh
+
+format-check: dev-environment
+	$(PYTHON) -m ruff format --check .
+
+lint: dev-environment
+	$(PYTHON) -m ruff check .
+
+types: dev-environment
+	$(PYTHON) -m mypy
+
+floors: dev-environment
+	.venv/bin/lint-imports
+
+tracked-files: dev-environment
+	$(PYTHON) scripts/check_tracked_files.py
+
+run-environment:
+	@scripts/environment.sh run
+
+dev-environment:
+	@scripts/environment.sh dev

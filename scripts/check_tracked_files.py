@@ -1,0 +1,54 @@
+"""Finds what must not be in a tracked file: addresses of package registries, paths of a machine.
+
+A clone has to install from whatever index its machine is set to, and to work in any folder.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REGISTRIES = (
+    r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs[.]|registry[.]yarnpkg[.]|crates[.]io"
+    r"|proxy[.]golang[.]|deb[.]debian[.]|archive[.]ubuntu[.]"
+)
+
+
+def machine_paths() -> Iterator[str]:
+    """Folders of the machine that runs this check, longest of each kind."""
+    for folder in (ROOT, Path.home(), Path(sys.base_prefix)):
+        if len(folder.parts) > 2 or folder == Path.home() != Path("/"):
+            yield re.escape(f"{folder}/")
+
+
+def offences(pattern: re.Pattern[str]) -> Iterator[str]:
+    """`file:line: what` for each tracked text line that `pattern` matches."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    for name in filter(None, listing.decode(errors="surrogateescape").split("\0")):
+        path = ROOT / name
+        if not path.is_file():
+            continue
+        text = path.read_bytes().decode(errors="replace")
+        for number, line in enumerate(text.splitlines(), start=1):
+            if match := pattern.search(line):
+                yield f"{name}:{number}: {match[0]}"
+
+
+def main() -> int:
+    """Print the offences to standard error; 1 when there are any."""
+    pattern = re.compile("|".join([REGISTRIES, *machine_paths()]))
+    found = list(offences(pattern))
+    for offence in found:
+        sys.stderr.write(f"{offence} must not be in a tracked file\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

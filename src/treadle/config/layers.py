@@ -1,0 +1,190 @@
+"""Reads one layer of configuration: a TOML file, the environment, or the flags of a command."""
+
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from treadle.config import schema
+from treadle.config.positions import line_of
+from treadle.errors import ConfigError
+
+PREFIX = "TREADLE_"
+NOT_SETTINGS = frozenset({"TREADLE_HOME", "TREADLE_DEBUG", "TREADLE_BASE_URL", "TREADLE_API_KEY"})
+"""Variables that other parts read: where data is kept, tracebacks, and the unnamed provider,
+whose key must never become part of the settings."""
+MAX_FILE_BYTES = 1_000_000
+"""A larger file is no configuration; a repository could name anything so."""
+
+
+class LayerKind(StrEnum):
+    """The layers, each above the one before."""
+
+    DEFAULT = "default"
+    USER = "user file"
+    REPOSITORY = "repository file"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value is from: the layer, the file or variable, and the line in a file."""
+
+    layer: LayerKind
+    source: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        if not self.source:
+            return str(self.layer)
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value as a layer gives it."""
+
+    value: object
+    origin: Origin
+
+
+Layer = dict[schema.Path, Setting]
+
+
+def read_file(path: Path, kind: LayerKind) -> Layer:
+    """The settings in a TOML file; none when it does not exist. Raises ConfigError."""
+    text = _text(path)
+    if text is None:
+        return {}
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(path, text, error) from error
+
+    def origin(setting: schema.Path) -> Origin:
+        return Origin(kind, str(path), line_of(text, setting))
+
+    try:
+        return {at: Setting(value, origin(at)) for at, value in schema.leaves(values)}
+    except schema.UnknownKeyError as error:
+        raise _unknown(error, str(origin(error.path))) from error
+    except schema.NotATableError as error:
+        raise ConfigError(
+            f"{error} ({origin(error.path)}) should be a table.",
+            hint=f"Write [{error}] and its settings below.",
+        ) from error
+
+
+def read_environment(env: Mapping[str, str]) -> Layer:
+    """The settings in `TREADLE_…` variables: `__` goes a table down, an empty value is unset.
+
+    A setting that holds no text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`).
+    Raises ConfigError.
+    """
+    layer: Layer = {}
+    for name in sorted(env):
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS or not env[name]:
+            continue
+        path = tuple(name.removeprefix(PREFIX).lower().split("__"))
+        try:
+            node = schema.find(path)
+        except schema.UnknownKeyError as error:
+            raise _unknown_variable(name, error) from error
+        if not isinstance(node, FieldInfo):
+            raise ConfigError(
+                f"The environment variable {name} names a table of settings, not a setting.",
+                hint=f"Name one of its settings behind it: {name}__….",
+            )
+        value = env[name] if schema.is_text(node) else _toml_value(env[name])
+        layer[path] = Setting(value, Origin(LayerKind.ENVIRONMENT, name))
+    return layer
+
+
+def read_flags(overrides: Mapping[str, object]) -> Layer:
+    """The settings that flags give, by dotted key; None means that the flag was not given.
+
+    Raises ConfigError for a key that does not exist.
+    """
+    layer: Layer = {}
+    for key, value in overrides.items():
+        if value is None:
+            continue
+        path = tuple(key.split("."))
+        try:
+            schema.find(path)
+        except schema.UnknownKeyError as error:
+            raise _unknown(error, "flag") from error
+        layer[path] = Setting(value, Origin(LayerKind.FLAG, "flag"))
+    return layer
+
+
+def _text(path: Path) -> str | None:
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{path} is not a file.", hint="Put the settings in a file there.")
+        if status.st_size > MAX_FILE_BYTES:
+            raise ConfigError(
+                f"{path} has {status.st_size:,} bytes, which is no configuration.",
+                hint=f"Keep it under {MAX_FILE_BYTES:,} bytes.",
+            )
+        return path.read_bytes().decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check who may read it."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not UTF-8 text (byte {error.start:,}).", hint="Save it as UTF-8."
+        ) from error
+
+
+def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigError:
+    what, _, _ = str(error).partition(" (at ")
+    place = re.search(r"at line (\d+), column (\d+)", str(error))
+    if place:
+        line, column = int(place[1]), int(place[2])
+    else:  # "(at end of document)"
+        line = text.count("\n") + 1
+        column = len(text) - text.rfind("\n")
+    return ConfigError(
+        f"{path}:{line}:{column}: not valid TOML: {what}.",
+        hint='Mend that line; text needs quotes, as in model = "provider/model".',
+    )
+
+
+def _toml_value(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # validation says what is expected
+
+
+def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
+    near = f"Did you mean {schema.dotted(error.near)}?" if error.near else _ALL_SETTINGS
+    hint = _NO_KEYS if error.path[-1] in _KEY_NAMES else near
+    return ConfigError(f"{error} ({where}) is not a setting.", hint=hint)
+
+
+def _unknown_variable(name: str, error: schema.UnknownKeyError) -> ConfigError:
+    near = _ALL_SETTINGS
+    if error.near:
+        near = f"Did you mean {PREFIX}{'__'.join(error.near).upper()}?"
+    hint = _NO_KEYS if error.path[-1] in _KEY_NAMES else near
+    return ConfigError(f"The environment variable {name} names no setting.", hint=hint)
+
+
+_KEY_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
+_NO_KEYS = (
+    "Keys are not kept in the settings: name the environment variable that holds it with "
+    "api_key_env, or the keyring entry with api_key_keyring."
+)
+_ALL_SETTINGS = "docs/configuration.md lists all settings; `treadle config show` those in force."

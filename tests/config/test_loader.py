@@ -1,0 +1,281 @@
+"""Layers, origins, consent and messages of the configuration, through its public door."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
+
+from treadle.config import schema
+from treadle.config.loader import LoadedConfig, config_paths, load
+from treadle.config.model import Section, Settings
+from treadle.errors import ConfigError
+
+SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class Place:
+    """A user folder and a repository in a temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "repository"
+        self.user_file, self.repository_file = config_paths(self.root)
+        self.user_file.parent.mkdir(parents=True)
+        self.repository_file.parent.mkdir(parents=True)
+
+    def user(self, text: str) -> None:
+        self.user_file.write_text(text, encoding="utf-8")
+
+    def repository(self, text: str) -> None:
+        self.repository_file.write_text(text, encoding="utf-8")
+
+    def load(self, env: Mapping[str, str] | None = None, **flags: object) -> LoadedConfig:
+        overrides = {key.replace("__", "."): value for key, value in flags.items()}
+        return load(self.root, env or {}, overrides)
+
+    def error(self, env: Mapping[str, str] | None = None, **flags: object) -> str:
+        with pytest.raises(ConfigError) as caught:
+            self.load(env, **flags)
+        assert caught.value.exit_status == 2
+        return str(caught.value)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    return Place(tmp_path)
+
+
+def test_without_any_layer_the_defaults_are_in_force(place: Place) -> None:
+    loaded = place.load()
+    assert loaded == LoadedConfig(Settings(), {}, ())
+    assert str(loaded.origin_of("tools.timeout")) == "default"
+
+
+def test_each_layer_wins_over_the_one_before_setting_by_setting(place: Place) -> None:
+    place.user('model = "user/a"\n[tools]\ntimeout = 1\nmax_turns = 2\nmax_concurrent = 3\n')
+    place.repository('model = "repository/b"\n[tools]\ntimeout = 10\nmax_turns = 20\n')
+    env = {"TREADLE_TOOLS__TIMEOUT": "100", "TREADLE_MODEL": "environment/c"}
+    loaded = place.load(env, model="flag/d", tools__result_tokens=None)
+    tools = loaded.settings.tools
+    assert (tools.max_concurrent, tools.max_turns, tools.timeout) == (3, 20, 100.0)
+    assert loaded.settings.model == "flag/d"
+    assert {key: str(origin) for key, origin in loaded.origins.items()} == {
+        "model": "flag",
+        "tools.max_concurrent": f"{place.user_file}:5",
+        "tools.max_turns": f"{place.repository_file}:4",
+        "tools.timeout": "TREADLE_TOOLS__TIMEOUT",
+    }
+
+
+def test_the_origin_of_a_key_inside_a_table_of_preferences_is_that_of_the_table(
+    place: Place,
+) -> None:
+    place.user('[providers.p]\npreferences = { order = ["a"] }\n')
+    assert place.load().origin_of("providers.p.preferences.order").line == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("TREADLE_TOOLS__MAX_TURNS", "7", {"tools": {"max_turns": 7}}),
+        ("TREADLE_MODEL", "123", {"model": "123"}),
+        ("TREADLE_CONTEXT__AUTOMATIC", "off", {"context": {"automatic": "off"}}),
+        ("TREADLE_TRUSTED_ROOTS", '["/a", "/b"]', {"trusted_roots": ("/a", "/b")}),
+        (
+            "TREADLE_PROVIDERS__LOCAL__BASE_URL",
+            "http://127.0.0.1:1/v1",
+            {"providers": {"local": {"base_url": "http://127.0.0.1:1/v1"}}},
+        ),
+        (
+            "TREADLE_PROVIDERS__P__ECHO_REASONING",
+            "false",
+            {"providers": {"p": {"echo_reasoning": False}}},
+        ),
+        ("TREADLE_TOOLS__MAX_TURNS", "", {}),
+    ],
+)
+def test_an_environment_variable_is_read_as_its_setting_needs(
+    place: Place, name: str, text: str, value: dict[str, object]
+) -> None:
+    assert place.load({name: text}).settings == Settings.model_validate(value)
+
+
+def test_variables_that_are_no_settings_are_left_alone_and_keys_stay_out(place: Place) -> None:
+    env = {
+        "TREADLE_HOME": "/somewhere",
+        "TREADLE_BASE_URL": "http://127.0.0.1:1/v1",
+        "TREADLE_API_KEY": SECRET,
+        "PATH": "/bin",
+    }
+    loaded = place.load(env)
+    assert loaded.settings == Settings()
+    assert SECRET not in repr(loaded)
+
+
+def test_a_repository_may_not_choose_addresses_keys_and_routing_on_its_own(place: Place) -> None:
+    place.user('[providers.p]\nbase_url = "https://mine.example/v1"\n')
+    place.repository(
+        'model = "p/m"\n'
+        f'trusted_roots = ["{place.root}"]\n'
+        "[providers.p]\n"
+        'base_url = "https://theirs.example/v1"\n'
+        'api_key_env = "AWS_SECRET_ACCESS_KEY"\n'
+        'api_key_keyring = "other"\n'
+        'preferences = { order = ["theirs"] }\n'
+        "max_retries = 1\n"
+    )
+    loaded = place.load()
+    provider = loaded.settings.providers["p"]
+    assert provider.base_url == "https://mine.example/v1"
+    assert (provider.api_key_env, provider.api_key_keyring, provider.preferences) == (
+        None,
+        None,
+        {},
+    )
+    assert (loaded.settings.model, provider.max_retries) == ("p/m", 1)
+    assert loaded.settings.trusted_roots == ()
+    (warning,) = loaded.warnings
+    for key in ("trusted_roots", "base_url", "api_key_env", "api_key_keyring", "preferences"):
+        assert key in warning
+    assert f"{place.repository_file}:4" in warning
+    assert f'add "{place.root}" to trusted_roots in {place.user_file}' in warning
+
+
+def test_a_trusted_repository_may_set_all_but_is_found_by_its_real_place(
+    place: Place, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(place.root, target_is_directory=True)
+    place.repository('[providers.p]\nbase_url = "https://theirs.example/v1"\n')
+    place.user(f'trusted_roots = ["{link}"]\n')
+    loaded = place.load()
+    assert loaded.settings.providers["p"].base_url == "https://theirs.example/v1"
+    assert loaded.warnings == ()
+
+
+def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> None:
+    place.user(f'trusted_roots = ["{place.root.parent}"]\n')
+    place.repository('[providers.p]\nbase_url = "https://theirs.example/v1"\n')
+    loaded = place.load()
+    assert loaded.settings.providers == {}
+    assert "Ignored providers.p.base_url" in loaded.warnings[0]
+
+
+def test_every_setting_that_names_a_place_or_a_key_needs_consent() -> None:
+    risky = ("url", "key", "command", "preferences", "trusted", "approve")
+    for path in setting_paths(Settings):
+        assert schema.needs_consent(path) == any(word in path[-1] for word in risky), path
+
+
+def setting_paths(
+    node: type[Section] | schema.NamedSections, at: schema.Path = ()
+) -> Iterator[schema.Path]:
+    names = ("any",) if isinstance(node, schema.NamedSections) else node.model_fields
+    for name in names:
+        below = schema.child(node, (*at, name))
+        if isinstance(below, FieldInfo):
+            yield (*at, name)
+        else:
+            yield from setting_paths(below, (*at, name))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[tools]\ntimout = 3\n", ["tools.timout", ":2)", "Did you mean tools.timeout?"]),
+        ("[tool]\ntimeout = 3\n", ["tool (", ":1)", "Did you mean tools?"]),
+        ("[providers.p]\nbase_uri = 'x'\n", ["providers.p.base_uri", "providers.p.base_url?"]),
+        ("zzzzzz = 1\n", ["zzzzzz (", "is not a setting", "docs/configuration.md"]),
+        ("\n[tools]\ntimeout = -1\n", ["tools.timeout", ":3)", "greater than 0, not -1"]),
+        ("[tools]\ntimeout = true\n", ["tools.timeout", "valid number, not true"]),
+        ("tools.max_turns = 1.5\n", ["tools.max_turns", ":1)", "not 1.5"]),
+        ("[context]\nautomatic = 'no'\n", ["context.automatic", "'off', 'light' or 'full'"]),
+        ('"a\\nb" = 1\n', ['"a\\nb" (', "is not a setting"]),
+        ("tools = 3\n", ["tools (", ":1)", "should be a table", "[tools]"]),
+        ("[providers.p]\nmodels = ['a', 3]\n", ["providers.p.models", ":2)", "valid string"]),
+        ("providers.p.base_url = 'host:80'\n", ["base_url", "http:// or https://"]),
+        ("trusted_roots = ['here']\n", ["trusted_roots", "absolute path"]),
+        ("model = oops\n", [":1:9: not valid TOML", "quotes"]),
+        ("a = 1\nmodel = 'x", [":2:", "not valid TOML"]),
+        ("model = \n", [":1:9: not valid TOML"]),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_its_place_and_the_remedy(
+    place: Place, text: str, parts: list[str]
+) -> None:
+    place.user(text)
+    message = place.error()
+    assert str(place.user_file) in message
+    for part in parts:
+        assert part in message
+    assert "\n" not in message
+
+
+def test_a_mistake_in_a_variable_or_a_flag_is_named(place: Place) -> None:
+    unknown = place.error({"TREADLE_TOOLS__TIMOUT": "3"})
+    assert "TREADLE_TOOLS__TIMOUT" in unknown
+    assert "Did you mean TREADLE_TOOLS__TIMEOUT?" in unknown
+    assert "not a setting" in place.error({"TREADLE_TOOLS": "3"})
+    ill = place.error({"TREADLE_TOOLS__TIMEOUT": "soon"})
+    assert "tools.timeout (TREADLE_TOOLS__TIMEOUT) should be a valid number" in ill
+    assert "no setting" in place.error({"TREADLE_MODEL__NAME": "x"})
+    assert "tools.nothing (flag)" in place.error(tools__nothing=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[providers.p]\napi_key = "{SECRET}"\n',
+        f'[providers.p]\napi_key_env = "{SECRET}"\n',
+        f'[providers.p]\nbase_url = "https://user:{SECRET}@host.example/v1"\n',
+        f'[tools]\ntimeout = "{SECRET}"\n',
+    ],
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(place: Place, text: str) -> None:
+    place.user(text)
+    message = place.error()
+    assert SECRET not in message
+    if "api_key =" in text:
+        assert "api_key_env" in message
+
+
+def test_a_file_that_is_no_text_or_no_file_or_not_readable_is_an_error(place: Place) -> None:
+    place.user_file.write_bytes(b"model = '\xff'")
+    assert "is not UTF-8 text (byte 9)" in place.error()
+    place.user_file.write_bytes(b"#" * 1_000_001)
+    assert "1,000,001 bytes" in place.error()
+    place.user_file.unlink()
+    os.mkfifo(place.user_file)
+    assert "is not a file" in place.error()
+    place.user_file.unlink()
+    place.user_file.symlink_to(place.user_file)
+    assert "cannot be read" in place.error()
+
+
+def test_a_byte_order_mark_is_no_mistake(place: Place) -> None:
+    place.user_file.write_bytes(b"\xef\xbb\xbfmodel = 'p/m'\r\n")
+    assert place.load().settings.model == "p/m"
+
+
+@given(st.text())
+def test_any_text_in_the_repository_file_loads_or_is_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    path = root / ".treadle" / "config.toml"
+    path.parent.mkdir()
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    env = {"TREADLE_HOME": str(root / "home")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREADLE_HOME", env["TREADLE_HOME"])
+        message = ""
+        try:
+            load(root, env, {})
+        except ConfigError as error:
+            message = str(error)
+        assert "\n" not in message
+        assert not message or str(path) in message
