@@ -1,0 +1,169 @@
+"""From the raw JSON text of a model to typed arguments, or to an error that the model can mend."""
+
+import json
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from treadle.events.types import ErrorKind
+from treadle.tools.contract import Arguments, ToolError
+from treadle.tools.schemas import JsonSchema, at, branches_of, in_words, schema_of
+
+A = TypeVar("A", bound=Arguments)
+
+MAX_ENCODINGS = 4
+"""Times that a value may have been turned into JSON text and still be understood."""
+
+SHOWN_CHARACTERS = 100
+"""Characters of a faulty value that an error repeats."""
+
+
+def parse_arguments(tool: str, model: type[A], raw: str) -> A:
+    """The arguments of a call of `tool`, from the text that the model wrote.
+
+    Mends what is certain: no text is no arguments, and a value that was encoded as JSON text once
+    more is unwrapped where the schema wants an object or a list (never where it allows a string).
+    Raises ToolError of kind `parsing` or `validation`.
+    """
+    schema = schema_of(model)
+    value = unwrap(_load(tool, raw), schema)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        value = {}
+    if not isinstance(value, dict):
+        raise ToolError(
+            ErrorKind.VALIDATION,
+            f"The arguments of {tool} must be a JSON object.",
+            expected="a JSON object",
+            received=_shown(value),
+            hint=_known_arguments(schema),
+        )
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise _readable(tool, schema, error) from error
+
+
+def _load(tool: str, raw: str) -> Any:
+    if not raw.strip():
+        return {}
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        where = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        early = isinstance(error, json.JSONDecodeError) and (
+            error.pos >= len(raw.rstrip()) or error.msg.startswith("Unterminated string")
+        )
+        raise ToolError(
+            ErrorKind.PARSING,
+            f"The arguments of {tool} are not valid JSON: {where}.",
+            expected="a JSON object",
+            received=_cut(raw),
+            hint="They end too early: send the whole object."
+            if early
+            else "Send one JSON object, with double quotes and escaped line breaks.",
+        ) from error
+
+
+def unwrap(value: Any, schema: JsonSchema) -> Any:
+    """`value` with JSON text decoded wherever `schema` wants an object or a list and no string."""
+    branches = branches_of(schema)
+    kinds = {branch.get("type") for branch in branches}
+    if isinstance(value, str) and kinds & {"object", "array"} and not kinds & {"string", None}:
+        value = _decoded(value)
+    if not isinstance(value, dict | list):
+        return value
+    kind = "object" if isinstance(value, dict) else "array"
+    fitting = [branch for branch in branches if branch.get("type") == kind]
+    if len(fitting) != 1:
+        return value
+    if isinstance(value, dict):
+        return {name: unwrap(each, at(fitting[0], (name,)) or {}) for name, each in value.items()}
+    return [unwrap(each, at(fitting[0], (index,)) or {}) for index, each in enumerate(value)]
+
+
+def _decoded(text: str) -> Any:
+    """The object, list or null that `text` encodes, once or more often; else `text` itself."""
+    value: Any = text
+    for _ in range(MAX_ENCODINGS):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return text
+        if not isinstance(value, str):
+            return value if value is None or isinstance(value, dict | list) else text
+        if not value.strip():
+            return value
+    return text
+
+
+def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
+    errors = error.errors(include_url=False)
+    # A wrong name first: it usually explains why another argument is missing.
+    errors.sort(key=lambda each: each["type"] != "extra_forbidden")
+    first, rest = errors[0], len(errors) - 1
+    more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""
+    field = ".".join(str(part) for part in first["loc"])
+    wanted = at(schema, first["loc"])
+    expected = in_words(wanted) if wanted else _own_words(first)
+    match first["type"]:
+        case "extra_forbidden":
+            return _unknown_argument(tool, schema, first, more)
+        case "missing":
+            message, received = f"{tool} needs the argument `{field}`{more}.", "nothing"
+        case "value_error":
+            message, received = f"{_own_words(first)}{more}.", _shown(first["input"])
+            expected = in_words(wanted) if field and wanted else ""
+        case _:
+            received = _shown(first["input"])
+            message = f"`{field}` of {tool} must be {expected}, not {received}{more}."
+    return ToolError(
+        ErrorKind.VALIDATION,
+        message,
+        field=field or None,
+        expected=expected or None,
+        received=received,
+        hint=wanted.get("description") if wanted else None,
+    )
+
+
+def _unknown_argument(tool: str, schema: JsonSchema, error: ErrorDetails, more: str) -> ToolError:
+    *parents, name = error["loc"]
+    owner = at(schema, tuple(parents)) or {}
+    known = {_bare(each): each for each in owner.get("properties", {})}
+    nearest = get_close_matches(_bare(str(name)), known, n=1)
+    hint = _known_arguments(owner)
+    if nearest:
+        hint = f"Did you mean `{known[nearest[0]]}`? {hint}"
+    where = f" in `{'.'.join(str(part) for part in parents)}`" if parents else ""
+    return ToolError(
+        ErrorKind.VALIDATION,
+        f"{tool} has no argument `{_cut(str(name))}`{where}{more}.",
+        field=".".join(str(part) for part in error["loc"]),
+        received=_shown(error["input"]),
+        hint=hint,
+    )
+
+
+def _known_arguments(schema: JsonSchema) -> str:
+    fields = schema.get("properties", {})
+    required = schema.get("required", [])
+    named = [f"`{name}`{'' if name in required else ' (optional)'}" for name in fields]
+    return f"The arguments are {', '.join(named)}." if named else "There are no arguments."
+
+
+def _own_words(error: ErrorDetails) -> str:
+    return error["msg"].removeprefix("Value error, ").rstrip(".")
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _shown(value: object) -> str:
+    return _cut(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

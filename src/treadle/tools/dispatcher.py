@@ -1,0 +1,198 @@
+"""The dispatcher: answers tool calls from the bus by running the tools of a registry."""
+
+import asyncio
+import logging
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.events import EventBus, Outcome
+from treadle.events.types import (
+    CallKey,
+    ErrorKind,
+    Event,
+    SessionCancelled,
+    SessionFailed,
+    SessionFinished,
+    SessionStarted,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+    ToolFailure,
+)
+from treadle.ids import new_id
+from treadle.tools.arguments import parse_arguments
+from treadle.tools.contract import ToolContext, ToolPlace
+from treadle.tools.failures import failure_of, no_front_end, unknown_tool
+from treadle.tools.registry import AnyTool, Registry
+
+_log = logging.getLogger(__name__)
+
+_Slot = tuple[UUID, CallKey]
+
+
+class Dispatcher:
+    """Serves the calls of all sessions on a bus, each in a task of its own, until it is left.
+
+    How long a call may take and how many run at once is the session's to decide: when it answers
+    a running call itself (a time-out, a cancellation), the call's task is cancelled. What a task
+    still brings after that is published all the same, and the bus makes it a late result.
+    """
+
+    def __init__(
+        self, bus: EventBus, registry: Registry, root: Path, *, clock: Clock | None = None
+    ) -> None:
+        """`root` is the root of the repository that the tools may see."""
+        self._bus = bus
+        self._registry = registry
+        self._root = root.resolve()
+        self._clock = clock or SystemClock()
+        self._user_texts: dict[UUID, str] = {}
+        self._running: dict[_Slot, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._subscription = self._bus.subscribe(
+            SessionStarted,
+            SessionFinished,
+            SessionFailed,
+            SessionCancelled,
+            ToolCallRequested,
+            ToolCallFailed,
+        )
+        self._server = asyncio.create_task(self._serve(), name="dispatcher")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._subscription.close()
+        tasks = {self._server, *self._tasks}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def call(
+        self, name: str, arguments: str, *, last_user_message: str = ""
+    ) -> ToolCallCompleted | ToolCallFailed:
+        """Run one tool outside a session and return what came of it; nothing is published."""
+        call = ToolCallRequested(
+            request_id=new_id(),
+            key=CallKey(0, 0),
+            call_id="",
+            vendor="",
+            name=name,
+            arguments=arguments,
+        )
+        context = ToolContext(
+            request_id=call.request_id,
+            key=call.key,
+            root=self._root,
+            last_user_message=last_user_message,
+            clock=self._clock,
+        )
+        return await self._outcome(call, context)
+
+    async def _serve(self) -> None:
+        async for envelope in self._subscription:
+            self._handle(envelope.event)
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case ToolCallRequested():
+                self._start(event)
+            case ToolCallFailed(request_id=request_id, key=key):
+                self._stop((request_id, key))
+            case SessionStarted(request_id=request_id, user_text=text):
+                self._user_texts[request_id] = text
+            case _:  # the session ended
+                self._user_texts.pop(event.request_id, None)
+                for slot in [slot for slot in self._running if slot[0] == event.request_id]:
+                    self._stop(slot)
+
+    def _start(self, call: ToolCallRequested) -> None:
+        tool = self._registry.get(call.name)
+        if tool is not None and tool.place is ToolPlace.EXTERNAL:
+            return  # a front end answers
+        task = asyncio.create_task(self._answer(call), name=f"tool {call.name}")
+        self._running[call.request_id, call.key] = task
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _stop(self, slot: _Slot) -> None:
+        task = self._running.pop(slot, None)
+        if task is not None:
+            task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("The result of %s could not be published", task.get_name(), exc_info=error)
+
+    async def _answer(self, call: ToolCallRequested) -> None:
+        context = ToolContext(
+            request_id=call.request_id,
+            key=call.key,
+            root=self._root,
+            parent_id=call.parent_id,
+            last_user_message=self._user_texts.get(call.request_id, ""),
+            clock=self._clock,
+            publish=self._bus.publish,
+        )
+        slot = (call.request_id, call.key)
+        try:
+            outcome = await self._outcome(call, context)
+        finally:
+            # Before publishing: a failure that is seen for this call from here on is our own.
+            if self._running.get(slot) is asyncio.current_task():
+                del self._running[slot]
+        await self._bus.publish(outcome)
+
+    async def _outcome(self, call: ToolCallRequested, context: ToolContext) -> Outcome:
+        started = self._clock.monotonic()
+        tool = self._registry.get(call.name)
+        if tool is None:
+            return self._failed(call, unknown_tool(call.name, self._registry.names()), started)
+        if tool.place is ToolPlace.EXTERNAL:
+            return self._failed(call, no_front_end(call.name), started)
+        try:
+            arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
+            result = await tool.run(arguments, context)
+            return ToolCallCompleted(
+                request_id=call.request_id,
+                parent_id=call.parent_id,
+                key=call.key,
+                call_id=call.call_id,
+                content=tool.content(result),
+                ui=tool.view(arguments, result),
+                duration=self._clock.monotonic() - started,
+            )
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The tool gave up something that it waited for; nobody asked this call to end.
+            return self._failed(call, self._failure(tool, RuntimeError(str(error))), started)
+        except Exception as error:  # noqa: BLE001  (whatever a tool does, its call is answered)
+            return self._failed(call, self._failure(tool, error), started)
+
+    def _failure(self, tool: AnyTool, error: Exception) -> ToolFailure:
+        failure = failure_of(tool, error)
+        if failure.kind is ErrorKind.INTERNAL:
+            _log.error("The tool %s failed", tool.name, exc_info=error)
+        return failure
+
+    def _failed(self, call: ToolCallRequested, error: ToolFailure, started: float) -> Outcome:
+        return ToolCallFailed(
+            request_id=call.request_id,
+            parent_id=call.parent_id,
+            key=call.key,
+            call_id=call.call_id,
+            error=error,
+            duration=self._clock.monotonic() - started,
+        )

@@ -1,0 +1,79 @@
+"""Failures of tools: from exceptions to the closed vocabulary, then to a tool message."""
+
+import json
+
+from treadle.errors import (
+    NotFoundError,
+    PathRefusedError,
+    StoreError,
+    TreadleError,
+    UsageError,
+)
+from treadle.events.types import Effect, ErrorKind, ToolFailure
+from treadle.tools.contract import ToolEffect, ToolError
+from treadle.tools.registry import AnyTool
+
+_KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
+    (PathRefusedError, ErrorKind.PERMISSION),
+    (NotFoundError, ErrorKind.NOT_FOUND),
+    (StoreError, ErrorKind.UNAVAILABLE),
+    (UsageError, ErrorKind.VALIDATION),
+    (FileNotFoundError, ErrorKind.NOT_FOUND),
+    (PermissionError, ErrorKind.PERMISSION),
+    (TimeoutError, ErrorKind.TIMEOUT),
+)
+
+
+def failure_content(failure: ToolFailure) -> str:
+    """The text of the tool message that tells a model of `failure`: one compact JSON object.
+
+    Keys in order: ok, error, kind, then field, expected, received and hint where there are any,
+    and effect (none, applied or unknown).
+    """
+    optional = {
+        "field": failure.field,
+        "expected": failure.expected,
+        "received": failure.received,
+        "hint": failure.hint,
+    }
+    shown = {
+        "ok": False,
+        "error": failure.message,
+        "kind": failure.kind.value,
+        **{name: text for name, text in optional.items() if text is not None},
+        "effect": failure.effect.value,
+    }
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be sent
+
+
+def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
+    """What to tell of an exception that came out of `tool`; never a traceback, always one line."""
+    if isinstance(error, ToolError):
+        return error.failure
+    effect = Effect.UNKNOWN if tool.effect is ToolEffect.WRITE else Effect.NONE
+    kind = next((kind for of, kind in _KINDS if isinstance(error, of)), ErrorKind.INTERNAL)
+    if isinstance(error, TreadleError):
+        return ToolFailure(kind, error.message, hint=error.hint, effect=effect)
+    what = " ".join(str(error).split())[:200]
+    named = f"{type(error).__name__}: {what}" if what else type(error).__name__
+    return ToolFailure(kind, f"{tool.name} failed: {named}", effect=effect)
+
+
+def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
+    """The failure of a call of a tool that does not exist; it lists those that do."""
+    return ToolFailure(
+        ErrorKind.UNKNOWN_TOOL,
+        f"There is no tool named {name[:100]!r}.",
+        received=name[:100],
+        hint=f"The tools are: {', '.join(known)}." if known else "There are no tools here.",
+    )
+
+
+def no_front_end(name: str) -> ToolFailure:
+    """The failure of a call, outside a session, of a tool that only a front end can run."""
+    return ToolFailure(
+        ErrorKind.UNAVAILABLE,
+        f"The tool {name} is run by a front end, and none is connected.",
+        hint="Call it from a session that a front end has opened.",
+    )

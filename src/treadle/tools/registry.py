@@ -1,0 +1,52 @@
+"""The registry: which tools there are, by name, in a stable order."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.tools.contract import Tool
+from treadle.tools.schemas import JsonSchema, schema_of
+
+AnyTool = Tool[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool as it is told to a model. `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+class Registry:
+    """The tools of one session, in the order in which they were given."""
+
+    def __init__(self, tools: Iterable[AnyTool]) -> None:
+        """Raises ValueError when two tools have the same name."""
+        self._tools: dict[str, AnyTool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name}")
+            self._tools[tool.name] = tool
+        self._specs = tuple(
+            ToolSchema(tool.name, tool.description, schema_of(tool.arguments)) for tool in self
+        )
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def get(self, name: str) -> AnyTool | None:
+        """The tool of that name, None if there is none."""
+        return self._tools.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._tools)
+
+    def specs(self) -> tuple[ToolSchema, ...]:
+        """What a model is told of the tools, in order."""
+        return self._specs

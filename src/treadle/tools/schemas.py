@@ -1,0 +1,108 @@
+"""JSON schemas of argument models: as models are shown them, and in words for error messages."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+JsonSchema = dict[str, Any]
+
+
+def schema_of(model: type[BaseModel]) -> JsonSchema:
+    """The JSON schema of `model`, as a model or a person is shown it.
+
+    Plainer than pydantic's, since not every provider takes all of JSON schema: no titles, no
+    references (they are written out), and an optional argument has its type alone, without null.
+    Raises ValueError for a model that contains itself.
+    """
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    plain = _plain(schema, definitions, ())
+    plain.pop("description", None)  # the docstring of the class; the tool has its own words
+    return plain
+
+
+def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...]) -> JsonSchema:
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[-1]
+        if name in inside:
+            raise ValueError(f"{name} contains itself; tool arguments must be finite")
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        return _plain(definitions[name] | rest, definitions, (*inside, name))
+    plain: JsonSchema = {}
+    for key, value in schema.items():
+        if key == "title":
+            continue
+        if key == "properties":
+            plain[key] = {name: _plain(each, definitions, inside) for name, each in value.items()}
+        elif isinstance(value, dict) and key != "default":
+            plain[key] = _plain(value, definitions, inside)
+        elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+            plain[key] = [_plain(each, definitions, inside) for each in value]
+        else:
+            plain[key] = value
+    return _without_null(plain)
+
+
+def _without_null(schema: JsonSchema) -> JsonSchema:
+    branches = schema.get("anyOf")
+    if branches is None or "default" not in schema or schema["default"] is not None:
+        return schema
+    kept = [branch for branch in branches if branch.get("type") != "null"]
+    rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return rest | kept[0] if len(kept) == 1 else rest | {"anyOf": kept}
+
+
+def branches_of(schema: JsonSchema) -> list[JsonSchema]:
+    """The alternatives that `schema` allows; itself when there is but one."""
+    branches: list[JsonSchema] = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    return branches
+
+
+def at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None:
+    """The schema of the value at `location` in a value of `schema`; None when not plain to see."""
+    for part in location:
+        inner = (
+            schema.get("items")
+            if isinstance(part, int)
+            else schema.get("properties", {}).get(part, schema.get("additionalProperties"))
+        )
+        if not isinstance(inner, dict):
+            return None
+        schema = inner
+    return schema
+
+
+_WORDS = {"string": "a string", "boolean": "true or false", "object": "an object", "null": "null"}
+
+
+def in_words(schema: JsonSchema) -> str:
+    """What `schema` allows, such as "an integer of at least 1"."""
+    match schema:
+        case {"anyOf": branches} | {"oneOf": branches}:
+            words = " or ".join(in_words(branch) for branch in branches)
+        case {"enum": values}:
+            words = "one of " + ", ".join(str(value) for value in values)
+        case {"const": value}:
+            words = f"exactly {value}"
+        case {"type": "integer" | "number" as kind}:
+            words = ("an integer" if kind == "integer" else "a number") + _limits(schema)
+        case {"type": "string", "minLength": 1}:
+            words = "a string that is not empty"
+        case {"type": "array"}:
+            words = f"a list whose elements are each {in_words(schema.get('items', {}))}"
+        case _:
+            words = _WORDS.get(schema.get("type", ""), "a JSON value")
+    return words
+
+
+def _limits(schema: JsonSchema) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    if low is not None:
+        return f" of at least {low}"
+    if high is not None:
+        return f" of at most {high}"
+    if "exclusiveMinimum" in schema:
+        return f" greater than {schema['exclusiveMinimum']}"
+    return ""

@@ -1,0 +1,84 @@
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+from pydantic import Field
+from tests.tools.samples import Echo, Needy
+
+from treadle.tools.contract import Arguments
+from treadle.tools.registry import Registry
+from treadle.tools.schemas import schema_of
+
+
+class Loop(Arguments):
+    title: str = Field(default="", title="Title")
+    inner: "list[Loop]" = Field(default_factory=list)
+
+
+def test_tools_are_found_by_name_and_kept_in_order() -> None:
+    echo, needy = Echo(), Needy()
+    registry = Registry([needy, echo])
+    assert registry.names() == ("needy", "echo")
+    assert list(registry) == [needy, echo]
+    assert len(registry) == 2
+    assert registry.get("echo") is echo
+    assert registry.get("Echo") is None
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two tools are named echo"):
+        Registry([Echo(), Echo()])
+
+
+def test_a_model_is_told_name_description_and_a_plain_schema() -> None:
+    needy, echo = Registry([Needy(), Echo()]).specs()
+    assert (needy.name, needy.description, needy.parameters) == snapshot(
+        (
+            "needy",
+            "Has an argument that must be given.",
+            {
+                "additionalProperties": False,
+                "properties": {
+                    "token_budget": {
+                        "description": "How many tokens.",
+                        "minimum": 1,
+                        "type": "integer",
+                    },
+                    "hint": {"type": "string"},
+                },
+                "required": ["token_budget"],
+                "type": "object",
+            },
+        )
+    )
+    assert echo.parameters["properties"]["pieces"] == snapshot(
+        {
+            "default": [],
+            "items": {
+                "additionalProperties": False,
+                "properties": {
+                    "file": {"description": "Which file.", "type": "string"},
+                    "lines": {"default": [], "items": {"type": "integer"}, "type": "array"},
+                },
+                "required": ["file"],
+                "type": "object",
+            },
+            "type": "array",
+        }
+    )
+
+
+def test_no_reference_and_no_title_is_left() -> None:
+    def keys(schema: Any) -> set[str]:
+        if isinstance(schema, list):
+            return {key for each in schema for key in keys(each)}
+        if not isinstance(schema, dict):
+            return set()
+        return set(schema) | {key for each in schema.values() for key in keys(each)}
+
+    assert not keys(schema_of(Echo.arguments)) & {"$ref", "$defs", "title"}
+
+
+def test_a_model_that_contains_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="contains itself"):
+        schema_of(Loop)
