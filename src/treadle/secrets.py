@@ -1,0 +1,301 @@
+"""Removal of secrets from text by their shape, and of registered values, before it is kept.
+
+What counts is the shape of a value, never a word: "auth", "session" or `token = tokens[i]` stay as
+they are, and so do hashes, UUIDs and base64 of ordinary data. All patterns run in time linear in
+the length of the text: each starts at a literal or a short keyword, every repetition is bounded or
+possessive, and no run of characters offers a second place to start.
+"""
+
+import base64
+import binascii
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+_REGISTERED_MINIMUM = 6
+_PLACEHOLDERS = frozenset(
+    {
+        "ollama",
+        "lm-studio",
+        "not-needed",
+        "no-key",
+        "no-key-required",
+        "sk-no-key-required",
+        "dummy",
+    }
+)
+"""Keys that people give to local servers that want none; they are ordinary words elsewhere."""
+
+_lock = threading.Lock()
+_registered: tuple[str, ...] = ()
+
+
+def register(value: str) -> None:
+    """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
+
+    Its spellings inside JSON text are covered too. Values under 6 characters and the well-known
+    placeholders of local servers are ignored: removing them would only spoil ordinary text.
+    """
+    global _registered
+    value = value.strip()
+    if len(value) < _REGISTERED_MINIMUM or value.lower() in _PLACEHOLDERS:
+        return
+    spellings = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    with _lock:
+        # Longest first, so that a key which holds another one leaves no rest behind.
+        _registered = tuple(sorted({*_registered, *spellings}, key=lambda text: (-len(text), text)))
+
+
+def redact(text: str) -> str:
+    """`text` with every secret replaced by `[redacted:<kind>]`; idempotent, linear in its length.
+
+    JSON text stays valid JSON: no replacement takes or leaves half of a string or of an escape.
+    """
+    for secret in _registered:
+        text = text.replace(secret, "[redacted:registered]")
+    for detector in _DETECTORS:
+        if detector.hints and not any(hint in text for hint in detector.hints):
+            continue
+        text = detector.pattern.sub(detector.replace, text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Detector:
+    """A pattern, what to put in its place, and literals without which it cannot match."""
+
+    pattern: re.Pattern[str]
+    replace: Callable[[re.Match[str]], str]
+    hints: tuple[str, ...] = ()
+
+
+def _starts_word(literal: str) -> str:
+    r"""A pattern for `literal` where no longer word begins before it.
+
+    An escape of JSON text (`\n`, `\u001b`) before it does not count as a word. The check comes
+    after the literal, so that the regex engine can search for the literal first.
+    """
+    escaped = re.escape(literal)
+    return (
+        f"{escaped}(?:(?<![A-Za-z0-9_-]{escaped})"
+        rf"|(?<=\\[nrtbf]{escaped})|(?<=\\u[0-9a-f]{{4}}{escaped}))"
+    )
+
+
+def _spellings(*words: str) -> str:
+    """Alternatives for the usual cases of words; ignoring case would be ten times slower."""
+    return "|".join(f"{word}|{word.capitalize()}|{word.upper()}" for word in words)
+
+
+def _before(match: re.Match[str], length: int) -> str:
+    return match.string[max(0, match.start() - length) : match.start()]
+
+
+def _longest_run(value: str) -> int:
+    return max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value)), default=0)
+
+
+def _is_key_body(value: str) -> bool:
+    """Whether what follows a vendor's prefix is random, not words joined by dashes."""
+    return any(character.isdigit() for character in value) and _longest_run(value) >= 10
+
+
+def _vendor(
+    kind: str,
+    prefixes: tuple[str, ...],
+    body: str,
+    is_key: Callable[[str], bool] = _is_key_body,
+) -> _Detector:
+    starts = "|".join(_starts_word(prefix) for prefix in prefixes)
+
+    def replace(match: re.Match[str]) -> str:
+        return f"[redacted:{kind}]" if is_key(match["body"]) else match[0]
+
+    return _Detector(re.compile(f"(?:{starts})(?P<body>{body})"), replace, prefixes)
+
+
+_WORD = r"[A-Za-z0-9_-]"
+
+_VENDORS = (
+    # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, and the many that follow them.
+    _vendor("api-key", ("sk-",), _WORD + r"{20,}+"),
+    _vendor("api-key", ("xai-", "pplx-", "nvapi-", "tvly-", "csk-"), _WORD + r"{20,}+"),
+    _vendor("api-key", ("gsk_", "r8_", "fw_"), r"[A-Za-z0-9]{20,}+"),
+    _vendor("huggingface-token", ("hf_",), r"[A-Za-z0-9]{30,}+"),
+    _vendor("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,}+"),
+    _vendor("github-token", ("github_pat_",), r"[A-Za-z0-9_]{22,}+"),
+    _vendor("gitlab-token", ("glpat-", "gldt-", "glrt-"), _WORD + r"{20,}+"),
+    _vendor(
+        "slack-token", ("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-"), _WORD + "{10,}+"
+    ),
+    _vendor("slack-webhook", ("hooks.slack.com/services/",), r"[A-Za-z0-9/]{20,}+"),
+    _vendor("google-key", ("AIza",), _WORD + r"{35}(?![A-Za-z0-9_-])"),
+    _vendor("google-token", ("ya29.", "GOCSPX-"), _WORD + r"{20,}+"),
+    _vendor("stripe-key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[A-Za-z0-9]{16,}+"),
+    _vendor("stripe-key", ("whsec_",), r"[A-Za-z0-9+/]{24,}+={0,2}"),
+    _vendor("npm-token", ("npm_",), r"[A-Za-z0-9]{36,}+"),
+    _vendor("pypi-token", ("pypi-",), r"AgE" + _WORD + r"{40,}+"),
+    _vendor("sendgrid-key", ("SG.",), _WORD + r"{16,}+\." + _WORD + r"{20,}+"),
+    _vendor("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
+    _vendor("databricks-token", ("dapi",), r"[a-f0-9]{32}(?![A-Za-z0-9])"),
+    _vendor("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
+    _vendor("linear-key", ("lin_api_",), r"[A-Za-z0-9]{32,}+"),
+    _vendor("notion-token", ("ntn_",), r"[A-Za-z0-9]{40,}+"),
+    _vendor("vault-token", ("hvs.", "hvb."), _WORD + r"{24,}+"),
+    _vendor("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]{50,}+"),
+    # Sixteen characters of base32, which need not hold a digit.
+    _vendor("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]{16}(?![A-Za-z0-9])", bool),
+)
+
+_JWT = _Detector(
+    re.compile(_starts_word("eyJ") + rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{10,}}+"),
+    lambda _: "[redacted:jwt]",
+    ("eyJ",),
+)
+
+_PEM_TITLE = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM = _Detector(
+    re.compile(
+        rf"-----BEGIN {_PEM_TITLE}"
+        rf"(?:(?:[^-\"]|-(?!----))*+-----END {_PEM_TITLE}"
+        # Without its end, for example cut by a tool: as far as it looks like base64.
+        r"|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]|\s|\\[nr]){32,}+)"
+    ),
+    lambda _: "[redacted:private-key]",
+    ("PRIVATE KEY",),
+)
+
+
+_TEMPLATE = ("$", "{", "<", "%")
+_ORDINARY_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret"})
+"""What documentation writes in the place of a password."""
+
+
+def _replace_url(match: re.Match[str]) -> str:
+    password = match["password"]
+    if password.startswith((*_TEMPLATE, "[redacted:")) or password in _ORDINARY_PASSWORDS:
+        return match[0]
+    return f"{match['user']}[redacted:password]@"
+
+
+_URL = _Detector(
+    re.compile(
+        r"(?P<user>://[^\s:/@\"'\\<>]{0,256}:)(?P<password>[^\s@/\"'\\]{1,256})@(?=[A-Za-z0-9\[])"
+    ),
+    _replace_url,
+    ("://",),
+)
+
+
+def _holds_pair(value: str) -> bool:
+    """Whether `value` is base64 of `user:password`."""
+    try:
+        return b":" in base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+
+
+_HEADER_NAME = re.compile(
+    r"authorization[\"'\\]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}\Z", re.IGNORECASE
+)
+
+
+def _replace_header(match: re.Match[str]) -> str:
+    value, scheme = match["value"], match["scheme"].lower()
+    if scheme == "basic":
+        secret = _holds_pair(value)
+    elif _HEADER_NAME.search(_before(match, 40)):
+        secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
+    else:
+        secret = len(value) >= 16 and _is_random(value)
+    return f"{match['scheme']}{match['space']}[redacted:{scheme}]" if secret else match[0]
+
+
+_HEADER = _Detector(
+    re.compile(
+        rf"(?P<scheme>{_spellings('bearer', 'basic', 'token')})"
+        r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})"
+    ),
+    _replace_header,
+)
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+|[A-Za-z_]+")
+
+
+def _classes(value: str) -> int:
+    tests = (str.islower, str.isupper, str.isdigit, "!@#$%^&*+~?".__contains__)
+    return sum(any(map(test, value)) for test in tests)
+
+
+def _is_random(value: str) -> bool:
+    """Whether letters and digits change as often as in random text, and seldom in names.
+
+    Random base62 changes its class (lower, upper, digit) at 0.62 of all places, 0.45 when the
+    capital of a word is not counted; names in code stay under 0.3 and hold hardly any digit.
+    """
+    letters = re.sub(r"[^A-Za-z0-9]", "", value)
+    digits = sum(character.isdigit() for character in letters)
+    if digits < 2 or digits == len(letters) or _longest_run(value) < 12:
+        return False
+    if len(letters) < 20 and not (
+        any(map(str.islower, letters)) and any(map(str.isupper, letters))
+    ):
+        return False
+    changes = sum(
+        1
+        for left, right in pairwise(letters)
+        if (left.isdigit() != right.isdigit()) or (left.islower() and right.isupper())
+    )
+    return changes >= 0.22 * (len(letters) - 1)
+
+
+def _is_assigned_secret(value: str, *, strong: bool, quoted: bool) -> bool:
+    """Whether the value given to a telling name is a secret.
+
+    A strong name (password, secret, api_key) makes a secret of a long hash or UUID and of a short
+    password of three classes of characters; after a weak one (key, token) only random text counts.
+    """
+    if not quoted and _CODE_NAME.fullmatch(value):
+        return False
+    hexadecimal = _HEX.fullmatch(value) or _UUID.fullmatch(value)
+    if hexadecimal:
+        return strong and len(value) >= 24 and not value.isdigit()
+    if strong and _classes(value) >= 3 and any(map(str.isdigit, value)) and "/" not in value:
+        return not value.startswith(_TEMPLATE)
+    return len(value) >= 16 and _is_random(value)
+
+
+_STRONG_PREFIX = re.compile(
+    r"(?:api|access|account|private|auth|refresh|bearer)[_-]?\Z", re.IGNORECASE
+)
+
+
+def _replace_assignment(match: re.Match[str]) -> str:
+    quoted, name = match["quoted"], match["name"].lower()
+    value = match["bare"] if quoted is None else quoted
+    strong = name not in {"key", "token"} or _STRONG_PREFIX.search(_before(match, 8)) is not None
+    if not _is_assigned_secret(value, strong=strong, quoted=quoted is not None):
+        return match[0]
+    kind = "password" if name.startswith(("pass", "pwd")) else "secret"
+    return f"{match['before']}{match['open'] or ''}[redacted:{kind}]"
+
+
+_ASSIGNMENT = _Detector(
+    re.compile(
+        r"(?P<before>(?P<name>"
+        + _spellings(
+            "key", "token", "password", "passwd", "passphrase", "pwd", "secret", "credential"
+        )
+        + r")[A-Za-z0-9_]{0,24}+[\"'\\]{0,4}\s{0,8}(?::=|=>|=(?!=)|:(?!:))\s{0,8})"
+        r"(?:(?P<open>\\{0,3}[\"'`])(?P<quoted>[^\s\"'`\\]{8,512}+)(?=\\{0,3}[\"'`])"
+        r"|(?P<bare>[A-Za-z0-9+/_.~!@#$%^*-]{8,512}+={0,2})(?![(\[A-Za-z0-9]))"
+    ),
+    _replace_assignment,
+)
+
+_DETECTORS = (_PEM, _URL, *_VENDORS, _JWT, _HEADER, _ASSIGNMENT)

@@ -1,0 +1,192 @@
+"""The span: one operation of a run, as it is recorded, stored, exchanged and shown."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import TypeVar, cast
+
+from treadle.events.types import Usage
+
+Number = TypeVar("Number", int, float)
+JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+Attributes = Mapping[str, JsonValue]
+
+
+class SpanKind(StrEnum):
+    """What a span is, whatever the vocabulary that it came in."""
+
+    RUN = "run"
+    """One user message and all that it set off."""
+    MODEL = "model"
+    """One attempt of one model request."""
+    TOOL = "tool"
+    RETRIEVAL = "retrieval"
+    OTHER = "other"
+
+
+class SpanStatus(StrEnum):
+    """How a span ended."""
+
+    UNFINISHED = "unfinished"
+    """No end was recorded: it still runs, or its process ended in the middle."""
+    OK = "ok"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """Something that happened at one moment of a span. `at_us` is Unix microseconds."""
+
+    at_us: int
+    name: str
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One operation of a run.
+
+    All ids are opaque strings. Times are integer microseconds since the Unix epoch, exactly as
+    they were reported: an end before the start is kept, and `duration_us` is then None. `tokens`,
+    `cost` (US dollars) and `time_to_first_token_us` are None where nobody knows them, never 0.
+    `attributes` holds JSON values under the names of OpenTelemetry (`gen_ai.…`) where it has one,
+    else `treadle.…`. `input` and `output` are the content, as text or as JSON text.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None = None
+    kind: SpanKind
+    operation: str
+    """The operation name of OpenTelemetry, such as `chat` or `execute_tool`."""
+    name: str
+    start_us: int
+    end_us: int | None = None
+    status: SpanStatus = SpanStatus.UNFINISHED
+    error: str | None = None
+    """What went wrong, in words."""
+    model: str | None = None
+    provider: str | None = None
+    tokens: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    time_to_first_token_us: int | None = None
+    thread_id: str | None = None
+    run_id: str | None = None
+    attributes: Attributes = field(default_factory=dict)
+    events: tuple[SpanEvent, ...] = ()
+    input: str | None = None
+    output: str | None = None
+
+    @property
+    def duration_us(self) -> int | None:
+        """Microseconds from start to end; None while unfinished or when the clock went back."""
+        if self.end_us is None or self.end_us < self.start_us:
+            return None
+        return self.end_us - self.start_us
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """All fields by name, as JSON values."""
+        values: dict[str, JsonValue] = {
+            item.name: getattr(self, item.name) for item in fields(self)
+        }
+        values["tokens"] = {item.name: getattr(self.tokens, item.name) for item in fields(Usage)}
+        values["events"] = [
+            {"at_us": event.at_us, "name": event.name, "attributes": event.attributes}
+            for event in self.events
+        ]
+        return values
+
+
+def more_complete(one: Span, other: Span) -> Span:
+    """Which of two versions of a span to keep.
+
+    The finished one wins, then the one with more events, then the one that knows more. What is
+    still equal is decided by the text, so that the order of arrival never matters.
+    """
+    return max(one, other, key=_completeness)
+
+
+def _completeness(span: Span) -> tuple[bool, int, int, str]:
+    values = span.to_json()
+    known = sum(value is not None for value in values.values())
+    known += sum(
+        value is not None for value in cast("Mapping[str, JsonValue]", values["tokens"]).values()
+    )
+    known += len(span.attributes)
+    return span.end_us is not None, len(span.events), known, json.dumps(values, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over a trace or a part of it.
+
+    Tokens and cost are sums of what is known, None if nothing is. `unmetered` and `unpriced`
+    count the successful model calls whose tokens and whose cost nobody knows.
+    """
+
+    spans: int
+    model_calls: int
+    tool_calls: int
+    failed: int
+    """Model and tool calls that ended with an error."""
+    tokens: Usage
+    cost: float | None
+    unmetered: int
+    unpriced: int
+
+
+def totals(spans: Sequence[Span]) -> Totals:
+    """The totals of `spans`. Tokens and cost come from model calls alone, so each counts once."""
+    models = [span for span in spans if span.kind is SpanKind.MODEL]
+    tools = [span for span in spans if span.kind is SpanKind.TOOL]
+    replies = [span for span in models if span.status is SpanStatus.OK]
+    return Totals(
+        spans=len(spans),
+        model_calls=len(models),
+        tool_calls=len(tools),
+        failed=sum(span.status is SpanStatus.ERROR for span in (*models, *tools)),
+        tokens=Usage(
+            input=_sum([span.tokens.input for span in models]),
+            output=_sum([span.tokens.output for span in models]),
+            cached=_sum([span.tokens.cached for span in models]),
+            reasoning=_sum([span.tokens.reasoning for span in models]),
+        ),
+        cost=_sum([span.cost for span in models]),
+        unmetered=sum(span.tokens.input is None or span.tokens.output is None for span in replies),
+        unpriced=sum(span.cost is None for span in replies),
+    )
+
+
+def _sum(values: Sequence[Number | None]) -> Number | None:
+    known = [value for value in values if value is not None]
+    return sum(known[1:], start=known[0]) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All stored spans of one trace, by start time and then by id."""
+
+    trace_id: str
+    spans: tuple[Span, ...]
+
+    @property
+    def root(self) -> Span | None:
+        """The true root: the run without a parent, else the earliest span without one."""
+        return true_root(self.spans)
+
+    @property
+    def status(self) -> SpanStatus:
+        """The status of the root; unfinished while there is none."""
+        return self.root.status if self.root else SpanStatus.UNFINISHED
+
+
+def true_root(spans: Sequence[Span]) -> Span | None:
+    """The root that names a trace; a later child that calls itself a root does not."""
+    parentless = [span for span in spans if span.parent_id is None]
+    return min(
+        parentless,
+        key=lambda span: (span.kind is not SpanKind.RUN, span.start_us, span.span_id),
+        default=None,
+    )
