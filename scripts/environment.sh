@@ -15,6 +15,8 @@ esac
 stamp=.venv/.treadle-$kind
 content=$(cat requirements/*.txt pyproject.toml scripts/environment.sh src/treadle/__init__.py | cksum)
 key=$(printf '%s\n%s' "$PWD" "$content")
+# Trust what the machine trusts, as pip does: a company's proxy has a certificate of its own.
+export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-true}
 say() { echo "treadle set-up: $*" >&2; }
 
 is_supported() { "$1" -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null; }
@@ -46,7 +48,7 @@ make_venv() {
 find_uv() {
     if command -v uv; then return; fi
     if [ ! -x .venv/bin/uv ]; then
-        .venv/bin/python -m pip install --quiet --no-deps --require-hashes \
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
             -r requirements/uv.txt >&2 || return 0
     fi
     echo .venv/bin/uv

@@ -1,0 +1,77 @@
+"""Writes the table of settings in docs/configuration.md anew from the settings model."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from treadle.config import schema
+from treadle.config.model import Section, Settings
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+BEGIN = "<!-- settings: written by `make docs`, do not edit -->"
+END = "<!-- end of settings -->"
+
+
+def render(section: type[Section] = Settings, at: schema.Path = ()) -> str:
+    """Markdown for `section` and the sections in it, each with a table of its settings."""
+    return "\n".join(_lines(section, at)).strip()
+
+
+def with_reference(page: str) -> str:
+    """`page` with what stands between its two marks written anew."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{render()}\n\n{END}{after}"
+
+
+def _lines(section: type[Section], at: schema.Path) -> Iterator[str]:
+    properties: dict[str, Any] = section.model_json_schema(by_alias=False)["properties"]
+    yield f"### `[{'.'.join(at)}]`" if at else "### At the top of the file"
+    yield ""
+    if at:
+        yield from ((section.__doc__ or "").strip(), "")
+    yield from ("| key | value | default | what it is |", "|---|---|---|---|")
+    below: list[tuple[type[Section], schema.Path]] = []
+    for name, description in properties.items():
+        node = schema.child(section, (*at, name))
+        if isinstance(node, schema.NamedSections):
+            below.append((node.section, (*at, name, "NAME")))
+        elif isinstance(node, type):
+            below.append((node, (*at, name)))
+        else:
+            yield _row(name, description, consent=schema.needs_consent((*at, name)))
+    yield ""
+    for inner, path in below:
+        yield from _lines(inner, path)
+
+
+def _row(name: str, description: dict[str, Any], *, consent: bool) -> str:
+    default = description.get("default", {})
+    shown = "unset" if default is None else f"`{json.dumps(default)}`"
+    what = description["description"] + (" *Needs consent.*" if consent else "")
+    return f"| `{name}` | {_kind(description)} | {shown} | {what} |"
+
+
+def _kind(description: dict[str, Any]) -> str:
+    if "anyOf" in description:
+        return next(_kind(kind) for kind in description["anyOf"] if kind.get("type") != "null")
+    if "enum" in description:
+        return " or ".join(f"`{json.dumps(word)}`" for word in description["enum"])
+    words = {"string": "text", "boolean": "true or false", "array": "list of texts"}
+    words |= {"object": "table", "integer": "whole number", "number": "number"}
+    kind = words[description["type"]]
+    limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
+    bounds = [f"{word} {description[key]:,}" for key, word in limits.items() if key in description]
+    return " ".join([kind, *bounds])
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

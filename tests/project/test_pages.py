@@ -1,0 +1,106 @@
+"""What the pages say is true: their commands run, their links lead somewhere."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treadle
+from scripts.write_configuration_reference import PAGE, with_reference
+from tests.project.pages import PAGES, ROOT, Command, commands, links
+
+ALL_COMMANDS = [command for page in PAGES for command in commands(page)]
+TREADLE_COMMANDS = [c for c in ALL_COMMANDS if "treadle " in c.text and c.runs_here]
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository like this one, so that the pages' examples have what they name."""
+    root = tmp_path_factory.mktemp("pages") / "treadle"
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    return root
+
+
+def run(command: str, root: Path) -> subprocess.CompletedProcess[str]:
+    """The command in a shell, with nothing configured and no key."""
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    env = {name: value for name, value in env.items() if not name.startswith("TREADLE_")}
+    env["TREADLE_HOME"] = str(root.parent / "home")
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=root,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def asked(workshop: Path) -> Path:
+    """The workshop after one question, so that there is a session and a trace to look at."""
+    done = run('treadle ask "How are tool calls matched to their results?"', workshop)
+    assert done.returncode == 0, done.stderr
+    return workshop
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("command", TREADLE_COMMANDS, ids=str)
+def test_a_command_of_a_page_runs(command: Command, asked: Path) -> None:
+    done = run(command.text, asked)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert done.stdout or done.stderr
+
+
+def test_the_pages_have_commands_to_run() -> None:
+    assert {"README.md", "docs/configuration.md"} <= {c.page for c in TREADLE_COMMANDS}
+
+
+def test_every_make_command_of_a_page_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"(?:^\$ |`)make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
+    assert [written for written, target in links(page) if not target.exists()] == []
+
+
+def test_every_page_is_linked_from_an_index() -> None:
+    linked = {
+        target
+        for index in (ROOT / "README.md", ROOT / "docs/README.md")
+        for _, target in links(index)
+    }
+    docs = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert docs - linked - {ROOT / "docs/README.md"} == set()
+
+
+def test_the_decisions_are_numbered_without_a_gap() -> None:
+    numbers = sorted(int(page.name[:4]) for page in (ROOT / "docs/decisions").glob("*.md"))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_changelog_tells_of_the_current_version() -> None:
+    versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert versions[0] == treadle.__version__
+
+
+def test_the_reference_of_the_settings_is_current() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_reference(page), "run `make docs`"

@@ -1,0 +1,87 @@
+"""The locked requirements: complete, hashed, free of addresses, under permissive licences."""
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.project.pages import ROOT
+
+FILES = sorted((ROOT / "requirements").glob("*.txt"))
+PERMISSIVE = re.compile(
+    r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|Zlib|CC0|Unlicense|PSF|Python Software Foundation)\b",
+    re.IGNORECASE,
+)
+# Weak copyleft by file, used unmodified: the licence asks nothing of a program beside it.
+MPL = {"hypothesis", "pathspec"}
+
+
+def pins(path: Path) -> dict[str, Requirement]:
+    """The requirements of a file by name."""
+    text = re.sub(r"\s*\\\n", " ", path.read_text(encoding="utf-8"))
+    lines = [
+        line.partition(" --hash")[0] for line in text.splitlines() if line[:1] not in ("", "#")
+    ]
+    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+
+
+def licence(name: str) -> str:
+    """What an installed distribution says about its licence, in all the places it may."""
+    metadata = distribution(name).metadata
+    classifiers = [c for c in metadata.get_all("Classifier", []) if c.startswith("License ::")]
+    named = metadata.get_all("License-Expression", []) + metadata.get_all("License", [])
+    return " | ".join([*(text[:200] for text in named), *classifiers])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_each_requirement_is_pinned_and_hashed_and_names_no_address(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "://" not in text
+    assert not re.search(r"^-(?!-hash)", text, re.MULTILINE)
+    for entry in re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip()):
+        assert re.match(r"[\w.-]+==\S+( ; .*)? \\\n +--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+def test_the_lock_fits_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = {
+        "run": project["project"]["dependencies"],
+        "dev": [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]],
+        "embedded": project["project"]["optional-dependencies"]["embedded"],
+        "build": project["build-system"]["requires"],
+    }
+    for name, requirements in wanted.items():
+        locked = pins(ROOT / "requirements" / f"{name}.txt")
+        for requirement in map(Requirement, requirements):
+            pin = locked.get(canonicalize_name(requirement.name))
+            assert pin is not None, f"{requirement} is not in {name}.txt: run `make lock`"
+            (version,) = [s.version for s in pin.specifier]
+            assert requirement.specifier.contains(version), f"{pin} does not fit {requirement}"
+
+
+def test_the_same_package_has_one_version_everywhere() -> None:
+    seen: dict[str, str] = {}
+    for path in FILES:
+        for name, pin in pins(path).items():
+            assert seen.setdefault(name, str(pin.specifier)) == str(pin.specifier), name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_package_is_under_a_permissive_licence(path: Path) -> None:
+    looked_at = 0
+    for name, pin in pins(path).items():
+        try:
+            said = licence(name)
+        except PackageNotFoundError:
+            # For another platform or Python, or uv where it came with the machine.
+            assert pin.marker or name == "uv", f"{name} is not installed"
+            continue
+        looked_at += 1
+        allowed = bool(PERMISSIVE.search(said)) or (name in MPL and "MPL" in said)
+        assert allowed, f"{name}: {said or 'no licence named'}"
+        assert "GPL" not in said, f"{name}: {said}"
+    assert looked_at or path.name == "uv.txt"
