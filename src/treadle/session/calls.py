@@ -1,0 +1,120 @@
+"""The calls of one reply: requested over the bus, each with its own time-out, each answered."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from treadle.clock import Clock, wait_within
+from treadle.config.model import ToolSettings
+from treadle.events import EventBus, Outcome
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    ToolCallFailed,
+    ToolCallRequested,
+    ToolFailure,
+)
+from treadle.llm.messages import ToolCall
+from treadle.tools.contract import ToolEffect
+from treadle.tools.registry import Registry
+
+
+class OpenCalls:
+    """The calls of one reply from the making of their futures until each has its outcome.
+
+    Made, then `run`; when that is cancelled or fails, `give_up` answers what is still open. After
+    either, `outcomes` has one outcome for each call.
+    """
+
+    def __init__(
+        self,
+        bus: EventBus,
+        registry: Registry,
+        settings: ToolSettings,
+        clock: Clock,
+        *,
+        request_id: UUID,
+        parent_id: UUID | None,
+        calls: Sequence[ToolCall],
+    ) -> None:
+        self._bus = bus
+        self._registry = registry
+        self._settings = settings
+        self._clock = clock
+        self._request_id = request_id
+        self._parent_id = parent_id
+        self._calls = sorted(calls, key=lambda call: call.key)
+        self._futures = {call.key: bus.expect(request_id, call.key) for call in self._calls}
+        self._published: dict[CallKey, float] = {}
+
+    async def run(self) -> None:
+        """Publish the calls, at most `max_concurrent` of them open at once, and wait for all."""
+        limit = asyncio.Semaphore(self._settings.max_concurrent)
+        async with asyncio.TaskGroup() as group:
+            for call in self._calls:
+                group.create_task(self._run_one(call, limit), name=f"call {call.name}")
+
+    async def give_up(self, kind: ErrorKind, message: str) -> None:
+        """Answer every call that is still open with that failure."""
+        try:
+            for call in self._calls:
+                await self._fail(call, kind, message)
+        finally:  # cancelled once more meanwhile: nobody waits for the rest
+            for future in self._futures.values():
+                future.cancel()
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What came of the calls, in the order of the slots."""
+        futures = [self._futures[call.key] for call in self._calls]
+        return tuple(
+            future.result() for future in futures if future.done() and not future.cancelled()
+        )
+
+    async def _run_one(self, call: ToolCall, limit: asyncio.Semaphore) -> None:
+        tool = self._registry.get(call.name)
+        configured = self._settings.timeout
+        seconds = configured if tool is None or tool.timeout is None else tool.timeout
+        async with limit:
+            self._published[call.key] = self._clock.monotonic()
+            await self._bus.publish(
+                ToolCallRequested(
+                    request_id=self._request_id,
+                    parent_id=self._parent_id,
+                    key=call.key,
+                    call_id=call.call_id,
+                    vendor=call.vendor,
+                    name=call.name,
+                    arguments=call.arguments,
+                )
+            )
+            try:
+                await wait_within(self._futures[call.key], seconds, self._clock)
+            except TimeoutError:
+                message = f"{call.name} did not answer within {seconds:g} seconds."
+                await self._fail(call, ErrorKind.TIMEOUT, message)
+
+    async def _fail(self, call: ToolCall, kind: ErrorKind, message: str) -> None:
+        if self._futures[call.key].done():
+            return
+        failure = ToolFailure(kind, message, effect=self._effect(call))
+        # The bus resolves the future before it waits for anybody; the dispatcher sees this too
+        # and ends the tool's task.
+        started = self._published.get(call.key)
+        await self._bus.publish(
+            ToolCallFailed(
+                request_id=self._request_id,
+                parent_id=self._parent_id,
+                key=call.key,
+                call_id=call.call_id,
+                error=failure,
+                duration=0.0 if started is None else self._clock.monotonic() - started,
+            )
+        )
+
+    def _effect(self, call: ToolCall) -> Effect:
+        """What a call that has no outcome of its own may have changed."""
+        tool = self._registry.get(call.name)
+        if call.key not in self._published or tool is None or tool.effect is ToolEffect.READ:
+            return Effect.NONE
+        return Effect.UNKNOWN

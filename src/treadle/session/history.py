@@ -1,0 +1,301 @@
+"""What of a conversation goes into the next request: whole pairs, within the token budget."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from treadle.errors import TreadleError
+from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
+from treadle.llm.messages import (
+    AssistantMessage,
+    Message,
+    NoteMessage,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from treadle.session.cutting import cut_to_tokens
+from treadle.tokens import estimate
+from treadle.tools.failures import failure_content
+
+_MESSAGE_TOKENS = 4
+_CALL_TOKENS = 24
+"""What a message and a call cost beside their text: roles, separators, the call's id."""
+
+_RESERVE_SHARE = 4
+_RESERVE_LIMIT = 4_096
+"""Left for the reply: a quarter of the window, at most this."""
+
+_OLD_RESULT_TOKENS = 200
+"""What is kept of an older tool result in the current run when space is short."""
+_LEAST_RESULT_TOKENS = 60
+
+_NOT_FINISHED = failure_content(
+    ToolFailure(ErrorKind.CANCELLED, "The call ended without a result.", effect=Effect.UNKNOWN)
+)
+
+
+class ContextWindowError(TreadleError):
+    """The newest user message does not fit, with all that can be left out left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The messages of a request, the estimate of their tokens with the tools', and the budget.
+
+    `left_out` counts messages; `reason` says in words what was left out or shortened and why.
+    """
+
+    messages: tuple[Message, ...]
+    estimated_tokens: int
+    budget_tokens: int
+    left_out: int = 0
+    reason: str | None = None
+
+
+class TokenCounts:
+    """Estimated tokens of messages, remembered since a history is counted again at each turn."""
+
+    def __init__(self) -> None:
+        self._known: dict[Message, int] = {}
+
+    def of(self, messages: Sequence[Message]) -> int:
+        """Tokens of all `messages` together."""
+        return sum(self._one(message) for message in messages)
+
+    def _one(self, message: Message) -> int:
+        if message not in self._known:
+            self._known[message] = _MESSAGE_TOKENS + _estimate(message)
+        return self._known[message]
+
+
+def tools_tokens(tools: Sequence[ToolSpec]) -> int:
+    """Estimated tokens of the tools' names, descriptions and schemas."""
+    return sum(
+        _MESSAGE_TOKENS + estimate(tool.name + tool.description) + estimate(_json(tool.parameters))
+        for tool in tools
+    )
+
+
+def output_reserve(context_window: int) -> int:
+    """Tokens of the window that are kept for the reply."""
+    return min(_RESERVE_LIMIT, context_window // _RESERVE_SHARE)
+
+
+def build_prompt(
+    system: str,
+    history: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    *,
+    context_window: int,
+    counts: TokenCounts | None = None,
+) -> Prompt:
+    """The request's messages: the system prompt, then as much of `history` as fits.
+
+    Each call stands directly before its results, one each, in slot order. In this order, until it
+    fits: the oldest exchanges go whole; older tool results of the current run are shortened; its
+    newest results are kept to half the budget; its oldest replies go with their results; the
+    automatic context goes; the newest results are shortened to what is left. The text of the
+    newest user message is never touched: raises `ContextWindowError` when it does not fit.
+    """
+    budget = context_window - output_reserve(context_window)
+    fitter = _Fitter(
+        SystemMessage(system),
+        repair(history),
+        budget - tools_tokens(tools),
+        counts or TokenCounts(),
+    )
+    fitter.fit()
+    estimated = fitter.tokens() + tools_tokens(tools)
+    if estimated > budget:
+        raise ContextWindowError(
+            f"The message with the system prompt and {len(tools)} tools needs about"
+            f" {estimated:,} tokens; the model's window of {context_window:,} leaves"
+            f" {budget:,} for them.",
+            hint="Shorten the message, offer no tools, or take a model with a larger window.",
+        )
+    reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
+    return Prompt(fitter.messages(), estimated, budget, fitter.left_out, reason)
+
+
+def repair(history: Sequence[Message]) -> list[list[Message]]:
+    """`history` in units that must not be torn: a reply with its results, or one other message.
+
+    A result that answers no call of the reply before it is dropped; a call without a result, left
+    by a crash, is closed; of two results the first counts; a note between them comes after.
+    """
+    units: list[list[Message]] = []
+    answers: list[dict[CallKey, ToolMessage]] = []
+    current: dict[CallKey, ToolMessage] = {}
+    for message in history:
+        if isinstance(message, SystemMessage):
+            continue
+        if isinstance(message, ToolMessage):
+            current.setdefault(message.key, message)
+            continue
+        if not isinstance(message, NoteMessage):
+            current = {}
+        units.append([message])
+        answers.append(current)
+    for unit, results in zip(units, answers, strict=True):
+        if isinstance(unit[0], AssistantMessage):
+            unit += [
+                results.get(call.key) or ToolMessage(call.key, _NOT_FINISHED, ok=False)
+                for call in unit[0].calls
+            ]
+    return units
+
+
+class _Fitter:
+    """Leaves things out, step by step, until what remains is within the budget of the messages."""
+
+    def __init__(
+        self,
+        system: SystemMessage,
+        units: list[list[Message]],
+        budget: int,
+        counts: TokenCounts,
+    ) -> None:
+        self._system = system
+        newest = max(
+            (place for place, unit in enumerate(units) if isinstance(unit[0], UserMessage)),
+            default=0,
+        )
+        self._older = units[:newest]
+        self._user = units[newest : newest + 1]
+        run = units[newest + 1 :]
+        replies = [place for place, unit in enumerate(run) if isinstance(unit[0], AssistantMessage)]
+        last = replies[-1] if replies else 0
+        self._run = run[:last]
+        self._newest = run[last:]
+        self._budget = budget
+        self._counts = counts
+        self.left_out = 0
+        self.changes: list[str] = []
+
+    def messages(self) -> tuple[Message, ...]:
+        units = [*self._older, *self._user, *self._run, *self._newest]
+        return (self._system, *(message for unit in units for message in unit))
+
+    def tokens(self) -> int:
+        return self._counts.of(self.messages())
+
+    def fit(self) -> None:
+        for step in (
+            self._drop_older_exchanges,
+            self._shorten_older_results,
+            self._halve_newest_results,
+            self._drop_older_replies,
+            self._drop_context,
+            self._squeeze_newest_results,
+        ):
+            if self._over() <= 0:
+                return
+            step()
+
+    def _over(self) -> int:
+        return self.tokens() - self._budget
+
+    def _drop_older_exchanges(self) -> None:
+        over, dropped = self._over(), 0
+        while over > 0 and self._older:
+            begins = [isinstance(unit[0], UserMessage) for unit in self._older]
+            end = begins.index(True, 1) if True in begins[1:] else len(begins)
+            gone = [message for unit in self._older[:end] for message in unit]
+            del self._older[:end]
+            over -= self._counts.of(gone)
+            dropped += len(gone)
+        self._note_dropped(dropped, "of earlier exchanges")
+
+    def _drop_older_replies(self) -> None:
+        over, dropped = self._over(), 0
+        while over > 0 and self._run:
+            gone = self._run.pop(0)
+            over -= self._counts.of(gone)
+            dropped += len(gone)
+        self._note_dropped(dropped, "of the current run")
+
+    def _note_dropped(self, dropped: int, what: str) -> None:
+        if dropped:
+            self.left_out += dropped
+            self.changes.append(f"{dropped} {_plural(dropped, 'message')} {what} left out")
+
+    def _shorten_older_results(self) -> None:
+        shortened, over = 0, self._over()
+        for unit in self._run:
+            if over <= 0:
+                break
+            before = self._counts.of(unit)
+            shortened += self._shorten(unit, _OLD_RESULT_TOKENS)
+            over -= before - self._counts.of(unit)
+        if shortened:
+            self.changes.append(f"{shortened} older tool {_plural(shortened, 'result')} shortened")
+
+    def _halve_newest_results(self) -> None:
+        self._shorten_newest(self._budget // 2)
+
+    def _squeeze_newest_results(self) -> None:
+        self._shorten_newest(self._counts.of(self._newest_results()) - self._over())
+
+    def _shorten_newest(self, together: int) -> None:
+        """Shorten the results of the newest reply so that they take `together` tokens."""
+        count = max(1, len(self._newest_results()))
+        each = max(_LEAST_RESULT_TOKENS, together // count - _MESSAGE_TOKENS - _CALL_TOKENS)
+        said = "newest tool results shortened"
+        shortened = sum(self._shorten(unit, each) for unit in self._newest)
+        if shortened and said not in self.changes:
+            self.changes.append(said)
+
+    def _newest_results(self) -> list[Message]:
+        return [m for unit in self._newest for m in unit if isinstance(m, ToolMessage)]
+
+    def _shorten(self, unit: list[Message], limit: int) -> int:
+        """Shorten the results in `unit` to `limit` tokens each; how many became shorter."""
+        shortened = 0
+        for place, message in enumerate(unit):
+            if isinstance(message, ToolMessage):
+                content = cut_to_tokens(message.content, limit)
+                if content != message.content and len(content) < len(message.content):
+                    unit[place] = replace(message, content=content)
+                    shortened += 1
+        return shortened
+
+    def _drop_context(self) -> None:
+        for unit in self._user:
+            for place, message in enumerate(unit):
+                if isinstance(message, UserMessage) and message.context:
+                    unit[place] = replace(message, context="")
+                    self.changes.append("automatic context left out")
+
+
+def _estimate(message: Message) -> int:
+    match message:
+        case AssistantMessage():
+            text = sum(estimate(part) for part in (message.text, message.reasoning) if part)
+            opaque = estimate(message.opaque) if message.opaque else 0
+            return (
+                text
+                + opaque
+                + sum(
+                    _call_tokens(call.name, call.arguments, call.opaque) for call in message.calls
+                )
+            )
+        case ToolMessage():
+            return _CALL_TOKENS + estimate(message.content)
+        case UserMessage():
+            return estimate(message.context) + estimate(message.text)
+        case SystemMessage() | NoteMessage():
+            return estimate(message.text)
+
+
+def _call_tokens(name: str, arguments: str, opaque: str | None) -> int:
+    return _CALL_TOKENS + estimate(name) + estimate(arguments) + estimate(opaque or "")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"

@@ -1,0 +1,59 @@
+"""Messages as JSON text for the conversation store, and back, without loss."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from treadle.errors import StoreError
+from treadle.events.types import CallKey
+from treadle.llm.messages import (
+    AssistantMessage,
+    Message,
+    NoteMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+_KINDS: dict[type[Message], str] = {
+    SystemMessage: "system",
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolMessage: "tool",
+    NoteMessage: "note",
+}
+
+
+def encode(message: Message) -> tuple[str, str]:
+    """The kind of `message` and its fields as ASCII JSON, which carries any code point."""
+    return _KINDS[type(message)], json.dumps(asdict(message), separators=(",", ":"))
+
+
+def decode(kind: str, body: str) -> Message:
+    """The message that `encode` was given. Raises `StoreError` when it cannot be read."""
+    try:
+        return _decode(kind, json.loads(body))
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(
+            f"A saved {kind} message cannot be read: {error}.",
+            hint="Begin a new conversation; this one was damaged or written by a newer version.",
+        ) from error
+
+
+def _decode(kind: str, fields: dict[str, Any]) -> Message:
+    match kind:
+        case "system":
+            return SystemMessage(**fields)
+        case "user":
+            return UserMessage(**fields)
+        case "assistant":
+            calls = tuple(
+                ToolCall(**{**call, "key": CallKey(**call["key"])}) for call in fields["calls"]
+            )
+            return AssistantMessage(**{**fields, "calls": calls})
+        case "tool":
+            return ToolMessage(**{**fields, "key": CallKey(**fields["key"])})
+        case "note":
+            return NoteMessage(**fields)
+    raise ValueError(f"there is no message of kind {kind!r}")

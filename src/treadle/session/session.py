@@ -1,0 +1,376 @@
+"""The request session: the loop that serves one user message."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.config.model import ToolSettings
+from treadle.errors import TreadleError
+from treadle.events import EventBus, Outcome
+from treadle.events.types import (
+    ErrorKind,
+    Notice,
+    PromptConstructed,
+    SessionCancelled,
+    SessionFailed,
+    SessionFinished,
+    SessionStarted,
+    SourceRange,
+    StopReason,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolFailure,
+    Usage,
+)
+from treadle.ids import IdSource, new_id
+from treadle.llm.messages import (
+    ChatRequest,
+    Message,
+    ModelReply,
+    NoteMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from treadle.llm.port import ChatModel
+from treadle.secrets import redact
+from treadle.session.calls import OpenCalls
+from treadle.session.conversation import Conversation
+from treadle.session.conversations import ConversationStore
+from treadle.session.cutting import cut_to_tokens
+from treadle.session.history import Prompt, TokenCounts, build_prompt
+from treadle.session.observer import ReplyObserver
+from treadle.session.prompts import LAST_TURN, system_prompt
+from treadle.session.sources import SourceCollector
+from treadle.session.tally import Tally
+from treadle.tools.failures import failure_content
+from treadle.tools.registry import Registry
+
+AutomaticContext = Callable[[str], Awaitable[str]]
+"""Given the user's text, the context that is sent in front of it; empty when there is none."""
+
+_CUTS = {"length": StopReason.LENGTH, "content_filter": StopReason.CONTENT_FILTER}
+"""Finish reasons of replies that are not whole. Calls in them may be half and never run."""
+
+_CUT_NOTICES = {
+    StopReason.LENGTH: "The reply was cut: the provider's limit of its length was reached.",
+    StopReason.CONTENT_FILTER: "The reply was cut by the provider's content filter.",
+}
+
+_ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
+"""Failures that say that the call itself was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutcome:
+    """What came of one user message.
+
+    `text` is the last reply's text, `tool_calls` how many calls were answered, `sources` the lines
+    that the model was given. `cost` is in US dollars. What is None is unknown.
+    """
+
+    text: str
+    stop_reason: StopReason
+    usage: Usage
+    cost: float | None
+    tool_calls: int
+    sources: tuple[SourceRange, ...]
+
+
+class RequestSession:
+    """Serves one user message: model call, tool calls, results, model call, … until an answer.
+
+    Its calls go out on `bus` and are answered there by a dispatcher or a front end. Whatever
+    happens, each call in `conversation` has its one result, and the next session can go on.
+    """
+
+    def __init__(
+        self,
+        *,
+        bus: EventBus,
+        model: ChatModel,
+        registry: Registry,
+        conversation: Conversation,
+        store: ConversationStore | None = None,
+        settings: ToolSettings | None = None,
+        automatic_context: AutomaticContext | None = None,
+        stream: bool = True,
+        clock: Clock | None = None,
+        ids: IdSource = new_id,
+    ) -> None:
+        """Without `store` nothing is saved. An empty registry offers no tools."""
+        self._bus = bus
+        self._model = model
+        self._registry = registry
+        self._conversation = conversation
+        self._store = store
+        self._settings = settings or ToolSettings()
+        self._automatic_context = automatic_context
+        self._stream = stream
+        self._clock = clock or SystemClock()
+        self._tools = tuple(
+            ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
+        )
+        self._system = system_prompt(conversation.root, registry.names())
+        self._counts = TokenCounts()
+        self._tally = Tally()
+        self._tool_calls = 0
+        self._turn = conversation.next_turn()
+        self._user_place: int | None = None
+        self._started: float | None = None
+        self.request_id: UUID = ids()
+
+    async def run(self, user_text: str) -> SessionOutcome:
+        """Serve the message; once. Events tell what happens meanwhile.
+
+        Raises what the model raises for good (`llm.faults.ProviderError`), `ContextWindowError`
+        and `StoreError`, after SessionFailed was published; when the task is cancelled,
+        CancelledError after SessionCancelled.
+        """
+        if self._started is not None:
+            raise RuntimeError("a request session serves one message; make another one")
+        self._started = self._clock.monotonic()
+        async with SourceCollector(self._bus, self.request_id) as collector:
+            try:
+                text, reason = await self._serve(user_text)
+                await self._end_turn(reason)
+            except asyncio.CancelledError:
+                await self._cancelled()
+                raise
+            except Exception as error:
+                await self._failed(error)
+                raise
+            await self._finished(text, reason)
+        return SessionOutcome(
+            text, reason, self._usage, self._tally.cost, self._tool_calls, collector.sources()
+        )
+
+    async def _serve(self, user_text: str) -> tuple[str, StopReason]:
+        await self._bus.publish(
+            SessionStarted(
+                request_id=self.request_id,
+                session_id=self._conversation.id,
+                user_text=user_text,
+                model=self._model.model,
+                provider=self._model.provider,
+                tools=self._registry.names(),
+            )
+        )
+        await self._take_user_message(user_text)
+        ill: list[set[ErrorKind]] = []
+        for remaining in range(self._settings.max_turns - 1, -1, -1):
+            last = remaining == 0 and bool(self._tools)
+            reply, operation_id = await self._ask(last=last)
+            message = reply.message
+            text = message.text or ""
+            if cut := _CUTS.get(reply.finish_reason or ""):
+                await self._append(*([replace(message, calls=())] if text else []))
+                await self._notice("warning", _CUT_NOTICES[cut])
+                return text, cut
+            if not message.calls:
+                await self._append(message)
+                return text, StopReason.TURN_LIMIT if last else StopReason.COMPLETED
+            if remaining == 0:
+                await self._refuse_calls(reply)
+                return text, StopReason.TURN_LIMIT
+            outcomes = await self._run_calls(reply, operation_id)
+            kinds = _kinds_if_ill(outcomes)
+            ill = [*ill, kinds] if kinds else []
+            if len(ill) > self._settings.invalid_call_retries:
+                return text, await self._stop_ill(ill)
+        raise AssertionError("max_turns is at least 1")
+
+    async def _take_user_message(self, text: str) -> None:
+        context = ""
+        try:
+            if self._automatic_context:
+                context = await self._automatic_context(text)
+        except TreadleError as error:
+            await self._notice("warning", f"No automatic context: {error}")
+        finally:  # what the person said is kept even when the turn is cancelled here
+            self._user_place = len(self._conversation.entries)
+            await self._append(UserMessage(text, context))
+
+    async def _ask(self, *, last: bool) -> tuple[ModelReply, UUID | None]:
+        """The next reply and the id of the model request that brought it."""
+        tools = () if last else self._tools
+        history = self._conversation.messages
+        if last:
+            history = (*history, NoteMessage(LAST_TURN))
+            turns = self._settings.max_turns
+            await self._notice("warning", f"Turn {turns} of {turns}: no more tools are offered.")
+        prompt = await asyncio.to_thread(
+            build_prompt,
+            self._system,
+            history,
+            tools,
+            context_window=self._model.context_window,
+            counts=self._counts,
+        )
+        turn = self._turn
+        self._turn += 1
+        await self._publish_prompt(prompt, turn)
+        request = ChatRequest(prompt.messages, tools, turn, stream=self._stream)
+        observer = ReplyObserver(self._bus, self.request_id, turn, self._model)
+        try:
+            reply = await self._model.complete(request, observer)
+        except BaseException:
+            self._tally.add(Usage(), None)
+            raise
+        self._tally.add(reply.usage, reply.cost)
+        return reply, observer.operation_id
+
+    async def _run_calls(self, reply: ModelReply, operation_id: UUID | None) -> Sequence[Outcome]:
+        """Run the calls of `reply`; it and one result for each call are in the conversation."""
+        calls = OpenCalls(
+            self._bus,
+            self._registry,
+            self._settings,
+            self._clock,
+            request_id=self.request_id,
+            parent_id=operation_id,
+            calls=reply.message.calls,
+        )
+        try:
+            await self._append(reply.message)
+            await calls.run()
+        except asyncio.CancelledError:
+            await calls.give_up(ErrorKind.CANCELLED, "Cancelled by the user.")
+            raise
+        except BaseException:
+            await calls.give_up(ErrorKind.INTERNAL, "The session failed while the call ran.")
+            raise
+        finally:
+            outcomes = calls.outcomes()
+            self._tool_calls += len(outcomes)
+            await self._append(*[await self._result(outcome) for outcome in outcomes])
+        return outcomes
+
+    async def _result(self, outcome: Outcome) -> ToolMessage:
+        """The message of a result: the one place where it is cut to `result_tokens`."""
+        if ok := isinstance(outcome, ToolCallCompleted):
+            whole = outcome.content
+        else:
+            whole = failure_content(outcome.error)
+        limit = self._settings.result_tokens
+        # A long one takes a while: off the loop. No token is shorter than a byte.
+        short = len(whole) * 4 <= limit
+        content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, limit)
+        return ToolMessage(outcome.key, content, ok=ok)
+
+    async def _refuse_calls(self, reply: ModelReply) -> None:
+        """Keep a reply that calls tools though none was offered, each call with its refusal."""
+        message = f"Not run: the limit of {self._settings.max_turns} turns is reached."
+        content = failure_content(ToolFailure(ErrorKind.LIMIT, message))
+        results = [ToolMessage(call.key, content, ok=False) for call in reply.message.calls]
+        await self._append(reply.message, *results)
+
+    async def _stop_ill(self, ill: Sequence[set[ErrorKind]]) -> StopReason:
+        unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in ill)
+        what = "tools that do not exist" if unknown else "tools wrongly"
+        await self._notice(
+            "error", f"Stopped: the model called {what} in {len(ill)} replies in a row."
+        )
+        return StopReason.UNKNOWN_TOOLS if unknown else StopReason.INVALID_CALLS
+
+    async def _append(self, *messages: Message) -> None:
+        """Add to the conversation; all are in it, in memory, before this first waits."""
+        first = len(self._conversation.entries)
+        for message in messages:
+            self._conversation.add(message, self._clock.now_us())
+        if self._store and messages:
+            await self._store.append(self._conversation, first)
+
+    async def _end_turn(self, reason: StopReason) -> None:
+        """Note on the user message how its turn ended."""
+        if self._user_place is None:
+            return
+        self._conversation.entries[self._user_place].stop_reason = reason
+        if self._store:
+            await self._store.end_turn(self._conversation, self._user_place)
+
+    async def _finished(self, text: str, reason: StopReason) -> None:
+        await self._bus.publish(
+            SessionFinished(
+                request_id=self.request_id,
+                session_id=self._conversation.id,
+                text=text,
+                stop_reason=reason,
+                usage=self._usage,
+                cost=self._tally.cost,
+                tool_calls=self._tool_calls,
+                duration=self._duration,
+            )
+        )
+
+    async def _cancelled(self) -> None:
+        try:
+            await self._end_turn(StopReason.CANCELLED)
+        except TreadleError as error:
+            await self._notice("error", str(error))
+        await self._bus.publish(
+            SessionCancelled(
+                request_id=self.request_id,
+                session_id=self._conversation.id,
+                usage=self._usage,
+                cost=self._tally.cost,
+                duration=self._duration,
+            )
+        )
+
+    async def _failed(self, error: Exception) -> None:
+        try:
+            await self._end_turn(StopReason.FAILED)
+        except TreadleError as saving:
+            await self._notice("error", str(saving))
+        if isinstance(error, TreadleError):
+            message, hint = error.message, error.hint
+        else:
+            message, hint = redact(f"Unexpected {type(error).__name__}: {error}"), None
+        await self._bus.publish(
+            SessionFailed(
+                request_id=self.request_id,
+                session_id=self._conversation.id,
+                message=message,
+                hint=hint,
+                usage=self._usage,
+                cost=self._tally.cost,
+                duration=self._duration,
+            )
+        )
+
+    async def _publish_prompt(self, prompt: Prompt, turn: int) -> None:
+        await self._bus.publish(
+            PromptConstructed(
+                request_id=self.request_id,
+                parent_id=self.request_id,
+                turn=turn,
+                messages=len(prompt.messages),
+                estimated_tokens=prompt.estimated_tokens,
+                budget_tokens=prompt.budget_tokens,
+                left_out=prompt.left_out,
+                reason=prompt.reason,
+            )
+        )
+
+    async def _notice(self, level: str, text: str) -> None:
+        await self._bus.publish(
+            Notice(request_id=self.request_id, parent_id=self.request_id, level=level, text=text)
+        )
+
+    @property
+    def _usage(self) -> Usage:
+        return self._tally.usage or Usage()
+
+    @property
+    def _duration(self) -> float:
+        return self._clock.monotonic() - (self._started or 0.0)
+
+
+def _kinds_if_ill(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
+    """The kinds of failure when every call was itself wrong, else none."""
+    kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
+    worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
+    return set() if worked or not kinds <= _ILL else kinds

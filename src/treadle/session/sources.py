@@ -1,0 +1,81 @@
+"""Which lines of which files were given to the model in a session."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from treadle.events import EventBus
+from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
+
+
+class SourceCollector:
+    """Listens to the retrievals and results of one request while it is entered."""
+
+    def __init__(self, bus: EventBus, request_id: UUID) -> None:
+        self._bus = bus
+        self._request_id = request_id
+        self._found: list[SourceRange] = []
+
+    async def __aenter__(self) -> Self:
+        self._subscription = self._bus.subscribe(
+            RetrievalFinished, ToolCallCompleted, request_id=self._request_id
+        )
+        self._task = asyncio.create_task(self._collect(), name="sources")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._subscription.close()  # what waits in it is still read
+        await self._task
+
+    async def _collect(self) -> None:
+        async for envelope in self._subscription:
+            match envelope.event:
+                case RetrievalFinished(sources=sources):
+                    self._found.extend(sources)
+                case ToolCallCompleted(content=content):
+                    self._found.extend(_lines_read(content))
+
+    def sources(self) -> tuple[SourceRange, ...]:
+        """All ranges, in the order of their coming, without those that lie inside another."""
+        return merge(self._found)
+
+
+def merge(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
+    """`ranges` without those that lie inside another of the same file; of equal ones the first."""
+    kept: list[SourceRange] = []
+    for new in ranges:
+        if any(_inside(new, old) for old in kept):
+            continue
+        kept = [old for old in kept if not _inside(old, new)]
+        kept.append(new)
+    return tuple(kept)
+
+
+def _inside(inner: SourceRange, outer: SourceRange) -> bool:
+    return (
+        inner.file == outer.file
+        and outer.start_line <= inner.start_line
+        and inner.end_line <= outer.end_line
+    )
+
+
+def _lines_read(content: str) -> list[SourceRange]:
+    """The range of a result that says `file`, `start_line` and `end_line`, as read_file's does."""
+    if '"start_line"' not in content:
+        return []
+    try:
+        result = json.loads(content)
+    except ValueError:
+        return []
+    match result:
+        case {"file": str(file), "start_line": int(start), "end_line": int(end)} if start <= end:
+            return [SourceRange(file, start, end)]
+    return []
