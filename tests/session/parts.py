@@ -1,0 +1,165 @@
+"""What the session tests share: a bus with a real dispatcher, tiny real tools, a recorder."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeVar
+from uuid import UUID
+
+from tests.fakes.clock import FakeClock
+from treadle.clock import Clock
+from treadle.config.model import ToolSettings
+from treadle.events import Event, EventBus
+from treadle.ids import new_id
+from treadle.llm.messages import Message, ToolMessage
+from treadle.llm.port import ChatModel
+from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.registry import AnyTool, Registry
+
+E = TypeVar("E", bound=Event)
+
+
+class EchoArguments(Arguments):
+    """What to say."""
+
+    text: str = ""
+    times: int = 1
+
+
+class EchoResult(Result):
+    """What was said."""
+
+    type: str = "echo"
+    text: str
+
+
+class Echo(Tool[EchoArguments, EchoResult]):
+    """Says what it is told."""
+
+    name: ClassVar[str] = "echo"
+    description: ClassVar[str] = "Say it."
+    arguments = EchoArguments
+    result = EchoResult
+
+    async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
+        return EchoResult(text=(arguments.text or context.last_user_message) * arguments.times)
+
+
+class Gate(Echo):
+    """Answers a call when the test opens the gate of its text; keeps who came and who was ended."""
+
+    name: ClassVar[str] = "gate"
+    description: ClassVar[str] = "Wait, then say it."
+
+    def __init__(self) -> None:
+        self._gates: dict[str, asyncio.Event] = {}
+        self.running: list[str] = []
+        self.ended: list[str] = []
+
+    def open(self, text: str) -> None:
+        self._gates.setdefault(text, asyncio.Event()).set()
+
+    async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
+        gate = self._gates.setdefault(arguments.text, asyncio.Event())
+        self.running.append(arguments.text)
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            self.ended.append(arguments.text)
+            raise
+        finally:
+            self.running.remove(arguments.text)
+        return EchoResult(text=arguments.text)
+
+
+class SlowWrite(Gate):
+    """The same, but it changes things and has a time-out of its own."""
+
+    name: ClassVar[str] = "slow_write"
+    effect: ClassVar[ToolEffect] = ToolEffect.WRITE
+    timeout: ClassVar[float | None] = 5.0
+
+
+class Stubborn(Echo):
+    """Finishes although it is cancelled."""
+
+    name: ClassVar[str] = "stubborn"
+
+    async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            task.uncancel()
+        return EchoResult(text="at last")
+
+
+@dataclass(slots=True)
+class Stage:
+    """A bus with a dispatcher on it, a conversation, and every event so far."""
+
+    bus: EventBus
+    registry: Registry
+    conversation: Conversation
+    clock: Clock
+    events: list[Event]
+
+    def session(
+        self,
+        model: ChatModel,
+        *,
+        settings: ToolSettings | None = None,
+        store: ConversationStore | None = None,
+        conversation: Conversation | None = None,
+        automatic_context: AutomaticContext | None = None,
+    ) -> RequestSession:
+        return RequestSession(
+            bus=self.bus,
+            model=model,
+            registry=self.registry,
+            conversation=conversation or self.conversation,
+            settings=settings,
+            store=store,
+            clock=self.clock,
+            automatic_context=automatic_context,
+        )
+
+    def seen(self, kind: type[E], request_id: UUID | None = None) -> list[E]:
+        return [
+            event
+            for event in self.events
+            if isinstance(event, kind) and request_id in {None, event.request_id}
+        ]
+
+
+@asynccontextmanager
+async def stage(*tools: AnyTool, clock: Clock | None = None) -> AsyncIterator[Stage]:
+    """Everything but the model. No task may be left when it ends."""
+    before = asyncio.all_tasks()
+    clock = clock or FakeClock()
+    bus, registry = EventBus(clock), Registry(tools)
+    events: list[Event] = []
+
+    async def record() -> None:
+        async for envelope in subscription:
+            events.append(envelope.event)  # noqa: PERF401  (each as it comes)
+
+    with bus.subscribe() as subscription:
+        recorder = asyncio.create_task(record())
+        async with Dispatcher(bus, registry, Path("/"), clock=clock):
+            yield Stage(bus, registry, conversation(), clock, events)
+    await recorder
+    assert asyncio.all_tasks() == before
+
+
+def conversation() -> Conversation:
+    return Conversation(new_id(), "/repo", "fake-model", 0, 0)
+
+
+def results(messages: Iterable[Message]) -> list[str]:
+    return [message.content for message in messages if isinstance(message, ToolMessage)]

@@ -1,0 +1,195 @@
+"""What goes into a request: whole pairs in order, within the budget, the newest message intact."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.events.types import CallKey
+from treadle.llm.messages import (
+    AssistantMessage,
+    Message,
+    NoteMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
+from treadle.session.history import (
+    ContextWindowError,
+    TokenCounts,
+    build_prompt,
+    output_reserve,
+    repair,
+    tools_tokens,
+)
+
+TOOL = ToolSpec("echo", "Say it.", {"type": "object", "properties": {"text": {"type": "string"}}})
+
+
+def call(turn: int, slot: int, arguments: str = "{}") -> ToolCall:
+    return ToolCall(CallKey(turn, slot), f"id{turn}{slot}", "echo", arguments)
+
+
+words = st.integers(0, 400).map(lambda count: "word 0x3f, " * count)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Message]:
+    """Histories with all that may go wrong: lost, double and misplaced results, notes between."""
+    messages: list[Message] = []
+    for turn in range(draw(st.integers(0, 8))):
+        kind = draw(st.sampled_from(["user", "note", "reply", "reply", "reply"]))
+        if kind == "user":
+            messages.append(UserMessage(draw(words), draw(words)))
+        elif kind == "note":
+            messages.append(NoteMessage(draw(words)))
+        else:
+            calls = tuple(call(turn, slot) for slot in range(draw(st.integers(0, 3))))
+            messages.append(AssistantMessage(draw(words), calls))
+            results: list[Message] = [ToolMessage(each.key, draw(words)) for each in calls]
+            results += [ToolMessage(CallKey(turn, 9), "of no call"), NoteMessage("between")]
+            messages += draw(st.lists(st.sampled_from(results), max_size=5))
+    return messages
+
+
+def pairs_are_whole(messages: tuple[Message, ...]) -> bool:
+    """Each reply is followed by exactly its results in slot order, and no result stands alone."""
+    expected: list[CallKey] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if not expected or message.key != expected.pop(0):
+                return False
+        elif expected:
+            return False
+        elif isinstance(message, AssistantMessage):
+            expected = [each.key for each in message.calls]
+    return not expected
+
+
+def heads(messages: tuple[Message, ...]) -> list[Message]:
+    return [m for m in messages if not isinstance(m, ToolMessage | SystemMessage)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    history=histories(),
+    user=words,
+    context=words,
+    after=histories(),
+    window=st.integers(256, 20_000),
+)
+def test_every_prompt_is_whole_within_its_budget_and_keeps_the_newest_message(
+    history: list[Message], user: str, context: str, after: list[Message], window: int
+) -> None:
+    run = [m for m in after if not isinstance(m, UserMessage)]
+    whole = [*history, UserMessage(user, context), *run]
+    try:
+        prompt = build_prompt("Be brief.", whole, [TOOL], context_window=window)
+    except ContextWindowError as error:
+        assert error.hint
+        alone = [SystemMessage("Be brief."), UserMessage(user)]
+        newest = [m for m in run if isinstance(m, AssistantMessage)][-1:]
+        # It says so only when the message with the newest reply, its results cut short, and the
+        # notes after it is indeed too much.
+        least = TokenCounts().of([*alone, *newest]) + tools_tokens([TOOL])
+        notes = sum(TokenCounts().of([m]) for m in run if isinstance(m, NoteMessage))
+        results = 90 * sum(len(m.calls) for m in newest)
+        assert least + notes + results > window - output_reserve(window)
+        return
+    assert prompt.estimated_tokens <= prompt.budget_tokens == window - output_reserve(window)
+    counted = TokenCounts().of(prompt.messages) + tools_tokens([TOOL])
+    assert prompt.estimated_tokens == counted
+    assert prompt.messages[0] == SystemMessage("Be brief.")
+    assert [m.text for m in prompt.messages if isinstance(m, UserMessage)][-1] == user
+    assert pairs_are_whole(prompt.messages)
+    repaired = [m for unit in repair(whole) for m in unit]
+    assert prompt.left_out == len(repaired) + 1 - len(prompt.messages)
+    assert (prompt.reason is None) == (prompt.messages[1:] == tuple(repaired))
+    kept = iter(heads(tuple(repaired)))
+    for message in heads(prompt.messages):  # a subsequence: nothing changes places
+        assert any(_same(message, each) for each in kept)
+
+
+def _same(kept: Message, original: Message) -> bool:
+    if isinstance(kept, UserMessage) and isinstance(original, UserMessage):
+        return kept.text == original.text
+    return kept == original
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories())
+def test_repairing_twice_changes_nothing_more(history: list[Message]) -> None:
+    once = [message for unit in repair(history) for message in unit]
+    assert [message for unit in repair(once) for message in unit] == once
+    assert pairs_are_whole(tuple(once))
+
+
+def test_a_call_left_open_by_a_crash_is_closed_as_unknown() -> None:
+    history = [UserMessage("Go"), AssistantMessage(None, (call(0, 0), call(0, 1)))]
+    results = [ToolMessage(CallKey(0, 1), "second")]
+    prompt = build_prompt("S", [*history, *results], [], context_window=4_000)
+    first, second = prompt.messages[3:]
+    assert isinstance(first, ToolMessage)
+    assert not first.ok
+    assert '"effect":"unknown"' in first.content
+    assert second == results[0]
+
+
+def exchange(number: int, size: int = 1) -> list[Message]:
+    return [
+        UserMessage(f"question {number}"),
+        AssistantMessage(None, (call(number, 0),)),
+        ToolMessage(CallKey(number, 0), "some words " * 100 * size),
+        AssistantMessage(f"answer {number}"),
+    ]
+
+
+def test_the_oldest_exchanges_go_first_and_whole() -> None:
+    history = [message for number in range(5) for message in exchange(number)]
+    prompt = build_prompt("S", [*history, UserMessage("now")], [], context_window=1_200)
+    users = [m.text for m in prompt.messages if isinstance(m, UserMessage)]
+    assert users == ["question 2", "question 3", "question 4", "now"][-len(users) :]
+    assert 1 < len(users) < 5
+    assert isinstance(prompt.messages[1], UserMessage)
+    assert prompt.left_out == (6 - len(users)) * 4
+    assert prompt.reason == (
+        f"{prompt.left_out} messages of earlier exchanges left out, to fit 900 tokens"
+    )
+
+
+def test_older_results_of_the_run_are_shortened_before_the_newest_and_before_replies_go() -> None:
+    run: list[Message] = [UserMessage("Go", context="context")]
+    for turn in range(4):
+        run += [
+            AssistantMessage(None, (call(turn, 0),)),
+            ToolMessage(CallKey(turn, 0), f"result {turn} " + "some words " * 250),
+        ]
+    prompt = build_prompt("S", run, [], context_window=2_400)
+    lengths = [len(m.content) for m in prompt.messages if isinstance(m, ToolMessage)]
+    assert len(lengths) == 4
+    assert lengths[0] < lengths[3] == len(run[-1].content)  # type: ignore[union-attr]  # a result
+    assert all(before <= after for before, after in pairwise(lengths))
+    assert prompt.left_out == 0
+    assert prompt.reason is not None
+    assert "older tool results shortened" in prompt.reason
+
+
+def test_a_note_at_the_end_leaves_the_newest_results_the_newest() -> None:
+    run: list[Message] = [
+        UserMessage("Go"),
+        AssistantMessage(None, (call(0, 0),)),
+        ToolMessage(CallKey(0, 0), "old " * 2_000),
+        AssistantMessage(None, (call(1, 0),)),
+        ToolMessage(CallKey(1, 0), "new " * 300),
+        NoteMessage("last turn"),
+    ]
+    prompt = build_prompt("S", run, [], context_window=1_600)
+    assert prompt.messages[-2:] == (run[-2], run[-1])
+
+
+def test_what_cannot_fit_is_a_clear_error() -> None:
+    with pytest.raises(ContextWindowError, match="about .* tokens; the model's window of 300"):
+        build_prompt("S", [UserMessage("word " * 1_000)], [TOOL], context_window=300)
