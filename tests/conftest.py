@@ -3,7 +3,12 @@
 import socket
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# No deadline: a busy machine is no failure.
+hypothesis.settings.register_profile("treadle", deadline=None)
+hypothesis.settings.load_profile("treadle")
 
 _LOOPBACK = ("127.", "::1", "localhost")
 

@@ -1,0 +1,236 @@
+"""Puts a reply together from the chunks of a stream, or from one whole body. Pure and sync.
+
+The faults that it mends are those of real servers (cases T3, T6, T7, T9, T19, T21, T23, T25, T30):
+parallel calls under one index, ids or names that come late, twice or in pieces, errors in
+mid-stream, opaque fields that must go back unchanged.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.events.types import CallKey, Usage
+from treadle.llm import faults
+from treadle.llm.calls import CallSlots
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
+
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""Names under which servers send reasoning as text; the first that is there is read."""
+
+_OPAQUE_FIELDS = (
+    "reasoning_details",
+    "thinking_blocks",
+    "extra_content",
+    "encrypted_content",
+    "signature",
+    "reasoning_signature",
+    "thought_signature",
+)
+"""Fields of a message that a server wants back unchanged."""
+
+_JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""Which field of a reasoning detail is text that streams in pieces, by its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Text for the person, as it came."""
+
+    text: str
+    reasoning: bool = False
+
+
+class DeltaAssembler:
+    """Fed with the parsed chunks of one reply; `reply` gives the whole when it has ended."""
+
+    def __init__(self, endpoint: Endpoint, *, turn: int, tools: frozenset[str]) -> None:
+        self._endpoint = endpoint
+        self._turn = turn
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] = []
+        self._opaque: dict[str, object] = {}
+        self._slots = CallSlots(tools)
+        self._usage = Usage()
+        self._cost: float | None = None
+        self.finish_reason: str | None = None
+
+    def feed(self, chunk: object) -> list[Shown]:
+        """What the chunk adds for the person. Raises ProviderError for an error or nonsense."""
+        if not isinstance(chunk, Mapping):
+            raise faults.protocol(self._endpoint, f"a chunk that is no object: {str(chunk)[:80]}")
+        if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
+            raise faults.from_body(self._endpoint, chunk)
+        self._read_usage(chunk.get("usage"))
+        choices = chunk.get("choices")
+        if not isinstance(choices, list):
+            return []
+        shown: list[Shown] = []
+        for choice in choices:
+            if isinstance(choice, Mapping) and not choice.get("index"):
+                shown += self._choice(choice)
+        return shown
+
+    def feed_whole(self, body: object) -> list[Shown]:
+        """Like `feed`, for a reply that came as one body; it must hold a choice."""
+        shown = self.feed(body)
+        if not (isinstance(body, Mapping) and body.get("choices")):
+            raise faults.protocol(self._endpoint, "a body without choices", retryable=True)
+        return shown
+
+    def reply(self, *, done: bool) -> ModelReply:
+        """The complete reply; `done` says that the server marked the end itself.
+
+        Raises ProviderError when the stream broke off: neither an end mark nor a finish reason
+        came, or nothing at all. Calls that the length limit cut off are left out.
+        """
+        if self.finish_reason is None and not done:
+            raise faults.broken_off(self._endpoint, "the stream ended without a finish reason")
+        calls = self._slots.finish(complete_only=self.finish_reason == "length")
+        text = "".join(self._text) or "".join(self._refusal) or None
+        if self.finish_reason is None and text is None and not calls:
+            raise faults.broken_off(self._endpoint, "the stream ended without a choice")
+        reasoning = "".join(self._reasoning) or None
+        message = AssistantMessage(
+            text=text,
+            calls=tuple(self._call(slot, *call) for slot, call in enumerate(calls)),
+            reasoning=reasoning,
+            opaque=json.dumps(self._opaque, ensure_ascii=False) if self._opaque else None,
+            provider=self._endpoint.provider,
+            model=self._endpoint.model,
+        )
+        return ModelReply(message, self.finish_reason, self._usage, self._cost)
+
+    def _call(
+        self, slot: int, call_id: str, name: str, arguments: str, opaque: str | None
+    ) -> ToolCall:
+        key = CallKey(self._turn, slot)
+        return ToolCall(key, call_id, name, arguments, self._endpoint.provider, opaque)
+
+    def _choice(self, choice: Mapping[str, object]) -> list[Shown]:
+        reason = choice.get("finish_reason")
+        if reason == "error" or choice.get("error"):
+            error = choice.get("error") or {"message": "the reply ended with an error"}
+            raise faults.from_body(self._endpoint, {"error": error})
+        if isinstance(reason, str) and reason:
+            self.finish_reason = reason
+        whole = choice.get("message")
+        delta = choice.get("delta") or whole
+        if not isinstance(delta, Mapping):
+            return []
+        shown = self._read_text(delta)
+        calls = delta.get("tool_calls")
+        for fragment in calls if isinstance(calls, list) else ():
+            if isinstance(fragment, Mapping):
+                self._slots.add(fragment, whole=delta is whole)
+        for name in _OPAQUE_FIELDS:
+            if delta.get(name):
+                kept = self._opaque.get(name)
+                self._opaque[name] = _join(kept, delta[name], streamed=delta is not whole)
+        return shown
+
+    def _read_text(self, delta: Mapping[str, object]) -> list[Shown]:
+        shown: list[Shown] = []
+        thoughts = {name: _string(delta.get(name)) for name in REASONING_FIELDS}
+        thoughts = {name: text for name, text in thoughts.items() if text}
+        for name in thoughts:
+            self._opaque.setdefault(name, None)  # null: the reasoning goes back under this name
+        thought = next(iter(thoughts.values()), "")
+        text, thought_parts = _parts(delta.get("content"))
+        thought += thought_parts
+        if thought:
+            self._reasoning.append(thought)
+            shown.append(Shown(thought, reasoning=True))
+        if text:
+            self._text.append(text)
+            shown.append(Shown(text))
+        if refusal := _string(delta.get("refusal")):
+            self._refusal.append(refusal)
+            shown.append(Shown(refusal))
+        return shown
+
+    def _read_usage(self, usage: object) -> None:
+        """Later numbers win: some servers send running totals with every chunk."""
+        if not isinstance(usage, Mapping):
+            return
+        old = self._usage
+        prompt = usage.get("prompt_tokens_details")
+        completion = usage.get("completion_tokens_details")
+        cached = _count(usage, "prompt_cache_hit_tokens", old.cached)
+        self._usage = Usage(
+            input=_count(usage, "prompt_tokens", old.input),
+            output=_count(usage, "completion_tokens", old.output),
+            cached=_count(prompt, "cached_tokens", cached),
+            reasoning=_count(completion, "reasoning_tokens", old.reasoning),
+        )
+        cost = usage.get("cost")
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+            self._cost = float(cost)
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(source: object, name: str, otherwise: int | None) -> int | None:
+    value = source.get(name) if isinstance(source, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+
+
+def _parts(content: object) -> tuple[str, str]:
+    """Text and reasoning of a content: a string, or a list of typed parts."""
+    if isinstance(content, str):
+        return content, ""
+    text, thought = "", ""
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, Mapping):
+            continue
+        if part.get("type") == "thinking":
+            thought += _parts(part.get("thinking"))[0]
+        else:
+            text += _string(part.get("text"))
+    return text, thought
+
+
+def _join(kept: object, new: object, *, streamed: bool) -> object:
+    """What an opaque field is after another piece of it: lists grow, the rest is replaced."""
+    if not isinstance(new, list):
+        return {**kept, **new} if isinstance(kept, dict) and isinstance(new, dict) else new
+    joined = list(kept) if isinstance(kept, list) else []
+    for entry in new:
+        earlier = _same_block(joined, entry) if streamed else None
+        if earlier is None:
+            joined.append(entry)
+        else:
+            joined[earlier] = _merged(joined[earlier], entry)
+    return joined
+
+
+def _same_block(entries: list[object], entry: object) -> int | None:
+    """Where the block stands that this fragment continues: same type, same explicit index.
+
+    A signature holds for the whole text of its block, so fragments sent back one by one would be
+    refused (agno-agi/agno#8794).
+    """
+    if not isinstance(entry, Mapping) or entry.get("type") not in _JOINED:
+        return None
+    if not isinstance(entry.get("index"), int):
+        return None
+    for place, other in enumerate(entries):
+        if isinstance(other, Mapping) and (other.get("type"), other.get("index")) == (
+            entry["type"],
+            entry["index"],
+        ):
+            return place
+    return None
+
+
+def _merged(block: object, fragment: object) -> dict[str, object]:
+    assert isinstance(block, Mapping)
+    assert isinstance(fragment, Mapping)
+    merged = {**block, **{name: value for name, value in fragment.items() if value is not None}}
+    text = _JOINED[merged["type"]]
+    if block.get(text) and fragment.get(text):
+        merged[text] = f"{block[text]}{fragment[text]}"
+    return merged

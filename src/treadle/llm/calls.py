@@ -1,0 +1,156 @@
+"""Gathers the fragments of streamed tool calls into calls, whatever order and form they come in.
+
+A fragment belongs to a call by its index, unless its id or its name shows that a new call begins
+under the same index (cases T3, T6, T7, T9).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Finished = tuple[str, str, str, str | None]
+"""Id, name, arguments and opaque fields of one call."""
+
+_KNOWN = frozenset({"index", "id", "type", "function"})
+_KNOWN_OF_FUNCTION = frozenset({"name", "arguments"})
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One call as far as it has come."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    opaque: dict[str, object] = field(default_factory=dict)
+    repeated: bool = False
+    """Its name came again after its arguments were complete: an echo, or the start of a twin."""
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def started(self) -> bool:
+        return any(piece.strip() for piece in self.pieces)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments are finished JSON; looked at only when a name or an end comes."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith(("}", "]", '"', "null")):
+            return False
+        try:
+            json.loads(self.arguments)
+        except ValueError:
+            return False
+        return True
+
+
+class CallSlots:
+    """The calls of one reply, in the order of their first fragments.
+
+    `known` are the names of the offered tools: with them two names that follow each other can be
+    told from one name in two pieces.
+    """
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self._known = known
+        self._slots: list[_Slot] = []
+
+    def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> None:
+        """Take one entry of a delta's `tool_calls`, or of a `whole` message's."""
+        function = fragment.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        index = fragment.get("index")
+        index = index if isinstance(index, int) else None
+        call_id, name = _text(fragment.get("id")), _text(function.get("name"))
+        arguments = _arguments(function.get("arguments"))
+        slot = None if whole else self._slot(index, call_id, name, arguments)
+        if slot is None:
+            slot = _Slot(index)
+            self._slots.append(slot)
+        slot.id = slot.id or call_id
+        self._name(slot, name)
+        if arguments:
+            slot.pieces.append(arguments)
+        _keep(slot.opaque, fragment, function)
+
+    def finish(self, *, complete_only: bool) -> list[Finished]:
+        """All calls; `complete_only` leaves out those whose arguments are half there."""
+        return [
+            (
+                slot.id,
+                slot.name,
+                slot.arguments,
+                json.dumps(slot.opaque, ensure_ascii=False) if slot.opaque else None,
+            )
+            for slot in self._slots
+            if (slot.name or slot.started) and not (complete_only and not slot.complete)
+        ]
+
+    def _slot(self, index: int | None, call_id: str, name: str, arguments: str) -> _Slot | None:
+        """The call that the fragment continues; None when it begins a new one."""
+        same = [slot for slot in self._slots if index is None or slot.index == index]
+        if not same:
+            return None
+        if call_id:
+            owner = next((slot for slot in reversed(same) if slot.id == call_id), None)
+            if owner is None:
+                return None if same[-1].id else self._unless_new(same[-1], name, arguments)
+            return self._unless_new(owner, name, arguments)
+        return self._unless_new(same[-1], name, arguments)
+
+    def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
+        if slot.repeated and arguments.strip():
+            # The name that came again was no echo: its arguments follow, so a twin had begun.
+            slot.repeated = False
+            self._slots.append(twin := _Slot(slot.index, name=slot.name))
+            return twin
+        if not name or not slot.name:
+            return slot
+        if slot.complete:
+            if name == slot.name and not arguments.strip():
+                slot.repeated = True
+                return slot
+            return None
+        if not slot.started and self._is_other_tool(slot.name, name):
+            return None
+        return slot
+
+    def _is_other_tool(self, old: str, new: str) -> bool:
+        return new != old and {old, new} <= self._known and old + new not in self._known
+
+    def _name(self, slot: _Slot, name: str) -> None:
+        """Take a name that is late or in pieces; never one that is empty or said again."""
+        if not name or name == slot.name or slot.started:
+            slot.name = slot.name or name
+        elif name.startswith(slot.name):
+            slot.name = name
+        else:
+            slot.name += name
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _arguments(value: object) -> str:
+    """The arguments as text; some servers send the object itself."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _keep(
+    opaque: dict[str, object], fragment: Mapping[str, object], function: Mapping[str, object]
+) -> None:
+    """Remember fields that are not ours, such as signatures, to be echoed unchanged."""
+    opaque.update(_foreign(fragment, _KNOWN))
+    if inner := _foreign(function, _KNOWN_OF_FUNCTION):
+        kept = opaque.get("function")
+        opaque["function"] = {**kept, **inner} if isinstance(kept, dict) else inner
+
+
+def _foreign(source: Mapping[str, object], known: frozenset[str]) -> dict[str, object]:
+    return {name: value for name, value in source.items() if name not in known and value}

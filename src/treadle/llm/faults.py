@@ -1,0 +1,266 @@
+"""What goes wrong with a provider: kinds, what may be retried, and words that help a person."""
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+from treadle.errors import ExitStatus, TreadleError
+from treadle.llm.endpoint import Endpoint
+from treadle.secrets import redact
+
+RETRY_AFTER_LIMIT = 300.0
+"""Seconds: the longest wait that a server may ask for."""
+
+_DETAIL_LIMIT = 400
+"""Characters of a provider's own words in a message."""
+
+
+class FaultKind(StrEnum):
+    """The closed vocabulary of provider failures."""
+
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    INCOMPLETE = "incomplete"
+    PROTOCOL = "protocol"
+    AUTHENTICATION = "authentication"
+    PERMISSION = "permission"
+    PAYMENT = "payment"
+    RATE_LIMIT = "rate_limit"
+    SERVER = "server"
+    UNKNOWN_MODEL = "unknown_model"
+    NO_TOOLS = "no_tools"
+    CONTEXT_LENGTH = "context_length"
+    BAD_REQUEST = "bad_request"
+    UNAVAILABLE = "unavailable"
+
+
+class ProviderError(TreadleError):
+    """A provider failed. `retryable` says whether the same request may pass a little later.
+
+    `status` is the HTTP status or the code in the body, `retry_after` the wait in seconds that the
+    server asked for, `body` the provider's own words, shortened and free of secrets.
+    """
+
+    exit_status = ExitStatus.PROVIDER
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: FaultKind,
+        hint: str | None = None,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        body: str = "",
+    ) -> None:
+        super().__init__(redact(message), hint=hint)
+        self.kind = kind
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.body = redact(body)
+
+
+def from_response(
+    endpoint: Endpoint, status: int, body: object, headers: Mapping[str, str], now: float
+) -> ProviderError:
+    """The fault behind an HTTP error status. `now` is Unix seconds, for a date in Retry-After."""
+    retry_after = parse_retry_after(headers, now)
+    return _classify(endpoint, status, *_words(body), retry_after)
+
+
+def from_body(endpoint: Endpoint, body: object) -> ProviderError:
+    """The fault behind an error object that came with status 200, whole or in mid-stream."""
+    text, code = _words(body)
+    return _classify(endpoint, _status_of(code), text, code, None)
+
+
+def unreachable(endpoint: Endpoint, reason: str) -> ProviderError:
+    """No connection, or one that broke before the reply was complete."""
+    hint = "Check the network and the address."
+    if endpoint.loopback:
+        hint = "Start the server, or choose another model with --model."
+    message = f"{endpoint.provider} at {endpoint.base_url} cannot be reached ({reason})."
+    return ProviderError(message, kind=FaultKind.CONNECTION, hint=hint, retryable=True)
+
+
+def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
+    """The reply ended before it was complete."""
+    return ProviderError(
+        f"The reply of {endpoint.provider} is incomplete: {reason}.",
+        kind=FaultKind.INCOMPLETE,
+        hint="Ask again.",
+        retryable=True,
+    )
+
+
+def stalled(endpoint: Endpoint, seconds: float, setting: str = "idle_timeout") -> ProviderError:
+    """Nothing but silence or comments for the whole idle time."""
+    return ProviderError(
+        f"{endpoint.provider} sent no data for {seconds:g} s.",
+        kind=FaultKind.STALLED,
+        hint=f"Ask again, or raise providers.{endpoint.provider}.{setting}.",
+        retryable=True,
+    )
+
+
+def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> ProviderError:
+    """The server answered with something that is no OpenAI-compatible reply."""
+    return ProviderError(
+        f"{endpoint.provider} sent no OpenAI-compatible reply: {reason}.",
+        kind=FaultKind.PROTOCOL,
+        hint=f"Check that {endpoint.base_url} is the address of its API, version included.",
+        retryable=retryable,
+    )
+
+
+def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait, clamped to 0 … `RETRY_AFTER_LIMIT`; None when absent or garbage.
+
+    Seconds or an HTTP date (RFC 9110, section 10.2.3), and `retry-after-ms` where it is sent.
+    """
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,12}(\.\d{0,9})?", text, re.ASCII):
+            return min(float(text) * scale, RETRY_AFTER_LIMIT)
+    text = headers.get("retry-after", "")
+    try:
+        seconds = parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), RETRY_AFTER_LIMIT)
+
+
+def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
+    """Whether a failure with this status may pass. None, an error without a code, may."""
+    if status is None or status >= 500:
+        return True
+    return status in (408, 409, 429) or (status == 402 and asked_to_wait)
+
+
+_NO_TOOLS = re.compile(
+    r"endpoints? found that supports? tool|not support tool|not support function|"
+    r"tools? (use |calling )?(is|are) not supported",
+    re.IGNORECASE,
+)
+_CONTEXT_LENGTH = re.compile(
+    r"context.{0,12}(length|window|size)|maximum context|prompt is too long|too many tokens|"
+    r"input is too long|exceed_context",
+    re.IGNORECASE,
+)
+_CODES = (
+    (re.compile(r"rate.?limit|too.?many.?requests", re.IGNORECASE), 429),
+    (re.compile(r"overload|unavailable", re.IGNORECASE), 503),
+    (re.compile(r"time.?out", re.IGNORECASE), 408),
+    (re.compile(r"server.?error|internal|upstream", re.IGNORECASE), 500),
+    (re.compile(r"quota|billing|credit|payment", re.IGNORECASE), 402),
+    (re.compile(r"authentication|api.?key|unauthori[sz]ed", re.IGNORECASE), 401),
+    (re.compile(r"permission|forbidden", re.IGNORECASE), 403),
+    (re.compile(r"not.?found", re.IGNORECASE), 404),
+    (re.compile(r"invalid|context|bad.?request|content.?filter", re.IGNORECASE), 400),
+)
+
+
+def _status_of(code: str | None) -> int | None:
+    """The HTTP status that a code in a body stands for; None for one that says nothing."""
+    if code is None:
+        return None
+    if re.fullmatch(r"[1-9]\d\d", code, re.ASCII):
+        return int(code)
+    return next((status for pattern, status in _CODES if pattern.search(code)), None)
+
+
+def _words(body: object) -> tuple[str, str | None]:
+    """A provider's own words and its code, out of the many shapes that errors have."""
+    if not isinstance(body, Mapping):
+        return str(body or ""), None
+    error = body.get("error") or body
+    if not isinstance(error, Mapping):
+        code = body.get("code") or body.get("status")
+        return str(error), None if code is None else str(code)
+    text = str(error.get("message") or error.get("detail") or error.get("error") or "")
+    metadata = error.get("metadata")
+    if isinstance(metadata, Mapping) and metadata.get("raw"):
+        text = f"{text}: {metadata['raw']}"
+    code = error.get("code") or error.get("status") or error.get("type")
+    return text, None if code is None else str(code)
+
+
+def _classify(
+    endpoint: Endpoint, status: int | None, text: str, code: str | None, retry_after: float | None
+) -> ProviderError:
+    kind = _kind(status, f"{code or ''} {text}")
+    detail = " ".join(text.split())
+    if len(detail) > _DETAIL_LIMIT:
+        detail = detail[:_DETAIL_LIMIT] + "…"
+    message, hint = _say(kind, endpoint, status, detail or code or "it gave no reason")
+    return ProviderError(
+        message,
+        kind=kind,
+        hint=hint,
+        status=status,
+        retryable=retryable_status(status, asked_to_wait=retry_after is not None),
+        retry_after=retry_after,
+        body=text[: 4 * _DETAIL_LIMIT],
+    )
+
+
+def _kind(status: int | None, text: str) -> FaultKind:
+    if status is None or status >= 500:
+        return FaultKind.SERVER
+    if status in (400, 404, 405, 422) and _NO_TOOLS.search(text):
+        return FaultKind.NO_TOOLS
+    if status in (400, 413, 422) and _CONTEXT_LENGTH.search(text):
+        return FaultKind.CONTEXT_LENGTH
+    if status == 429 and "insufficient_quota" in text:
+        return FaultKind.PAYMENT
+    return {
+        401: FaultKind.AUTHENTICATION,
+        402: FaultKind.PAYMENT,
+        403: FaultKind.PERMISSION,
+        404: FaultKind.UNKNOWN_MODEL,
+        408: FaultKind.TIMEOUT,
+        409: FaultKind.SERVER,
+        429: FaultKind.RATE_LIMIT,
+    }.get(status, FaultKind.BAD_REQUEST)
+
+
+_SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
+    FaultKind.AUTHENTICATION: ("refused the key", "Set {key} to a valid key."),
+    FaultKind.PERMISSION: ("refused access", "Check what the key in {key} may do."),
+    FaultKind.PAYMENT: ("wants payment", "Add credit, or choose another model."),
+    FaultKind.RATE_LIMIT: ("limits the rate", "Wait a little and ask again."),
+    FaultKind.UNKNOWN_MODEL: (
+        "does not know the model {model!r}",
+        "`treadle models list` shows what it offers.",
+    ),
+    FaultKind.NO_TOOLS: (
+        "offers no tool calls with {model!r}",
+        "Choose a model that supports tools, or ask with --no-tools.",
+    ),
+    FaultKind.CONTEXT_LENGTH: (
+        "finds the prompt too long for {model!r}",
+        "Start a new session, or set providers.{name}.context_window to its real window.",
+    ),
+    FaultKind.SERVER: ("failed", "Ask again later, or choose another model."),
+    FaultKind.TIMEOUT: ("took too long", "Ask again later, or choose another model."),
+    FaultKind.BAD_REQUEST: ("refused the request", None),
+}
+
+
+def _say(
+    kind: FaultKind, endpoint: Endpoint, status: int | None, detail: str
+) -> tuple[str, str | None]:
+    """One sentence about what is wrong and one about what to do."""
+    what, hint = _SENTENCES[kind]
+    names = {
+        "name": endpoint.provider,
+        "model": endpoint.model,
+        "key": endpoint.key_name or f"providers.{endpoint.provider}.api_key_env",
+    }
+    code = "" if status is None else f" ({status})"
+    message = f"{endpoint.provider} {what.format(**names)}{code}: {detail.rstrip('.')}."
+    return message, None if hint is None else hint.format(**names)
