@@ -167,6 +167,7 @@ def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
         following = pattern[position + 1 : position + 2]
         if pattern[position : position + 1] == "-" and following not in {"]", ""}:
             high, position = _class_character(pattern, position + 1)
+        members.append(re.escape(low))  # as in git, also where the range is empty
         if low and high and low <= high:
             members.append(f"{re.escape(low)}-{re.escape(high)}")
     if negated:

@@ -1,0 +1,205 @@
+"""Context within a budget: which of the retrieved items are shown, whole or as signatures."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from treadle.code.extract import Lines
+from treadle.code.model import ContextEntry, ContextResult, Kind
+from treadle.code.parse import content_hash, read_file
+from treadle.code.ranking import Hit, asks_for_tests, rank_items
+from treadle.code.snippets import write_snippet
+from treadle.code.store import Store
+
+Fits = Callable[[Sequence[ContextEntry], int], bool]
+
+_SPARE = 3
+"""Retrieved per wanted item, so that duplicates and unreadable ones can be replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A retrieved item with its exact bytes; `whole` or `signature` is None if not showable."""
+
+    hit: Hit
+    whole: ContextEntry | None
+    signature: ContextEntry | None
+
+
+@dataclass(slots=True)
+class Retrieved:
+    """Candidates, best first; `lost` counts those whose file is gone or cannot be shown."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    lost: int = 0
+    stale: bool = False
+
+
+def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
+    """Rank, order, read and verify. A file that is not the one indexed makes the result stale."""
+    with store.reading() as connection:
+        hits = rank_items(connection, query, _SPARE * top_k)
+    chosen = _distinct(_ordered(hits, query, top_k))[:top_k]
+    found = Retrieved()
+    files: dict[str, tuple[bytes, Lines] | None] = {}
+    for hit in chosen:
+        if hit.file not in files:
+            files[hit.file] = _verified(root, hit)
+        content = files[hit.file]
+        if content is None:
+            found.stale = True
+            found.lost += 1
+            continue
+        candidate = _candidate(root, hit, *content)
+        if candidate.whole is None and candidate.signature is None:
+            found.lost += 1
+        else:
+            found.candidates.append(candidate)
+    return found
+
+
+def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
+    """Best first; what exceeds a file's share comes later, tests last unless asked for."""
+    share = max(2, top_k // 2)
+    seen: Counter[str] = Counter()
+    keyed: list[tuple[bool, bool, int, Hit]] = []
+    tests_last = not asks_for_tests(query)
+    for place, hit in enumerate(hits):
+        seen[hit.file] += 1
+        keyed.append((tests_last and hit.is_test, seen[hit.file] > share, place, hit))
+    return [hit for _, _, _, hit in sorted(keyed, key=lambda entry: entry[:3])]
+
+
+def _distinct(hits: list[Hit]) -> list[Hit]:
+    """Without items inside another one that is better placed; neighbouring chunks become one."""
+    kept: list[Hit] = []
+    for hit in hits:
+        inside = any(
+            other.file == hit.file
+            and other.start_byte <= hit.start_byte
+            and hit.end_byte <= other.end_byte
+            for other in kept
+        )
+        if inside:
+            continue
+        place = next((at for at, other in enumerate(kept) if _adjacent(other, hit)), None)
+        if place is None:
+            kept.append(hit)
+        else:
+            kept[place] = _stitched(kept[place], hit)
+    return kept
+
+
+def _adjacent(left: Hit, right: Hit) -> bool:
+    if left.file != right.file or {left.kind, right.kind} != {Kind.CHUNK.value}:
+        return False
+    return left.end_line + 1 == right.start_line or right.end_line + 1 == left.start_line
+
+
+def _stitched(kept: Hit, other: Hit) -> Hit:
+    first, last = sorted((kept, other), key=lambda hit: hit.start_byte)
+    span = f":{first.start_line}-{last.end_line}"
+    return replace(
+        kept,
+        name=first.name.rpartition(":")[0] + span,
+        canonical_path=first.canonical_path.rpartition(":")[0] + span,
+        start_byte=first.start_byte,
+        end_byte=last.end_byte,
+        start_line=first.start_line,
+        end_line=last.end_line,
+        signature_start=first.start_byte,
+        signature_end=first.start_byte,
+    )
+
+
+def _verified(root: Path, hit: Hit) -> tuple[bytes, Lines] | None:
+    """The bytes of the file if they are those that were indexed."""
+    try:
+        data, _ = read_file(root / hit.file)
+    except OSError:
+        return None
+    if data is None or content_hash(data) != hit.file_hash:
+        return None
+    return data, Lines(data)
+
+
+def _candidate(root: Path, hit: Hit, data: bytes, lines: Lines) -> Candidate:
+    def entry(span: tuple[int, int], *, whole: bool) -> ContextEntry | None:
+        return _entry(root, hit, data, lines, span=span, whole=whole)
+
+    signature = (hit.signature_start, hit.signature_end)
+    return Candidate(
+        hit,
+        entry((hit.start_byte, hit.end_byte), whole=True),
+        entry(signature, whole=False) if signature[0] < signature[1] else None,
+    )
+
+
+def _entry(
+    root: Path, hit: Hit, data: bytes, lines: Lines, *, span: tuple[int, int], whole: bool
+) -> ContextEntry | None:
+    """The entry of a range; None for bytes or a path that the snippet format cannot carry."""
+    start, end = span
+    try:
+        snippet = write_snippet(str(root / hit.file), start, end, data[start:end])
+    except ValueError:
+        return None
+    return ContextEntry(
+        hit.name, hit.canonical_path, hit.kind, hit.file,
+        lines.of(start), lines.of(max(start, end - 1)), start, end, snippet, whole,
+    )  # fmt: skip
+
+
+def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextResult:
+    """Fill the budget in two rounds: everything as far as it fits, then signatures made whole.
+
+    In the first round an item is whole if it takes at most half of what is left, so that one
+    large item does not leave room for nothing else; the best one may take all.
+    """
+    total = len(found.candidates) + found.lost
+    chosen: dict[int, ContextEntry] = {}
+
+    def allowed(place: int, entry: ContextEntry, *, spare: bool) -> bool:
+        proposed = [*({**chosen, place: entry}[key] for key in sorted({*chosen, place}))]
+        return fits([*proposed, entry] if spare else proposed, total)
+
+    for place, candidate in enumerate(found.candidates):
+        if candidate.whole is not None and allowed(place, candidate.whole, spare=True):
+            chosen[place] = candidate.whole
+        elif candidate.signature is not None and allowed(place, candidate.signature, spare=False):
+            chosen[place] = candidate.signature
+    for place, candidate in enumerate(found.candidates):
+        present = chosen.get(place)
+        if (
+            candidate.whole is not None
+            and (present is None or not present.whole)
+            and allowed(place, candidate.whole, spare=False)
+        ):
+            chosen[place] = candidate.whole
+    entries = _without_nested([chosen[place] for place in sorted(chosen)])
+    return _within(query, top_k, entries, total, fits)
+
+
+def _without_nested(entries: list[ContextEntry]) -> list[ContextEntry]:
+    """Drop what another entry already shows."""
+
+    def covered(entry: ContextEntry) -> bool:
+        return any(
+            other is not entry
+            and other.file == entry.file
+            and other.start_byte <= entry.start_byte
+            and entry.end_byte <= other.end_byte
+            for other in entries
+        )
+
+    return [entry for entry in entries if not covered(entry)]
+
+
+def _within(
+    query: str, top_k: int, entries: list[ContextEntry], total: int, fits: Fits
+) -> ContextResult:
+    """The result, shortened from its end until it fits with the true count of what is left out."""
+    while entries and not fits(entries, total - len(entries)):
+        entries = entries[:-1]
+    return ContextResult(query, top_k, tuple(entries), total - len(entries))

@@ -1,0 +1,221 @@
+"""From a parsed file to its items: nesting, canonical paths, and the ranges that belong to them."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.model import Item, Kind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_KINDS = {kind.value: kind for kind in Kind}
+_FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
+TYPE_KINDS = frozenset(
+    {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
+)
+_MAX_NESTING = 32
+"""Deeper items are left to the item around them: generated or hostile code."""
+_MAX_NAME = 400
+
+
+@dataclass(slots=True)
+class _Definition:
+    """A definition as captured; `start` and `end` grow by its wrapper."""
+
+    node: "Node"
+    kind: Kind
+    naming: Naming
+    start: int
+    end: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The items of a file by position, and the ranges of its imports."""
+
+    items: list[Item]
+    skipped: list[tuple[int, int]]
+
+
+class Lines:
+    """Byte offsets to line numbers (from 1)."""
+
+    def __init__(self, source: bytes) -> None:
+        self.starts = [0]
+        position = source.find(b"\n")
+        while position >= 0:
+            self.starts.append(position + 1)
+            position = source.find(b"\n", position + 1)
+
+    def of(self, offset: int) -> int:
+        """The line that holds the byte at `offset`."""
+        return bisect_right(self.starts, offset)
+
+
+def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
+    """The items of `source`, ordered by position, each with its parent; syntax errors tolerated."""
+    import tree_sitter
+
+    tree = language.parser().parse(source)
+    cursor = tree_sitter.QueryCursor(language.query)
+    definitions: dict[tuple[int, int], _Definition] = {}
+    attached: list[tuple[int, int]] = []
+    skipped: list[tuple[int, int]] = []
+    package = ""
+    for pattern, captures in cursor.matches(tree.root_node):
+        captured = {name: nodes[0] for name, nodes in captures.items()}
+        if "name" in captured:
+            _collect(language, pattern, captured, definitions)
+        elif "skip" in captured:
+            node = captured["skip"]
+            skipped.append((node.start_byte, node.end_byte))
+        elif "package" in captured:
+            package = package or text_of(captured["package"])
+        else:
+            node = captured.get("comment") or captured["attribute"]
+            attached.append((node.start_byte, _content_end(source, node)))
+    ordered = sorted(definitions.values(), key=lambda found: (found.start, -found.end))
+    builder = _Builder(language, source, lines, language.prefix(path, package), sorted(attached))
+    for definition in ordered:
+        builder.add(definition)
+    return Extracted(builder.items, skipped)
+
+
+def _first_named(node: "Node | None") -> "Node | None":
+    return node.named_child(0) if node is not None and node.named_child_count else None
+
+
+def _content_end(source: bytes, node: "Node") -> int:
+    """Where a comment ends without the line break that some grammars count in."""
+    end = node.end_byte
+    while end > node.start_byte and source[end - 1] in b"\r\n":
+        end -= 1
+    return end
+
+
+def _collect(
+    language: Language,
+    pattern: int,
+    captured: "dict[str, Node]",
+    definitions: dict[tuple[int, int], _Definition],
+) -> None:
+    """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
+    label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
+    outer = captured.get("range", node)
+    end = captured.get("below", outer).end_byte
+    key = (node.start_byte, node.end_byte)
+    known = definitions.get(key)
+    if known is None:
+        naming = language.naming(captured["name"], captured)
+        if 0 < len(naming.name) <= _MAX_NAME:
+            definitions[key] = _Definition(
+                node, _KINDS[label], naming, outer.start_byte, end, pattern
+            )
+        return
+    known.start = min(known.start, outer.start_byte)
+    known.end = max(known.end, end)
+    if pattern < known.pattern:
+        known.kind, known.pattern = _KINDS[label], pattern
+
+
+class _Builder:
+    """Turns definitions in order of position into items with parents and canonical paths."""
+
+    def __init__(
+        self,
+        language: Language,
+        source: bytes,
+        lines: Lines,
+        prefix: str,
+        attached: list[tuple[int, int]],
+    ) -> None:
+        self.items: list[Item] = []
+        self._language = language
+        self._source = source
+        self._lines = lines
+        self._prefix = prefix
+        self._attached = attached
+        self._attached_ends = [end for _, end in attached]
+        self._open: list[int] = []
+
+    def add(self, definition: _Definition) -> None:
+        while self._open and self.items[self._open[-1]].end_byte < definition.end:
+            self._open.pop()
+        parent = self._open[-1] if self._open else None
+        above = self.items[parent] if parent is not None else None
+        inside_function = any(self.items[place].kind in _FUNCTIONS for place in self._open)
+        if inside_function and definition.node.type in self._language.outer_only:
+            return
+        if len(self._open) >= _MAX_NESTING:
+            return
+        kind = definition.kind
+        scopes = definition.naming.scopes
+        in_type = above is not None and above.kind in TYPE_KINDS
+        if kind is Kind.FUNCTION and (in_type or (scopes and self._language.separator == "::")):
+            kind = Kind.METHOD
+        start = self._attached_start(definition.start, above.start_byte if above else 0)
+        base = above.canonical_path if above else self._prefix
+        path = self._language.separator.join(
+            part for part in (base, *scopes, definition.naming.name) if part
+        )
+        head, tail = self._signature(definition)
+        self.items.append(
+            Item(
+                name=definition.naming.name,
+                canonical_path=path,
+                kind=kind,
+                parent=parent,
+                start_byte=start,
+                end_byte=definition.end,
+                start_line=self._lines.of(start),
+                end_line=self._lines.of(max(start, definition.end - 1)),
+                signature_start=head,
+                signature_end=tail,
+                doc=self._doc(definition, start),
+            )
+        )
+        self._open.append(len(self.items) - 1)
+
+    def _attached_start(self, start: int, limit: int) -> int:
+        """Where the comments and attributes begin that stand right above `start`.
+
+        A blank line parts them; a comment behind other code on its line belongs to that code.
+        """
+        place = bisect_right(self._attached_ends, start) - 1
+        while place >= 0:
+            begin, end = self._attached[place]
+            between = self._source[end:start]
+            if begin < limit or between.strip() or between.count(b"\n") > 1:
+                break
+            line_start = self._lines.starts[self._lines.of(begin) - 1]
+            if self._source[line_start:begin].strip():
+                break
+            start = begin
+            place -= 1
+        return start
+
+    def _signature(self, definition: _Definition) -> tuple[int, int]:
+        """From the definition to its body; without a body its first line."""
+        node = definition.node
+        start, end = node.start_byte, node.end_byte
+        body = node.child_by_field_name("body")
+        if body is None and (value := node.child_by_field_name("value")) is not None:
+            body = value.child_by_field_name("body")
+        if body is not None and body.start_byte > start:
+            end = body.start_byte
+        elif definition.kind not in _FUNCTIONS:
+            line_end = self._source.find(b"\n", start, end)
+            end = end if line_end < 0 else line_end
+        return start, start + len(self._source[start:end].rstrip())
+
+    def _doc(self, definition: _Definition, start: int) -> str:
+        doc = self._source[start : definition.start].decode("utf-8", "replace")
+        if self._language.doc_in_body:
+            body = definition.node.child_by_field_name("body")
+            inner = _first_named(_first_named(body))
+            if inner is not None and inner.type == "string":
+                doc = f"{doc}\n{text_of(inner)}" if doc else text_of(inner)
+        return doc

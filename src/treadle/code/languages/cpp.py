@@ -1,0 +1,38 @@
+"""C++: `namespace::Class::method`, also for what is defined outside of its class."""
+
+from treadle.code.languages import c
+from treadle.code.languages.base import Language, no_package
+
+
+def _grammar() -> object:
+    import tree_sitter_cpp
+
+    return tree_sitter_cpp.language()
+
+
+CPP = Language(
+    name="cpp",
+    extensions=(".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".ipp", ".tpp"),
+    grammar=_grammar,
+    separator="::",
+    prefix=no_package,
+    naming=c.declared_name,
+    outer_only=c.OUTER_ONLY,
+    query_text=c.QUERY
+    + """
+(class_specifier name: (_) @name body: (_)) @class
+(namespace_definition name: (_) @name) @module
+(alias_declaration name: (_) @name) @type
+(concept_definition name: (_) @name) @type
+(field_declaration declarator: (function_declarator) @name) @function
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator) @name))
+  @function
+(declaration declarator: (reference_declarator (function_declarator) @name)) @function
+(template_declaration (function_definition declarator: (_) @name) @function) @range
+(template_declaration (declaration declarator: (function_declarator) @name) @function) @range
+(template_declaration (class_specifier name: (_) @name body: (_)) @class) @range
+(template_declaration (struct_specifier name: (_) @name body: (_)) @struct) @range
+(template_declaration (alias_declaration name: (_) @name) @type) @range
+(using_declaration) @skip
+""",
+)

@@ -1,0 +1,257 @@
+"""One file from its bytes to what the index stores: items, terms, or the reason to skip it."""
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from treadle.code.extract import TYPE_KINDS, Extracted, Lines, extract
+from treadle.code.languages import Language, language_of
+from treadle.code.model import Item, Kind
+from treadle.code.terms import count_terms
+
+MAX_FILE_BYTES = 2_000_000
+"""Larger files are generated or data."""
+MAX_TEXT_BYTES = 500_000
+"""The limit for texts without a grammar: beyond it they are data too."""
+_BINARY_PROBE = 8_192  # as git does
+_MINIFIED_LINE = 1_000
+"""Bytes of a mean line from which a file counts as minified."""
+_CHUNK_LINES = 40
+_CHUNK_BYTES = 4_000
+_MIN_GAP_BYTES = 80
+_CONTAINERS = TYPE_KINDS | {Kind.MODULE}
+_LOCK_FILES = re.compile(
+    r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
+)
+_MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedItem:
+    """An item, its weighted term counts, and their sum (the document length of BM25)."""
+
+    item: Item
+    terms: dict[str, int]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    content_hash: bytes
+    language: str | None = None
+    lines: int = 0
+    skipped: str | None = None
+    items: list[IndexedItem] = field(default_factory=list)
+
+
+def content_hash(data: bytes) -> bytes:
+    """BLAKE2b-256 of the raw bytes of a file."""
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
+    """Read and parse one file; never raises for what a file may hold.
+
+    With `known_hash` equal to the hash of the bytes, parsing is left out and `items` is empty.
+    """
+    try:
+        data, status = read_file(root / path)
+    except OSError as error:
+        return ParsedFile(path, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
+    size, mtime_ns, inode = status.st_size, status.st_mtime_ns, status.st_ino
+    if data is None:
+        return ParsedFile(path, size, mtime_ns, inode, b"", skipped="larger than 2 MB")
+    digest = content_hash(data)
+    language = language_of(path)
+    name = language.name if language else None
+    skipped = _reason_to_skip(path, data, language)
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    items = [] if skipped or digest == known_hash else index_items(path, data, language)
+    return ParsedFile(path, size, mtime_ns, inode, digest, name, lines, skipped, items)
+
+
+def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
+    """The bytes of a regular file, None if it is too large. Never waits on a pipe or a link."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(0, "not a regular file")
+        data = file.read(MAX_FILE_BYTES + 1)
+    return (None if len(data) > MAX_FILE_BYTES else data), status
+
+
+def _reason_to_skip(path: str, data: bytes, language: Language | None) -> str | None:
+    if b"\0" in data[:_BINARY_PROBE]:
+        return "binary"
+    if _LOCK_FILES.search(path):
+        return "lock file"
+    long_lines = len(data) > 20 * _MINIFIED_LINE and len(data) > _MINIFIED_LINE * (
+        data.count(b"\n") + 1
+    )
+    if _MINIFIED_NAME.search(path) or long_lines:
+        return "minified or generated"
+    if language is None and len(data) > MAX_TEXT_BYTES:
+        return "text without a grammar, larger than 500 kB"
+    return None
+
+
+def index_items(path: str, data: bytes, language: Language | None) -> list[IndexedItem]:
+    """The items of a file with their terms."""
+    lines = Lines(data)
+    if language is None:
+        items = _chunks(path, data, lines, 0, len(data))
+        children: list[list[int]] = [[] for _ in items]
+    else:
+        extracted = extract(language, data, path, lines)
+        module = _module_item(path, data, language, extracted.items, lines)
+        extracted.skipped.append((module.signature_start, module.signature_end))
+        items = [*extracted.items, *_gap_chunks(path, data, lines, extracted), module]
+        children = _children(items)
+    return [
+        _with_terms(path, data, item, [items[child] for child in below])
+        for item, below in zip(items, children, strict=True)
+    ]
+
+
+def _children(items: list[Item]) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in items]
+    for place, item in enumerate(items):
+        if item.parent is not None:
+            children[item.parent].append(place)
+    return children
+
+
+def _with_terms(path: str, data: bytes, item: Item, children: list[Item]) -> IndexedItem:
+    """Fields and weights: name 3, file stem 2, all else 1 (docs/context.md has the measurement).
+
+    Signature and doc count again beside the body that holds them. What encloses items does not
+    repeat their text.
+    """
+    counts: dict[str, int] = {}
+    folder, _, file_name = path.rpartition("/")
+    count_terms(file_name.partition(".")[0], counts, 2)
+    count_terms(folder, counts)
+    if item.kind is not Kind.CHUNK:
+        count_terms(item.name, counts, 3)
+        count_terms(item.canonical_path, counts)
+        count_terms(_text(data[item.signature_start : item.signature_end]), counts)
+        count_terms(item.doc, counts)
+    position = item.start_byte
+    whole_file = item.kind is Kind.MODULE and item.parent is None and item.start_byte == 0
+    if not (whole_file and item.end_byte == len(data)):
+        for child in children if item.kind in _CONTAINERS else ():
+            count_terms(_text(data[position : child.start_byte]), counts)
+            position = max(position, child.end_byte)
+        count_terms(_text(data[position : item.end_byte]), counts)
+    return IndexedItem(item, counts, sum(counts.values()))
+
+
+def _text(data: bytes) -> str:
+    """Text for terms only; Latin-1 where it is no UTF-8, so that words stay whole."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _module_item(
+    path: str, data: bytes, language: Language, items: list[Item], lines: Lines
+) -> Item:
+    """The file itself: found by its name, path and leading comment or docstring."""
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    first = min((item.start_byte for item in items), default=len(data))
+    head = _HEAD.match(data, 3 if data.startswith(b"\xef\xbb\xbf") else 0, first)
+    start, end = head.span(1) if head else (0, 0)
+    prefix = language.prefix(path, "")
+    return Item(
+        name=stem,
+        canonical_path=prefix or path,
+        kind=Kind.MODULE,
+        parent=None,
+        start_byte=0,
+        end_byte=len(data),
+        start_line=1,
+        end_line=lines.of(max(0, len(data) - 1)),
+        signature_start=start,
+        signature_end=end,
+        doc=_text(data[start:end]),
+    )
+
+
+_HEAD = re.compile(
+    rb"\s*(?:#![^\n]*\n\s*)?("
+    rb'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|'
+    rb"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|"
+    rb"/\*(?:[^*]|\*(?!/))*\*/|"
+    rb"(?://[^\n]*(?:\n[ \t]*(?=//))?)+|"
+    rb"(?:#(?![ \t]*(?:include|define|if|pragma|!))[^\n]*(?:\n[ \t]*(?=#))?)+)",
+    re.DOTALL,
+)
+
+
+def _gap_chunks(path: str, data: bytes, lines: Lines, extracted: Extracted) -> list[Item]:
+    """Top-level code that belongs to no item (scripts, test suites in calls), without imports."""
+    taken = [(item.start_byte, item.end_byte) for item in extracted.items if item.parent is None]
+    taken += extracted.skipped
+    found: list[Item] = []
+    position = 0
+    for start, end in [*sorted(taken), (len(data), len(data))]:
+        if start > position and len(data[position:start].strip()) >= _MIN_GAP_BYTES:
+            found += _chunks(path, data, lines, position, start)
+        position = max(position, end)
+    return found
+
+
+def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:
+    """The range in runs of whole lines; a line that is too long alone is cut into pieces."""
+    found: list[Item] = []
+    name = path.rpartition("/")[2]
+    while start < end:
+        first = lines.of(start)
+        last = min(first + _CHUNK_LINES, len(lines.starts))
+        stop = min(end, lines.starts[last] if last < len(lines.starts) else len(data))
+        while stop - start > _CHUNK_BYTES and last > first + 1:
+            last = first + (last - first) // 2
+            stop = lines.starts[last - 1 + 1] if last < len(lines.starts) else stop
+        stop = _cut(data, start, min(stop, start + 2 * _CHUNK_BYTES), stop)
+        trimmed = start + len(data[start:stop]) - len(data[start:stop].lstrip())
+        tail = start + len(data[start:stop].rstrip())
+        if trimmed < tail:
+            top, bottom = lines.of(trimmed), lines.of(tail - 1)
+            span = f":{top}-{bottom}"
+            found.append(
+                Item(
+                    name + span,
+                    path + span,
+                    Kind.CHUNK,
+                    None,
+                    trimmed,
+                    tail,
+                    top,
+                    bottom,
+                    trimmed,
+                    trimmed,
+                )
+            )
+        start = stop
+    return found
+
+
+def _cut(data: bytes, start: int, wanted: int, stop: int) -> int:
+    """`wanted`, moved back so that no UTF-8 sequence is cut."""
+    if wanted >= stop:
+        return stop
+    cut = wanted
+    while cut > start + 1 and cut > wanted - 4 and data[cut] & 0xC0 == 0x80:
+        cut -= 1
+    return cut

@@ -1,0 +1,65 @@
+"""The code snippet format: exact bytes of a file with their range, safe for any content.
+
+::
+
+    <code="/absolute/path.rs" #120:164>
+    …bytes 120 to 164 of the file…
+    </code>
+
+Offsets are bytes, half open, and count the bytes between the line break after the opening tag
+and the one before the closing tag; a reader takes that many, so `</code>` inside does no harm.
+"""
+
+import re
+from dataclasses import dataclass
+
+_OPENING = re.compile(rb'<code="([^\r\n]{1,4096}?)" #(\d{1,18}):(\d{1,18})>\n')
+_CLOSING = b"\n</code>"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """One snippet as it was written; nothing here says that the file still holds it."""
+
+    path: str
+    start: int
+    end: int
+    content: str
+
+
+def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes) -> str:
+    """The snippet as text.
+
+    Raises `ValueError` for what the format cannot carry exactly: content whose length in UTF-8
+    is not `end - start`, content or a path that is no UTF-8, a path with a line break or with
+    what would end the opening tag.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if not 0 <= start <= end or len(data) != end - start:
+        raise ValueError(f"content of {len(data)} bytes is not the range {start}:{end}")
+    head = f'<code="{absolute_path}" #{start}:{end}>\n'
+    opening = _OPENING.match(head.encode())
+    if opening is None or opening.group(1) != absolute_path.encode():
+        raise ValueError("the path holds what a snippet cannot carry")
+    return f"{head}{data.decode()}\n</code>"
+
+
+def parse_snippets(text: str) -> tuple[Snippet, ...]:
+    """Every well-formed snippet in `text`, in order; what is not well formed is passed over."""
+    data = text.encode("utf-8", "surrogatepass")
+    found: list[Snippet] = []
+    position = 0
+    while (opening := _OPENING.search(data, position)) is not None:
+        start, end = int(opening.group(2)), int(opening.group(3))
+        stop = opening.end() + end - start
+        if end < start or not data.startswith(_CLOSING, stop):
+            position = opening.start() + 1
+            continue
+        try:
+            content = data[opening.end() : stop].decode()
+            found.append(Snippet(opening.group(1).decode(), start, end, content))
+        except UnicodeDecodeError:
+            position = opening.start() + 1
+            continue
+        position = stop + len(_CLOSING)
+    return tuple(found)
