@@ -1,1 +1,26 @@
 """Spans: how they are made from events, kept and read."""
+
+from treadle.traces.recorder import Loss, Recorder
+from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, Totals, Trace
+from treadle.traces.store import LAST, RunSummary, TraceStore
+from treadle.traces.text import trace_lines
+from treadle.traces.tree import Row, TraceView, trace_to_json, view_trace
+
+__all__ = [
+    "LAST",
+    "Loss",
+    "Recorder",
+    "Row",
+    "RunSummary",
+    "Span",
+    "SpanEvent",
+    "SpanKind",
+    "SpanStatus",
+    "Totals",
+    "Trace",
+    "TraceStore",
+    "TraceView",
+    "trace_lines",
+    "trace_to_json",
+    "view_trace",
+]

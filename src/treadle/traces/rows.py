@@ -52,7 +52,9 @@ _LISTED = "SELECT * FROM spans WHERE trace_id = ? ORDER BY start_us, span_id"
 _WHOLE = """
     SELECT spans.*, contents.attributes, contents.events, contents.input, contents.output
     FROM spans JOIN contents USING (trace_id, span_id)
-    WHERE trace_id = ?1 AND span_id = coalesce(?2, span_id) ORDER BY start_us, span_id"""
+    WHERE trace_id = ?"""
+_ONE = _WHOLE + " AND span_id = ?"
+_ALL = _WHOLE + " ORDER BY start_us, span_id"
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, trace_id DESC LIMIT ?"
 _RECENT_OF_THREAD = """
     SELECT trace_id FROM traces WHERE thread_id = ? ORDER BY start_us DESC, trace_id DESC LIMIT ?"""
@@ -126,12 +128,12 @@ def replace(connection: sqlite3.Connection, span: Span) -> None:
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span:
     """The stored span with these ids, which must exist."""
-    return _span(connection.execute(_WHOLE, (_packed(trace_id), _packed(span_id))).fetchone())
+    return _span(connection.execute(_ONE, (_packed(trace_id), _packed(span_id))).fetchone())
 
 
 def spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:
     """The spans of a trace, whole, by start time and then by id."""
-    return [_span(row) for row in connection.execute(_WHOLE, (_packed(trace_id), None))]
+    return [_span(row) for row in connection.execute(_ALL, (_packed(trace_id),))]
 
 
 def listed_spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:

@@ -1,0 +1,73 @@
+"""Spans into trees by their parent links, whatever those say: cycles and gaps are shown."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.traces.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A span at its place, in the order of reading: parents first, children by start time.
+
+    `span` is None for a parent that never arrived; `span_id` is then what its children call it.
+    `cycle` marks the span at which a ring of parents was cut open.
+    """
+
+    depth: int
+    span_id: str
+    span: Span | None
+    cycle: bool = False
+
+
+def arrange(spans: Sequence[Span]) -> list[Node]:
+    """Every span exactly once, below its parent where that exists. Linear, never recursive.
+
+    A span that is its own parent and the earliest span of a ring of parents are shown as roots
+    marked `cycle`; a parent that is not there becomes a node of its own.
+    """
+    ordered = sorted(spans, key=_by_start)
+    known = {span.span_id: span for span in ordered}
+    children: dict[str, list[Span]] = defaultdict(list)
+    roots: list[Node] = []
+    missing: set[str] = set()
+    heads = _cycle_heads(ordered, known)
+    for span in ordered:
+        if span.parent_id is None or span.span_id in heads:
+            roots.append(Node(0, span.span_id, span, cycle=span.span_id in heads))
+            continue
+        if span.parent_id not in known and span.parent_id not in missing:
+            missing.add(span.parent_id)
+            roots.append(Node(0, span.parent_id, None))
+        children[span.parent_id].append(span)
+    arranged: list[Node] = []
+    waiting = roots[::-1]
+    while waiting:
+        node = waiting.pop()
+        arranged.append(node)
+        below = children[node.span_id]
+        waiting.extend(Node(node.depth + 1, span.span_id, span) for span in reversed(below))
+    return arranged
+
+
+def _by_start(span: Span) -> tuple[int, str]:
+    return span.start_us, span.span_id
+
+
+def _cycle_heads(spans: Sequence[Span], known: dict[str, Span]) -> set[str]:
+    """The earliest span of every ring of parents."""
+    heads: set[str] = set()
+    settled: set[str] = set()
+    for start in spans:
+        path: dict[str, None] = {}
+        current: Span | None = start
+        while current and current.span_id not in settled and current.span_id not in path:
+            path[current.span_id] = None
+            current = known.get(current.parent_id) if current.parent_id is not None else None
+        if current and current.span_id in path:
+            walked = list(path)
+            ring = walked[walked.index(current.span_id) :]
+            heads.add(min((known[span_id] for span_id in ring), key=_by_start).span_id)
+        settled.update(path)
+    return heads

@@ -1,0 +1,84 @@
+"""The recorder: listens to the bus and keeps every run as spans, without ever holding it up."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from treadle.events import EventBus
+from treadle.traces.mapping import RECORDED, SpanMapper
+from treadle.traces.span import Span
+from treadle.traces.store import TraceStore
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What could not be recorded: how many writes of a span, and why the first one failed."""
+
+    count: int
+    reason: str
+
+
+class Recorder:
+    """Writes the spans of all runs on `bus` to `store` while it is entered.
+
+    Enter it before the session starts, and leave it after the session ended: leaving waits until
+    everything is on disk. A span is written when it starts and again when it ends, so a process
+    that dies leaves its spans unfinished. When the store fails the session goes on, and `loss`
+    tells what is missing.
+    """
+
+    def __init__(self, bus: EventBus, store: TraceStore) -> None:
+        self._bus = bus
+        self._store = store
+        self._mapper = SpanMapper()
+        self._lock = threading.Lock()
+        self._loss: Loss | None = None
+
+    @property
+    def loss(self) -> Loss | None:
+        """What could not be recorded so far; None while nothing is missing."""
+        return self._loss
+
+    async def __aenter__(self) -> Self:
+        self._subscription = self._bus.subscribe(*RECORDED)
+        self._task = asyncio.create_task(self._record(), name="recorder")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._subscription.close()  # what waits in it is still read
+        await self._task
+        # Spans are written in order, so all are done when this empty write is.
+        await asyncio.gather(asyncio.wrap_future(self._store.write(())), return_exceptions=True)
+
+    async def _record(self) -> None:
+        async for envelope in self._subscription:
+            try:
+                # In a thread, since redaction of a long prompt takes a while.
+                spans = await asyncio.to_thread(self._mapper.apply, envelope)
+            except Exception as error:  # noqa: BLE001  (a recorder that stops would block the bus)
+                self._note_loss(1, error)
+            else:
+                self._write(spans)
+
+    def _write(self, spans: Sequence[Span]) -> None:
+        def settle(done: Future[None]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._note_loss(len(spans), error)
+
+        if spans:
+            self._store.write(spans).add_done_callback(settle)
+
+    def _note_loss(self, count: int, error: BaseException) -> None:
+        with self._lock:  # the store's writer calls this from its own thread
+            before = self._loss or Loss(0, str(error))
+            self._loss = Loss(before.count + count, before.reason)

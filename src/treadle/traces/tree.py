@@ -1,0 +1,311 @@
+"""A trace as rows that a person can read, and as JSON: the pure part of `treadle traces show`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from treadle.events.types import Usage
+from treadle.traces.forest import Node, arrange
+from treadle.traces.span import (
+    Attributes,
+    JsonValue,
+    Span,
+    SpanEvent,
+    SpanKind,
+    SpanStatus,
+    Totals,
+    Trace,
+    totals,
+)
+
+_DETAIL_LENGTH = 120
+_CONTROLS = {
+    code: "\N{REPLACEMENT CHARACTER}"
+    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    if chr(code) not in "\n\t"
+}
+"""What could move the cursor, colour the screen or reorder a line of a terminal."""
+
+
+class Mark(StrEnum):
+    """The sign in front of a row."""
+
+    OK = "✓"
+    ERROR = "✗"
+    CANCELLED = "⊘"
+    UNFINISHED = "…"
+    EVENT = "•"
+    MISSING = "?"
+
+
+_MARKS = {
+    SpanStatus.OK: Mark.OK,
+    SpanStatus.ERROR: Mark.ERROR,
+    SpanStatus.CANCELLED: Mark.CANCELLED,
+    SpanStatus.UNFINISHED: Mark.UNFINISHED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the tree. All texts are safe to print on a terminal.
+
+    `offset_us` counts from the start of the trace. `notes` are further lines below the row, such
+    as the sources of a retrieval. `span_id` is None for an event of the span above.
+    """
+
+    depth: int
+    mark: Mark
+    name: str
+    detail: str
+    notes: tuple[str, ...] = ()
+    span_id: str | None = None
+    offset_us: int | None = None
+    duration_us: int | None = None
+    tokens: Usage | None = None
+    cost: float | None = None
+    time_to_first_token_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceView:
+    """A trace as it is shown: what was asked, what happened, what came of it."""
+
+    trace_id: str
+    run_id: str | None
+    thread_id: str | None
+    status: SpanStatus
+    stop_reason: str | None
+    question: str | None
+    answer: str | None
+    error: str | None
+    start_us: int
+    duration_us: int | None
+    rows: tuple[Row, ...]
+    totals: Totals
+
+
+def view_trace(trace: Trace) -> TraceView:
+    """The view of a trace with at least one span."""
+    start_us = min(span.start_us for span in trace.spans)
+    root = trace.root
+    stop_reason = root.attributes.get("treadle.stop_reason") if root else None
+    return TraceView(
+        trace_id=trace.trace_id,
+        run_id=next((span.run_id for span in trace.spans if span.run_id), None),
+        thread_id=next((span.thread_id for span in trace.spans if span.thread_id), None),
+        status=trace.status,
+        stop_reason=str(stop_reason) if stop_reason else None,
+        question=printable(root.input) if root and root.input is not None else None,
+        answer=printable(root.output) if root and root.output is not None else None,
+        error=printable(root.error) if root and root.error is not None else None,
+        start_us=start_us,
+        duration_us=root.duration_us if root else None,
+        rows=tuple(_rows(arrange(trace.spans), start_us)),
+        totals=totals(trace.spans),
+    )
+
+
+def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
+    """The trace with its totals and all its spans, whole, as JSON values."""
+    view = view_trace(trace)
+    return {
+        "trace_id": view.trace_id,
+        "run_id": view.run_id,
+        "thread_id": view.thread_id,
+        "status": view.status.value,
+        "stop_reason": view.stop_reason,
+        "question": trace.root.input if trace.root else None,
+        "answer": trace.root.output if trace.root else None,
+        "error": trace.root.error if trace.root else None,
+        "start_us": view.start_us,
+        "duration_us": view.duration_us,
+        "totals": asdict(view.totals),
+        "spans": [span.to_json() for span in trace.spans],
+    }
+
+
+def printable(text: str) -> str:
+    """`text` without what a terminal would obey; line ends and tabs stay."""
+    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").translate(_CONTROLS)
+
+
+def one_line(text: str, length: int = _DETAIL_LENGTH) -> str:
+    """The beginning of `text` as one printable line of at most `length` characters."""
+    line = " ".join(printable(text[: 4 * length]).split())
+    whole = len(line) <= length and len(text) <= 4 * length
+    return line if whole else f"{line[: length - 1].rstrip()}…"
+
+
+def _rows(nodes: list[Node], start_us: int) -> Iterator[Row]:
+    """Rows of the nodes, with the events of a span among its children by time."""
+    waiting: list[tuple[int, list[SpanEvent]]] = []
+    for node in nodes:
+        until = node.span.start_us if node.span else None
+        while waiting and waiting[-1][0] >= node.depth:
+            depth, events = waiting.pop()
+            yield from _event_rows(events, depth, start_us)
+        if waiting and until is not None:
+            depth, events = waiting[-1]
+            yield from _event_rows(
+                [event for event in events if event.at_us <= until], depth, start_us
+            )
+            events[:] = [event for event in events if event.at_us > until]
+        yield _row(node, start_us)
+        if node.span:
+            waiting.append((node.depth, sorted(node.span.events, key=lambda event: event.at_us)))
+    for depth, events in reversed(waiting):
+        yield from _event_rows(events, depth, start_us)
+
+
+def _event_rows(events: list[SpanEvent], depth: int, start_us: int) -> Iterator[Row]:
+    for event in events:
+        yield Row(
+            depth=depth + 1,
+            mark=Mark.EVENT,
+            name=event.name.replace("_", " "),
+            detail=_event_detail(event),
+            offset_us=event.at_us - start_us,
+        )
+
+
+def _row(node: Node, start_us: int) -> Row:
+    span = node.span
+    if span is None:
+        return Row(
+            depth=node.depth,
+            mark=Mark.MISSING,
+            name="missing parent",
+            detail=f"span {one_line(node.span_id)} was never recorded",
+        )
+    notes = list(_sources(span.attributes))
+    if node.cycle:
+        notes.append("cycle: this span is its own ancestor, so it is shown as a root")
+    if span.end_us is not None and span.duration_us is None:
+        notes.append("clock skew: the recorded end is before the start")
+    if span.status is SpanStatus.UNFINISHED:
+        notes.append("no end was recorded: it still runs, or its process ended in the middle")
+    if span.error is not None:
+        notes.append(f"error: {one_line(span.error, 2 * _DETAIL_LENGTH)}")
+    return Row(
+        depth=node.depth,
+        mark=_MARKS[span.status],
+        name=_NAMES.get(span.kind) or one_line(_tool_name(span)),
+        detail=_detail(span),
+        notes=tuple(notes),
+        span_id=span.span_id,
+        offset_us=span.start_us - start_us,
+        duration_us=span.duration_us,
+        tokens=span.tokens if span.tokens != Usage() else None,
+        cost=span.cost,
+        time_to_first_token_us=span.time_to_first_token_us,
+    )
+
+
+_NAMES = {SpanKind.RUN: "run", SpanKind.MODEL: "model", SpanKind.RETRIEVAL: "retrieval"}
+
+
+def _tool_name(span: Span) -> str:
+    return str(span.attributes.get("gen_ai.tool.name") or span.name)
+
+
+def _detail(span: Span) -> str:
+    match span.kind:
+        case SpanKind.RUN:
+            detail = one_line(span.input or "")
+        case SpanKind.MODEL:
+            outcome = _reply(span.output)
+            model = one_line(span.model or "unknown model")
+            detail = f"{model} {outcome}".rstrip()
+        case SpanKind.TOOL:
+            detail = _tool_detail(span)
+        case SpanKind.RETRIEVAL:
+            detail = _retrieval_detail(span)
+        case _:
+            detail = ""
+    return detail
+
+
+def _tool_detail(span: Span) -> str:
+    arguments = span.input or ""
+    detail = one_line(arguments, 80)
+    if arguments.strip() and _json(arguments) is None:
+        detail += " (invalid JSON)"
+    outcome = span.attributes.get("treadle.summary") or span.attributes.get("error.type")
+    return f"{detail} → {one_line(str(outcome))}" if outcome else detail
+
+
+def _retrieval_detail(span: Span) -> str:
+    attributes = span.attributes
+    sources = attributes.get("treadle.retrieval.sources")
+    parts = [f"“{one_line(span.input or '', 80)}”"]
+    if isinstance(sources, list):
+        parts.append(f"{len(sources)} sources")
+    for name, words in (
+        ("treadle.retrieval.omitted", "left out"),
+        ("treadle.retrieval.tokens", "tokens"),
+    ):
+        if name in attributes:
+            parts.append(f"{attributes[name]} {words}")
+    if "treadle.retrieval.budget" in attributes:
+        parts[-1] += f" of {attributes['treadle.retrieval.budget']}"
+    if "treadle.index.files" in attributes:
+        files, items = attributes["treadle.index.files"], attributes.get("treadle.index.items")
+        parts.append(f"index of {files} files, {items} items")
+    return ", ".join(parts)
+
+
+def _sources(attributes: Attributes) -> Iterator[str]:
+    sources = attributes.get("treadle.retrieval.sources")
+    for source in sources if isinstance(sources, list) else []:
+        if isinstance(source, Mapping):
+            lines = f"{source.get('start_line')}-{source.get('end_line')}"
+            name = source.get("name") or ""
+            yield one_line(f"{source.get('file')}:{lines} {name}")
+
+
+def _reply(output: str | None) -> str:
+    """What a model's reply came to: the tools that it called, else the beginning of its text."""
+    if output is None:
+        return ""
+    reply = _json(output)
+    if not isinstance(reply, dict):
+        return f"→ {one_line(output, 80)}"
+    calls = reply.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        names = [str(call.get("name")) for call in calls if isinstance(call, dict)]
+        return f"→ calls {one_line(', '.join(names))}"
+    return f"→ {one_line(str(reply.get('text') or '(no text)'), 80)}"
+
+
+def _event_detail(event: SpanEvent) -> str:
+    values = event.attributes
+    match event.name:
+        case "prompt":
+            detail = (
+                f"{values.get('messages')} messages, about {values.get('estimated_tokens')}"
+                f" of {values.get('budget_tokens')} tokens"
+            )
+            if values.get("left_out"):
+                detail += f", {values.get('left_out')} left out"
+                detail += f": {values['reason']}" if "reason" in values else ""
+        case "retry":
+            when = f"attempt {values.get('attempt')} in {values.get('delay')} s"
+            detail = f"{when}: {values.get('reason')}"
+        case "fallback":
+            detail = f"{values.get('change')}: {values.get('reason')}"
+        case "notice":
+            detail = f"{values.get('level')}: {values.get('text')}"
+        case "late_result":
+            detail = f"{values.get('outcome')} after the call had been answered"
+        case _:
+            detail = ", ".join(f"{name}={value}" for name, value in values.items())
+    return one_line(detail, 2 * _DETAIL_LENGTH)
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
