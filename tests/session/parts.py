@@ -1,7 +1,7 @@
 """What the session tests share: a bus with a real dispatcher, tiny real tools, a recorder."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +62,12 @@ class Gate(Echo):
 
     def open(self, text: str) -> None:
         self._gates.setdefault(text, asyncio.Event()).set()
+
+    async def entered(self, text: str) -> None:
+        await until(lambda: text in self.running)
+
+    async def left(self, text: str) -> None:
+        await until(lambda: text not in self.running)
 
     async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
         gate = self._gates.setdefault(arguments.text, asyncio.Event())
@@ -163,3 +169,12 @@ def conversation() -> Conversation:
 
 def results(messages: Iterable[Message]) -> list[str]:
     return [message.content for message in messages if isinstance(message, ToolMessage)]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let things run until the callable is true."""
+    for _ in range(2_000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came to that")

@@ -8,9 +8,8 @@ from treadle.tokens import estimate
 
 pieces = st.one_of(
     st.text(max_size=40),
-    st.sampled_from(
-        ["def f(x):\n    return x\n", " " * 50, "🙂👩‍👩‍👧", "漢字", "0f3a9c" * 5, "\ud800"]
-    ),
+    st.sampled_from(["def f(x):\n    return x\n", " " * 50, "0f3a9c" * 5, "\ud800"]),
+    st.sampled_from(["🙂", "👩\u200d👩\u200d👧", "漢字"]),
 )
 
 
@@ -25,7 +24,7 @@ def test_a_cut_text_fits_and_keeps_its_head_and_tail(text: str, times: int, limi
     cut = cut_to_tokens(whole, limit)
     assert estimate(cut) <= limit
     if estimate(whole) <= limit:
-        assert cut == whole or len(whole) > 8 * limit
+        assert cut == whole
         return
     head, notice, tail = cut.partition("\n[… ")
     assert notice

@@ -16,6 +16,7 @@ from tests.session.parts import (
     conversation,
     results,
     stage,
+    until,
 )
 from treadle.config.model import ToolSettings
 from treadle.errors import TreadleError
@@ -40,16 +41,6 @@ from treadle.events.types import (
 from treadle.llm.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
 from treadle.session import SessionOutcome
 from treadle.tokens import estimate
-
-
-async def until(condition: object) -> None:
-    """Let things run until the callable is true."""
-    assert callable(condition)
-    for _ in range(2_000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it never came to that")
 
 
 def gate(*names: str, tool: str = "gate") -> Say:
@@ -92,7 +83,7 @@ async def test_three_parallel_calls_keep_their_order_whatever_the_order_of_their
         await until(lambda: len(tool.running) == 3)
         for name in ("c", "a", "b"):
             tool.open(name)
-            await until(lambda name=name: name not in tool.running)
+            await tool.left(name)
             await settle()
         outcome = await running
         completed = at.seen(ToolCallCompleted)
@@ -113,7 +104,7 @@ async def test_no_more_calls_are_open_at_once_than_the_setting_says() -> None:
         running = asyncio.ensure_future(session.run("Go"))
         most = 0
         for name in ("a", "b", "c", "d"):
-            await until(lambda name=name: name in tool.running)
+            await tool.entered(name)
             await settle()
             most = max(most, len(tool.running))
             tool.open(name)

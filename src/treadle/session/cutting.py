@@ -15,7 +15,7 @@ def cut_to_tokens(text: str, limit: int) -> str:
     Cuts between code points. Below some 40 tokens not even the notice fits; then the result is
     the notice alone.
     """
-    if len(text) <= limit * _CHARACTERS_PER_TOKEN and estimate(text) <= limit:
+    if estimate(text) <= limit:
         return text
     low, high = 0, min(len(text) - 1, limit * _CHARACTERS_PER_TOKEN)
     while high - low > max(1, low // 64):

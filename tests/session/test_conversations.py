@@ -1,0 +1,258 @@
+"""Saved conversations, in real SQLite files."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import stat
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.model import FakeModel, Say, calls
+from tests.session.parts import Echo, Gate, results, stage, until
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.events.types import CallKey, StopReason
+from treadle.llm.messages import (
+    AssistantMessage,
+    Message,
+    NoteMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle.session import Conversation, ConversationStore
+from treadle.session.conversation import title_of
+from treadle.session.message_json import decode, encode
+
+text = st.text(st.characters())  # lone surrogates too
+key = st.builds(CallKey, st.integers(0, 9), st.integers(0, 9))
+maybe = st.none() | text
+call = st.builds(ToolCall, key, text, text, text, text, maybe)
+message = st.one_of(
+    st.builds(SystemMessage, text),
+    st.builds(UserMessage, text, text),
+    st.builds(AssistantMessage, maybe, st.tuples(call, call), maybe, maybe, text, text),
+    st.builds(ToolMessage, key, text, st.booleans()),
+    st.builds(NoteMessage, text),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(message)
+def test_every_message_comes_back_as_it_was(original: Message) -> None:
+    kind, body = encode(original)
+    assert body.isascii()
+    assert decode(kind, body) == original
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("user", "{"), ("user", '{"texture": 1}'), ("assistant", "{}"), ("poem", "{}")],
+)
+def test_a_damaged_message_is_a_clear_error(kind: str, body: str) -> None:
+    with pytest.raises(StoreError, match="cannot be read"):
+        decode(kind, body)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "conversations.sqlite"
+
+
+async def add(store: ConversationStore, conversation: Conversation, *messages: Message) -> None:
+    first = len(conversation.entries)
+    for each in messages:
+        conversation.add(each, conversation.updated_us + 1)
+    await store.append(conversation, first)
+
+
+async def test_a_conversation_comes_back_whole(path: Path, tmp_path: Path) -> None:
+    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+        made = await store.create(tmp_path, "fake/model")
+        await add(
+            store, made, UserMessage("\n  What is it?\nTell."), AssistantMessage("\ud800 A loom.")
+        )
+        made.entries[0].stop_reason = StopReason.COMPLETED
+        await store.end_turn(made, 0)
+    async with await ConversationStore.open(path) as store:
+        loaded = await store.load("last", root=tmp_path)
+        assert loaded == made
+        assert loaded.title == "What is it?"
+        (summary,) = await store.list()
+        assert (summary.id, summary.turns) == (made.id, 1)
+        assert summary.stop_reason is StopReason.COMPLETED
+
+
+async def test_a_new_file_is_for_its_owner_alone(path: Path) -> None:
+    async with await ConversationStore.open(path):
+        mode = await asyncio.to_thread(path.stat)
+    assert stat.S_IMODE(mode.st_mode) == 0o600
+
+
+async def test_the_last_one_is_that_of_the_repository(path: Path, tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with await ConversationStore.open(path, clock=clock) as store:
+        one, two = tmp_path / "one", tmp_path / "two"
+        made = []
+        for root in (one, one, two):
+            await clock.advance(1)
+            made.append(await store.create(root, "m"))
+        await add(store, made[0], UserMessage("later"))
+        made[0].updated_us += 10_000_000
+        await add(store, made[0], UserMessage("later still"))
+        assert (await store.load("last", root=one)).id == made[0].id
+        assert [s.id for s in await store.list(root=one)] == [made[0].id, made[1].id]
+        assert [s.id for s in await store.list(limit=1)] == [made[0].id]
+        with pytest.raises(NotFoundError, match="no conversation about"):
+            await store.get("last", root=tmp_path / "three")
+
+
+async def test_references_are_whole_ids_or_unique_beginnings(path: Path, tmp_path: Path) -> None:
+    ids = iter([UUID("01234567" + "0" * 24), UUID("01234568" + "0" * 24)])
+    async with await ConversationStore.open(path, ids=lambda: next(ids)) as store:
+        first = await store.create(tmp_path, "m")
+        await store.create(tmp_path, "m")
+        assert (await store.get(str(first.id), root=tmp_path)).id == first.id
+        assert (await store.get("01234567", root=tmp_path)).id == first.id
+        with pytest.raises(UsageError, match=r"01234568-.*01234567-"):
+            await store.get("012", root=tmp_path)
+        for unknown in ("", "9", "%", "0123456_", str(UUID(int=1))):
+            with pytest.raises(NotFoundError):
+                await store.get(unknown, root=tmp_path)
+
+
+async def test_writing_goes_on_when_the_writer_is_cancelled(path: Path, tmp_path: Path) -> None:
+    async with await ConversationStore.open(path) as store:
+        made = await store.create(tmp_path, "m")
+        writers = [asyncio.ensure_future(add(store, made, UserMessage(str(n)))) for n in range(20)]
+        await asyncio.sleep(0)
+        for writer in writers:
+            writer.cancel()
+        await asyncio.gather(*writers, return_exceptions=True)
+        assert (await store.load("last", root=tmp_path)).messages == made.messages
+
+
+async def test_two_who_continue_the_same_conversation_collide_clearly(
+    path: Path, tmp_path: Path
+) -> None:
+    async with await ConversationStore.open(path) as store:
+        made = await store.create(tmp_path, "m")
+        async with await ConversationStore.open(path) as other:
+            copy = await other.load(str(made.id), root=tmp_path)
+            await add(store, made, UserMessage("mine"))
+            with pytest.raises(StoreError, match="continued elsewhere"):
+                await add(other, copy, UserMessage("theirs"))
+        assert (await store.load("last", root=tmp_path)).messages == (UserMessage("mine"),)
+
+
+async def test_several_open_a_new_file_at_once(path: Path) -> None:
+    stores = await asyncio.gather(*(ConversationStore.open(path) for _ in range(6)))
+    for store in stores:
+        assert await store.list() == ()
+        await store.close()
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="newer version"):
+        asyncio.run(ConversationStore.open(path))
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("no database, but long enough to be looked at as one " * 20)
+    with pytest.raises(StoreError, match="cannot be read or written"):
+        asyncio.run(ConversationStore.open(path))
+
+
+def test_a_folder_in_the_way_is_a_clear_error(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot be read or written"):
+        asyncio.run(ConversationStore.open(path))
+
+
+def test_titles_are_one_short_line() -> None:
+    assert title_of("\n \n first \nsecond") == "first"
+    assert title_of("") == ""
+    assert title_of("x" * 200) == "x" * 79 + "…"
+
+
+async def test_a_session_is_resumed_from_the_store(path: Path, tmp_path: Path) -> None:
+    async with await ConversationStore.open(path) as store, stage(Echo()) as at:
+        made = await store.create(tmp_path, "m")
+        first = FakeModel(Say(calls=calls("echo")), Say("Done."))
+        await at.session(first, store=store, conversation=made).run("Go")
+        loaded = await store.load("last", root=tmp_path)
+        assert loaded == made
+        second = FakeModel(Say("Still here."))
+        await at.session(second, store=store, conversation=loaded).run("And?")
+        assert second.requests[0].messages[1:] == (*made.messages, UserMessage("And?"))
+        assert [s.turns for s in await store.list()] == [2]
+
+
+async def test_a_cancelled_session_is_saved_with_its_results(path: Path, tmp_path: Path) -> None:
+    tool = Gate()
+    async with await ConversationStore.open(path) as store, stage(tool) as at:
+        made = await store.create(tmp_path, "m")
+        model = FakeModel(Say(calls=calls("gate", "gate")))
+        running = asyncio.ensure_future(at.session(model, store=store, conversation=made).run("Go"))
+        await until(lambda: len(tool.running) == 2)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        loaded = await store.load("last", root=tmp_path)
+        assert loaded == made
+        assert len(results(loaded.messages)) == 2
+        assert loaded.entries[0].stop_reason is StopReason.CANCELLED
+
+
+_KILLED = """
+import asyncio, sys
+from pathlib import Path
+from tests.fakes.model import FakeModel, Say, calls
+from tests.session.parts import Echo, Gate, stage, until
+from treadle.clock import SystemClock
+from treadle.session import ConversationStore
+
+async def main():
+    root, gate = Path(sys.argv[1]), Gate()
+    store = await ConversationStore.open(root / "c.sqlite")
+    async with stage(Echo(), gate, clock=SystemClock()) as at:
+        made = await store.create(root, "m")
+        model = FakeModel(Say(calls=calls("echo")), Say(calls=calls("gate")))
+        session = at.session(model, store=store, conversation=made)
+        running = asyncio.ensure_future(session.run("Go"))
+        await until(lambda: gate.running)
+        print("waiting", flush=True)
+        await running
+
+asyncio.run(main())
+"""
+
+
+async def test_after_a_kill_everything_that_had_happened_is_there(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _KILLED, str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"waiting\n"
+    os.kill(process.pid, signal.SIGKILL)
+    await process.communicate()
+    async with await ConversationStore.open(tmp_path / "c.sqlite") as store, stage() as at:
+        loaded = await store.load("last", root=tmp_path)
+        kinds = [type(m).__name__ for m in loaded.messages]
+        assert kinds == ["UserMessage", "AssistantMessage", "ToolMessage", "AssistantMessage"]
+        assert loaded.entries[0].stop_reason is None
+        model = FakeModel(Say("On we go."))
+        await at.session(model, store=store, conversation=loaded).run("Again")
+        assert "ended without a result" in results(model.requests[0].messages)[1]

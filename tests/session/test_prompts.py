@@ -1,0 +1,15 @@
+"""The system prompt."""
+
+from treadle.session.prompts import system_prompt
+from treadle.tokens import estimate
+
+
+def test_it_speaks_only_of_tools_that_are_offered() -> None:
+    assert "request_code_context" in system_prompt("/repo", ["request_code_context"])
+    assert "request_code_context" not in system_prompt("/repo", [])
+
+
+def test_it_is_concise_and_names_the_repository() -> None:
+    prompt = system_prompt("/repo", ["request_code_context"])
+    assert "/repo" in prompt
+    assert estimate(prompt) < 400

@@ -1,0 +1,84 @@
+"""Which lines the model was given."""
+
+import asyncio
+from typing import ClassVar
+
+from tests.fakes.model import FakeModel, Say, calls
+from tests.session.parts import Echo, EchoArguments, EchoResult, stage
+from treadle.events.types import RetrievalFinished, SourceRange
+from treadle.session.sources import merge
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+
+
+class Search(Echo):
+    """Retrieves two ranges."""
+
+    name: ClassVar[str] = "search"
+
+    async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
+        await context.publish(
+            RetrievalFinished(
+                request_id=context.request_id,
+                parent_id=context.parent_id,
+                key=context.key,
+                query="q",
+                top_k=5,
+                sources=(SourceRange("a.py", 1, 9, "f"), SourceRange("b.py", 3, 4)),
+                omitted=0,
+                tokens=1,
+                budget=2,
+                index_files=1,
+                index_items=1,
+                started_us=0,
+                duration=0.0,
+            )
+        )
+        return EchoResult(text="found")
+
+
+class Lines(Result):
+    """Lines of a file."""
+
+    type: str = "lines"
+    file: str = "c.py"
+    start_line: int = 10
+    end_line: int = 20
+
+
+class Read(Tool[Arguments, Lines]):
+    """Reads lines."""
+
+    name: ClassVar[str] = "read"
+    description: ClassVar[str] = "Read."
+    arguments = Arguments
+    result = Lines
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> Lines:
+        await asyncio.sleep(0)
+        return Lines()
+
+
+async def test_retrievals_and_lines_read_are_the_sources_of_the_answer() -> None:
+    async with stage(Search(), Read()) as at:
+        model = FakeModel(Say(calls=calls("search", "search")), Say(calls=calls("read")), Say("."))
+        outcome = await at.session(model).run("Go")
+        assert outcome.sources == (
+            SourceRange("a.py", 1, 9, "f"),
+            SourceRange("b.py", 3, 4),
+            SourceRange("c.py", 10, 20),
+        )
+
+
+def test_a_range_inside_another_is_not_told_twice() -> None:
+    ranges = [
+        SourceRange("a", 5, 6),
+        SourceRange("b", 5, 6),
+        SourceRange("a", 1, 9, "f"),
+        SourceRange("a", 1, 9),
+        SourceRange("a", 8, 12),
+    ]
+    assert merge(ranges) == (
+        SourceRange("b", 5, 6),
+        SourceRange("a", 1, 9, "f"),
+        SourceRange("a", 8, 12),
+    )
