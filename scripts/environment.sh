@@ -55,8 +55,10 @@ find_uv() {
 }
 
 # Installs with uv; where that fails (no uv, or a mirror that only pip knows) with pip.
+# Both make the bytecode here, so that the first command starts quickly.
 install() {
-    if [ -n "$uv" ] && "$uv" pip install --quiet --python .venv/bin/python "$@"; then return; fi
+    if [ -n "$uv" ] && "$uv" pip install --quiet --compile-bytecode \
+        --python .venv/bin/python "$@"; then return; fi
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
     .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }

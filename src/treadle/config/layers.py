@@ -169,17 +169,20 @@ def _toml_value(text: str) -> object:
 
 
 def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
-    near = f"Did you mean {schema.dotted(error.near)}?" if error.near else _ALL_SETTINGS
-    hint = _NO_KEYS if error.path[-1] in _KEY_NAMES else near
-    return ConfigError(f"{error} ({where}) is not a setting.", hint=hint)
+    near = error.near and schema.dotted(error.near)
+    return ConfigError(f"{error} ({where}) is not a setting.", hint=_hint(error, near))
 
 
 def _unknown_variable(name: str, error: schema.UnknownKeyError) -> ConfigError:
-    near = _ALL_SETTINGS
-    if error.near:
-        near = f"Did you mean {PREFIX}{'__'.join(error.near).upper()}?"
-    hint = _NO_KEYS if error.path[-1] in _KEY_NAMES else near
-    return ConfigError(f"The environment variable {name} names no setting.", hint=hint)
+    near = error.near and PREFIX + "__".join(error.near).upper()
+    message = f"The environment variable {name} names no setting."
+    return ConfigError(message, hint=_hint(error, near))
+
+
+def _hint(error: schema.UnknownKeyError, near: str | None) -> str:
+    if error.path[-1] in _KEY_NAMES:
+        return _NO_KEYS
+    return f"Did you mean {near}?" if near else _ALL_SETTINGS
 
 
 _KEY_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
