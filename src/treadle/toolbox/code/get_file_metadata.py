@@ -1,0 +1,96 @@
+"""get_file_metadata: what a file is, without its content."""
+
+import asyncio
+import os
+from datetime import UTC, datetime
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.paths import resolve_readable
+from treadle.toolbox.code.text import Encoding, LineEnds, survey
+from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+
+
+class FileMetadataArguments(Arguments):
+    """Which file."""
+
+    path: str = Field(
+        min_length=1, description="File, relative to the root of the repository or absolute in it."
+    )
+
+
+class FileMetadataResult(Result):
+    """What a file is; of one that does not exist, only the nearest paths that do.
+
+    `modified` is UTC in ISO 8601; `content_hash` is BLAKE2b-256 of the bytes, hexadecimal;
+    `language` and `items` are the index's, and missing for a file that it leaves out.
+    """
+
+    type: str = "file_metadata"
+    file: str
+    exists: bool
+    size: int | None = None
+    lines: int | None = None
+    modified: str | None = None
+    content_hash: str | None = None
+    language: str | None = None
+    items: int | None = None
+    encoding: Encoding | None = None
+    line_ends: LineEnds | None = None
+    nearest: list[str] | None = None
+
+
+class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
+    """Describes files inside the root."""
+
+    name = "get_file_metadata"
+    description = (
+        "Tell whether a file exists, and its size, lines, time of change, content hash, language, "
+        "number of code items, encoding and line ends, without its content. Use it before you "
+        "read a file that may be large, or to see whether a file has changed."
+    )
+    arguments = FileMetadataArguments
+    result = FileMetadataResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(
+        self,
+        arguments: FileMetadataArguments,
+        context: ToolContext,  # noqa: ARG002
+    ) -> FileMetadataResult:
+        return await asyncio.to_thread(self._describe, arguments.path)
+
+    def view(self, arguments: FileMetadataArguments, result: FileMetadataResult) -> ToolView:  # noqa: ARG002
+        if not result.exists:
+            return ToolView(f"{result.file} does not exist")
+        lines = "" if result.lines is None else f", {result.lines:,} lines"
+        return ToolView(f"{result.file}: {result.size:,} bytes{lines}, {result.encoding}")
+
+    def _describe(self, name: str) -> FileMetadataResult:
+        path = resolve_readable(self._workspace.root, name)
+        if not os.path.lexists(path):
+            return FileMetadataResult(
+                file=sendable(name), exists=False, nearest=self._workspace.nearest(name)
+            )
+        path = self._workspace.file(name)
+        seen = survey(path)
+        modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        self._workspace.index.refresh()
+        inside = path.relative_to(self._workspace.root).as_posix()
+        summary = self._workspace.index.files_summary(inside)
+        return FileMetadataResult(
+            file=self._workspace.relative(path),
+            exists=True,
+            size=seen.size,
+            lines=seen.lines,
+            modified=modified.isoformat(timespec="seconds"),
+            content_hash=seen.content_hash,
+            language=summary.language if summary else None,
+            items=summary.items if summary else None,
+            encoding=seen.encoding,
+            line_ends=seen.line_ends,
+        )

@@ -1,0 +1,234 @@
+"""grep: the lines of the repository that match a pattern."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.clock import Clock
+from treadle.code.files import IgnoreRules, walk
+from treadle.events.types import ToolView
+from treadle.paths import why_private
+from treadle.tokens import estimate
+from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.code.matching import Hit, Matcher, first_lines
+from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.tools.contract import Result, Tool, ToolContext
+
+TIME_LIMIT = 20.0
+"""Seconds after which what was found so far is the answer; below the usual time-out of a call."""
+
+TOKENS_PER_HIT = 4
+"""No matching line takes fewer tokens in the answer, so more than fit need not be kept."""
+
+
+class GrepArguments(BoundedArguments):
+    """What to look for, and where."""
+
+    pattern: str = Field(
+        min_length=1,
+        description="Regular expression in RE2 syntax, matched against one line at a time.",
+    )
+    literal: bool = Field(
+        default=False, description="Whether the pattern is plain text, not a regular expression."
+    )
+    ignore_case: bool = Field(default=False, description="Whether case makes no difference.")
+    path: str = Field(
+        default=".", description="Folder or file to search, relative to the root or absolute in it."
+    )
+    glob: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Only files that match, as in an ignore file: `*.py`, `src/**/*.{ts,tsx}`.",
+    )
+    context_lines: int = Field(
+        default=0, ge=0, le=10, description="Lines to show before and after each match."
+    )
+
+
+class GrepFile(BaseModel):
+    """Matching lines of a file as "12: text", lines around them as "13- text"."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    lines: list[str]
+
+
+class GrepResult(Result):
+    """What was found. The totals count everything, shown or not."""
+
+    type: str = "grep"
+    files: list[GrepFile]
+    shown_matches: int
+    total_matches: int
+    total_files: int
+    more: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a search has found so far; only the first hits are kept."""
+
+    hits: list[tuple[str, Hit]] = field(default_factory=list)
+    total: int = 0
+    files: int = 0
+    searched: int = 0
+    stopped: bool = False
+
+
+class Grep(Tool[GrepArguments, GrepResult]):
+    """Searches the files inside the root that no ignore rule leaves out."""
+
+    name = "grep"
+    description = (
+        "Find every line that matches a regular expression or a plain text, in all files that "
+        "the ignore files do not leave out. Use it for exact strings, such as an error message "
+        "or all uses of a name; use request_code_context to find code by what it does. All "
+        "matches are counted even when not all are shown."
+    )
+    arguments = GrepArguments
+    result = GrepResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: GrepArguments, context: ToolContext) -> GrepResult:
+        given_up = threading.Event()
+        try:
+            return await asyncio.to_thread(self._grep, arguments, context.clock, given_up)
+        finally:
+            given_up.set()  # a cancelled call leaves its thread behind: let it end
+
+    def view(self, arguments: GrepArguments, result: GrepResult) -> ToolView:
+        matches = "match" if result.total_matches == 1 else "matches"
+        files = "file" if result.total_files == 1 else "files"
+        return ToolView(
+            f"{arguments.pattern!r}: {result.total_matches:,} {matches} in "
+            f"{result.total_files:,} {files}, {result.shown_matches:,} shown"
+        )
+
+    def _grep(
+        self, arguments: GrepArguments, clock: Clock, given_up: threading.Event
+    ) -> GrepResult:
+        until = clock.monotonic() + TIME_LIMIT
+        matcher = Matcher(
+            arguments.pattern, literal=arguments.literal, ignore_case=arguments.ignore_case
+        )
+        place = self._workspace.existing(arguments.path)
+        found = self._search(
+            matcher,
+            self._files(place, arguments.glob),
+            keep=arguments.max_tokens // TOKENS_PER_HIT + 1,
+            stopped=lambda: given_up.is_set() or clock.monotonic() > until,
+        )
+        return self._fitted(arguments, found, self._note(place, found))
+
+    def _files(self, place: Path, glob: str | None) -> Iterator[str]:
+        """Paths to search, relative to the root; a file that was named is searched in any case."""
+        if not place.is_dir():
+            yield self._workspace.file(str(place)).relative_to(self._workspace.root).as_posix()
+            return
+        below = place.relative_to(self._workspace.root).as_posix()
+        prefix = "" if below == "." else f"{below}/"
+        wanted = _glob_filter(glob) if glob else None
+        for entry in walk(self._workspace.root):
+            if not entry.path.startswith(prefix) or why_private(PurePosixPath(entry.path)):
+                continue
+            if wanted is None or wanted(entry.path) or wanted(entry.path.removeprefix(prefix)):
+                yield entry.path
+
+    def _search(
+        self, matcher: Matcher, paths: Iterator[str], keep: int, stopped: Callable[[], bool]
+    ) -> _Found:
+        found = _Found()
+        for path in paths:
+            if stopped():
+                found.stopped = True
+                break
+            before = found.total
+            try:
+                for hit in matcher.lines(self._workspace.root / path, stopped):
+                    found.total += 1
+                    if len(found.hits) < keep:
+                        found.hits.append((path, hit))
+            except OSError:  # gone since the walk, or not ours to read
+                continue
+            found.files += found.total > before
+            found.searched += 1
+        found.stopped = found.stopped or stopped()
+        return found
+
+    def _note(self, place: Path, found: _Found) -> str | None:
+        if found.stopped:
+            return (
+                f"Stopped after {TIME_LIMIT:.0f} seconds and {found.searched:,} files; the totals "
+                "are of those. Search a smaller folder."
+            )
+        inside = place.relative_to(self._workspace.root).as_posix()
+        rules = IgnoreRules(self._workspace.root)
+        if place.is_dir() and inside != "." and rules.ignored(inside, is_dir=True):
+            return f"{inside} is left out by the ignore files; name a file in it to search that."
+        return None
+
+    def _fitted(self, arguments: GrepArguments, found: _Found, note: str | None) -> GrepResult:
+        """The answer with as many of the hits as fit."""
+
+        def built(count: int) -> GrepResult:
+            more = None
+            if count < found.total:
+                more = (
+                    f"{found.total - count:,} matches are not shown; narrow the pattern, path or "
+                    "glob, or give more max_tokens."
+                )
+            return GrepResult(
+                files=self._shown(found.hits[:count], arguments.context_lines),
+                shown_matches=count,
+                total_matches=found.total,
+                total_files=found.files,
+                more=more,
+                note=note,
+            )
+
+        def tokens(count: int) -> int:
+            return estimate(self.content(built(count)))
+
+        return built(most_that_fit(len(found.hits), tokens, arguments.max_tokens))
+
+    def _shown(self, hits: list[tuple[str, Hit]], around: int) -> list[GrepFile]:
+        by_file: dict[str, dict[int, str]] = {}
+        for path, hit in hits:
+            by_file.setdefault(path, {})[hit.line] = hit.text
+        return [
+            GrepFile(file=sendable(path), lines=self._lines(path, matching, around))
+            for path, matching in by_file.items()
+        ]
+
+    def _lines(self, path: str, matching: dict[int, str], around: int) -> list[str]:
+        shown = {line: f"{line}: {text}" for line, text in matching.items()}
+        if around:
+            near = {line + step for line in matching for step in range(-around, around + 1)}
+            lines = first_lines(self._workspace.root / path, max(near))
+            for number, text in enumerate(lines, start=1):
+                if number in near and number not in shown:
+                    shown[number] = f"{number}- {text}"
+        return [shown[line] for line in sorted(shown)]
+
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def _glob_filter(glob: str) -> Callable[[str], bool]:
+    """Whether a path matches `glob`, read as a line of an ignore file, braces written out."""
+    from pathspec import GitIgnoreSpec
+
+    parts = _BRACES.split(glob)  # text and alternatives by turns
+    choices = [part.split(",") if turn % 2 else [part] for turn, part in enumerate(parts)]
+    patterns = ["".join(choice) for choice in product(*choices)]
+    return GitIgnoreSpec.from_lines(patterns).match_file

@@ -1,0 +1,124 @@
+"""list_dir: what is in a folder."""
+
+import asyncio
+import os
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.code.files import IgnoreRules
+from treadle.events.types import ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.tools.contract import Result, Tool, ToolContext
+
+EntryKind = Literal["file", "folder", "link", "other"]
+
+
+class ListDirArguments(BoundedArguments):
+    """Which folder."""
+
+    path: str = Field(
+        default=".", description="Folder, relative to the root of the repository or absolute in it."
+    )
+    include_ignored: bool = Field(
+        default=False, description="Whether to list what the ignore files leave out as well."
+    )
+    offset: int = Field(default=0, ge=0, description="Entries to pass over, to get the rest.")
+
+
+class DirEntry(BaseModel):
+    """One entry. `size` is in bytes, for files; `target` is where a link points."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: EntryKind
+    size: int | None = None
+    target: str | None = None
+
+
+class ListDirResult(Result):
+    """Entries of a folder by name. `total` counts all that could be listed, shown or not.
+
+    `ignored` counts what the ignore files leave out besides.
+    """
+
+    type: str = "dir"
+    path: str
+    entries: list[DirEntry]
+    total: int
+    ignored: int
+    more: str | None = None
+
+
+class ListDir(Tool[ListDirArguments, ListDirResult]):
+    """Lists folders inside the root."""
+
+    name = "list_dir"
+    description = (
+        "List the files and folders directly in a folder, with their kinds and sizes. Use it to "
+        "learn the layout of a repository. What the ignore files leave out is only counted "
+        "unless you ask for it."
+    )
+    arguments = ListDirArguments
+    result = ListDirResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: ListDirArguments, context: ToolContext) -> ListDirResult:  # noqa: ARG002
+        return await asyncio.to_thread(self._list, arguments)
+
+    def view(self, arguments: ListDirArguments, result: ListDirResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{result.path}: {len(result.entries):,} of {result.total:,} entries")
+
+    def _list(self, arguments: ListDirArguments) -> ListDirResult:
+        folder = self._workspace.folder(arguments.path)
+        rules = IgnoreRules(self._workspace.root)
+        inside = folder.relative_to(self._workspace.root)
+        entries: list[os.DirEntry[str]] = []
+        ignored = 0
+        with os.scandir(folder) as listing:
+            for entry in listing:
+                is_dir = entry.is_dir(follow_symlinks=False)
+                left_out = rules.ignored((inside / entry.name).as_posix(), is_dir=is_dir)
+                if left_out and not arguments.include_ignored:
+                    ignored += 1
+                else:
+                    entries.append(entry)
+        entries.sort(key=lambda entry: entry.name)
+        wanted = [_described(entry) for entry in entries[arguments.offset :]]
+
+        def built(count: int) -> ListDirResult:
+            following = arguments.offset + count
+            rest = len(entries) - following
+            return ListDirResult(
+                path=self._workspace.relative(folder),
+                entries=wanted[:count],
+                total=len(entries),
+                ignored=ignored,
+                more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
+            )
+
+        def tokens(count: int) -> int:
+            return estimate(self.content(built(count)))
+
+        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+
+
+def _described(entry: os.DirEntry[str]) -> DirEntry:
+    name = sendable(entry.name)
+    try:
+        if entry.is_symlink():
+            target = os.readlink(entry.path)  # noqa: PTH115  (the text as it stands)
+            return DirEntry(name=name, kind="link", target=sendable(target))
+        if entry.is_dir(follow_symlinks=False):
+            return DirEntry(name=name, kind="folder")
+        if entry.is_file(follow_symlinks=False):
+            size = entry.stat(follow_symlinks=False).st_size
+            return DirEntry(name=name, kind="file", size=size)
+    except OSError:  # gone since it was listed, or not ours to look at
+        pass
+    return DirEntry(name=name, kind="other")

@@ -1,0 +1,130 @@
+"""Searching the lines of files for a pattern in time linear in their size, whatever the pattern.
+
+The engine is RE2: Python's own `re` may need exponential time for a pattern that a model wrote,
+and a thread in it can be neither stopped nor left behind.
+"""
+
+import codecs
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.events.types import ErrorKind
+from treadle.toolbox.code.text import BLOCK, READABLE, decode, sniff
+from treadle.tools.contract import ToolError
+
+LONGEST_LINE = 1 << 20
+"""Bytes from which on a line is searched in pieces."""
+
+SHOWN = 240
+"""Characters of a line that are shown, around its first match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that matches: its number, from 1, and its text, cut around the match if long."""
+
+    line: int
+    text: str
+
+
+class Matcher:
+    """A compiled pattern that finds matching lines."""
+
+    def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
+        """Raises ToolError of kind `validation` for a pattern that RE2 does not take."""
+        import re2  # type: ignore[import-untyped]  # it ships no types
+
+        options = re2.Options()
+        options.log_errors = False
+        options.never_nl = True  # a match never goes beyond its line
+        options.case_sensitive = not ignore_case
+        text = re2.escape(pattern) if literal else pattern
+        try:
+            self._regex: Any = re2.compile(f"(?m){text}".encode(), options)
+        except re2.error as error:
+            reason = error.args[0]
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"The pattern is not valid: {reason.decode(errors='replace')}.",
+                field="pattern",
+                expected="a regular expression in RE2 syntax (no look-around, no back-references)",
+                received=pattern[:200],
+                hint="Set literal to true to search for the text as it stands.",
+            ) from error
+
+    def lines(self, path: Path, stopped: Callable[[], bool]) -> Iterator[Hit]:
+        """The matching lines of a file, in order; none of a file that is not text.
+
+        The file is read in blocks; a hit is given for each line at most once. Ends early when
+        `stopped()` says so, which is asked for every block. Raises OSError.
+        """
+        number, reported = 1, 0
+        for text in _texts(path):
+            if stopped():
+                return
+            for hit in self._in_text(text, number):
+                if hit.line > reported:
+                    reported = hit.line
+                    yield hit
+            number += text.count(b"\n")
+
+    def _in_text(self, text: bytes, number: int) -> Iterator[Hit]:
+        text = text.replace(b"\r\n", b"\n")  # so that "$" stands at the end of every line
+        position = 0
+        while position < len(text):
+            match = self._regex.search(text, position)
+            if match is None or match.start() == len(text):
+                return
+            number += text.count(b"\n", position, match.start())
+            start = text.rfind(b"\n", 0, match.start()) + 1
+            end = text.find(b"\n", match.start())
+            end = len(text) if end < 0 else end
+            yield Hit(number, _around(text[start:end], match.start() - start))
+            number += 1
+            position = end + 1
+
+
+def _texts(path: Path) -> Iterator[bytes]:
+    """The bytes of a text file in pieces that end with a line, but for very long lines."""
+    rest = b""
+    with path.open("rb") as file:
+        head = file.read(BLOCK)
+        if sniff(head) not in READABLE:
+            return
+        block = head.removeprefix(codecs.BOM_UTF8)
+        while block:
+            block = rest + block
+            cut = block.rfind(b"\n") + 1
+            if not cut and len(block) >= LONGEST_LINE:
+                cut = len(block)
+            if cut:
+                yield block[:cut]
+            rest = block[cut:]
+            block = file.read(BLOCK)
+    if rest:
+        yield rest
+
+
+def first_lines(path: Path, last: int) -> Iterator[str]:
+    """The first `last` lines of a text file, if it has so many, cut as shown. Raises OSError."""
+    with path.open("rb") as file:
+        for number in range(1, last + 1):
+            head = line = file.readline(LONGEST_LINE)
+            if not line:
+                return
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LONGEST_LINE)
+            if number == 1:
+                head = head.removeprefix(codecs.BOM_UTF8)
+            yield _around(head.rstrip(b"\r\n"), 0)
+
+
+def _around(line: bytes, position: int) -> str:
+    """`line` as text, or its part around byte `position` when it is long."""
+    if len(line) <= SHOWN:
+        return decode(line)
+    start = max(0, min(position - SHOWN // 4, len(line) - SHOWN))
+    piece = line[start : start + SHOWN].decode("utf-8", "ignore")
+    return f"{'…' if start else ''}{piece}{'…' if start + SHOWN < len(line) else ''}"

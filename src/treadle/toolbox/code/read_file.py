@@ -1,0 +1,163 @@
+"""read_file: lines of a file, byte for byte."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic import Field
+
+from treadle.code.snippets import write_snippet
+from treadle.events.types import ErrorKind, ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.code.text import READABLE, Passage, decode, read_passage
+from treadle.toolbox.code.workspace import Workspace
+from treadle.tools.contract import Result, Tool, ToolContext, ToolError
+
+BYTES_PER_TOKEN = 8
+"""More bytes than this for each token are not looked at; code has about 4."""
+
+
+class ReadFileArguments(BoundedArguments):
+    """Which lines of which file."""
+
+    path: str = Field(
+        min_length=1, description="File, relative to the root of the repository or absolute in it."
+    )
+    start_line: int = Field(default=1, ge=1, description="First line, counting from 1.")
+    end_line: int | None = Field(
+        default=None, ge=1, description="Last line, included; left out: to the end of the file."
+    )
+
+
+class ReadFileResult(Result):
+    """Lines of a file. `more` says what was left out and how to get it."""
+
+    type: str = "file"
+    file: str
+    lines: str
+    total_lines: int
+    total_bytes: int
+    snippet: str
+    more: str | None = None
+    note: str | None = None
+
+
+class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
+    """Reads text files inside the root."""
+
+    name = "read_file"
+    description = (
+        "Read a file, or some lines of it, exactly as it is on disk. Use it when you know which "
+        "file you need; use request_code_context to find code by what it does. The answer has "
+        "the byte range of what it shows, the size of the whole file, and says how to get the "
+        "rest."
+    )
+    arguments = ReadFileArguments
+    result = ReadFileResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: ReadFileArguments, context: ToolContext) -> ReadFileResult:  # noqa: ARG002
+        return await asyncio.to_thread(self._read, arguments)
+
+    def view(self, arguments: ReadFileArguments, result: ReadFileResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{result.file}: lines {result.lines} of {result.total_lines:,}")
+
+    def _read(self, arguments: ReadFileArguments) -> ReadFileResult:
+        path = self._workspace.file(arguments.path)
+        first, last = arguments.start_line, arguments.end_line
+        if last is not None and last < first:
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"`end_line` {last} is before `start_line` {first}.",
+                field="end_line",
+                expected=f"a line from {first} on",
+                received=str(last),
+            )
+        passage = read_passage(path, first, last, arguments.max_tokens * BYTES_PER_TOKEN)
+        self._refuse_unreadable(path, first, passage)
+        ends = _line_ends(passage)
+        built = {0: self._result(path, first, passage, 0)}
+
+        def tokens(end: int) -> int:
+            built[end] = self._result(path, first, passage, end)
+            return estimate(self.content(built[end]))
+
+        budget = arguments.max_tokens
+        lines = most_that_fit(len(ends), lambda count: tokens(ends[count - 1]), budget)
+        end = ends[lines - 1] if lines else 0
+        if not lines and passage.data:  # not even one line: as much of it as fits
+            longest = ends[0] if ends else len(passage.data)
+            end = most_that_fit(longest, lambda size: tokens(_at_character(passage, size)), budget)
+            end = _at_character(passage, end)
+        return built[end]
+
+    def _refuse_unreadable(self, path: Path, first: int, passage: Passage) -> None:
+        name = self._workspace.relative(path)
+        if passage.encoding not in READABLE:
+            raise ToolError(
+                ErrorKind.UNAVAILABLE,
+                f"{name} is {passage.encoding}, {passage.total_bytes:,} bytes, and cannot be "
+                "shown as text.",
+                field="path",
+                hint="get_file_metadata tells its size and hash.",
+            )
+        if passage.start is None and first > 1:
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"{name} has only {passage.total_lines:,} lines.",
+                field="start_line",
+                expected=f"a line from 1 to {max(passage.total_lines, 1)}",
+                received=str(first),
+            )
+
+    def _result(self, path: Path, first: int, passage: Passage, size: int) -> ReadFileResult:
+        """The answer that shows the first `size` bytes of the passage."""
+        start = passage.start or 0
+        data = passage.data[:size]
+        text = decode(data)
+        last = first + data.count(b"\n") - (data.endswith(b"\n") or not data)
+        more = note = None
+        if start + size < passage.end:
+            if data.endswith(b"\n"):
+                more = f"Call again with start_line {last + 1} for the lines after {last}."
+            else:
+                more = f"Line {last} is cut; use a larger max_tokens, or grep for a part of it."
+        if text.encode() != data:
+            note = "Bytes that are not UTF-8 are shown as '?'; do not edit those lines."
+        try:
+            snippet = write_snippet(str(path), start, start + size, text)
+        except ValueError as error:
+            raise ToolError(ErrorKind.UNAVAILABLE, f"{path.name!r}: {error}.") from error
+        return ReadFileResult(
+            file=self._workspace.relative(path),
+            lines=f"{first}-{last}" if data else "none",
+            total_lines=passage.total_lines,
+            total_bytes=passage.total_bytes,
+            snippet=snippet,
+            more=more,
+            note=note,
+        )
+
+
+def _line_ends(passage: Passage) -> list[int]:
+    """Where, in the data of `passage`, each line that is there as a whole ends."""
+    ends: list[int] = []
+    position = 0
+    while newline := passage.data.find(b"\n", position) + 1:
+        ends.append(newline)
+        position = newline
+    whole = (passage.start or 0) + len(passage.data) == passage.end
+    if whole and position < len(passage.data):
+        ends.append(len(passage.data))
+    return ends
+
+
+def _at_character(passage: Passage, size: int) -> int:
+    """`size`, or a little less, so that no character is cut through."""
+    data = passage.data
+    for back in range(min(4, size)):
+        if size - back == len(data) or data[size - back] & 0xC0 != 0x80:
+            return size - back
+    return size

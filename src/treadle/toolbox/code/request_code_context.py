@@ -1,0 +1,188 @@
+"""request_code_context: exact code for a question, the whole answer within a token budget."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.code.model import ContextEntry, ContextResult, IndexStatus
+from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
+from treadle.paths import why_private
+from treadle.tokens import estimate
+from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+
+FLOOR_TOKENS = 50
+"""No budget makes the answer smaller than this: what an empty one that says so may take."""
+
+QUERY_CHARACTERS = 120
+"""Characters of the query that the answer repeats; the search has all of it."""
+
+
+class CodeContextArguments(Arguments):
+    """How much, and about what."""
+
+    token_budget: int = Field(
+        ge=1, description="Most tokens that the whole answer may take; 2000 to 8000 is usual."
+    )
+    hint: str | None = Field(
+        default=None,
+        description="What to look for: names of code, or what the code does. Left out: the "
+        "user's last message.",
+    )
+
+
+class CodeSnippet(BaseModel):
+    """One item: `lines` is "12-40", `snippet` its bytes in the code snippet format."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    canonical_path: str
+    file: str
+    lines: str
+    snippet: str
+
+
+class CodeContextResult(Result):
+    """The best items first; `omitted` counts those found that did not fit.
+
+    `note` is there only when nothing fitted, and then says which budget would do.
+    """
+
+    type: str = Field(default="code_context", exclude=True)
+    v: int = Field(default=1, exclude=True)
+    query: str
+    top_k: int
+    context: list[CodeSnippet]
+    omitted: int
+    note: str | None = None
+    tokens: int = Field(default=0, exclude=True)
+
+
+class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
+    """Retrieval over the index of the repository."""
+
+    name = "request_code_context"
+    description = (
+        "Get the code of this repository that matters for a question: exact snippets, best "
+        "first, that fit in token_budget together. Use it first, before you read files: it finds "
+        "code by name and by what it does. Whole items are given where they fit, signatures "
+        "where they do not; `omitted` says how many more were found. Ask again with another hint "
+        "or a larger budget for more."
+    )
+    arguments = CodeContextArguments
+    result = CodeContextResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: CodeContextArguments, context: ToolContext) -> CodeContextResult:
+        query = (arguments.hint or "").strip() or context.last_user_message.strip()
+        if not query:
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                "There is nothing to search for: no hint, and no user message.",
+                field="hint",
+                expected="what to look for, in words or names",
+                received="nothing",
+            )
+        budget = arguments.token_budget
+        started_us, started = context.clock.now_us(), context.clock.monotonic()
+        answer = _Answer(self, query, top_k=max(5, min(20, budget // 200)), budget=budget)
+        found, status = await asyncio.to_thread(self._retrieve, answer)
+        result = answer.result(found)
+        await context.publish(
+            RetrievalFinished(
+                request_id=context.request_id,
+                parent_id=context.parent_id,
+                key=context.key,
+                query=query,
+                top_k=answer.top_k,
+                sources=tuple(
+                    SourceRange(entry.file, entry.start_line, entry.end_line, entry.canonical_path)
+                    for entry in found.entries
+                ),
+                omitted=found.omitted,
+                tokens=result.tokens,
+                budget=budget,
+                index_files=status.files,
+                index_items=status.items,
+                started_us=started_us,
+                duration=context.clock.monotonic() - started,
+            )
+        )
+        return result
+
+    def view(self, arguments: CodeContextArguments, result: CodeContextResult) -> ToolView:
+        used = f"{result.tokens:,} of {arguments.token_budget:,} tokens"
+        if not result.context:
+            return ToolView(f"no snippet, {used}", details=result.note)
+        files = len({entry.file for entry in result.context})
+        snippets = len(result.context)
+        return ToolView(
+            f"{snippets} snippet{'s' * (snippets > 1)} of {files} file{'s' * (files > 1)}, {used}",
+            fields=tuple((entry.canonical_path, entry.lines) for entry in result.context),
+        )
+
+    def _retrieve(self, answer: "_Answer") -> tuple[ContextResult, IndexStatus]:
+        index = self._workspace.index
+        index.refresh()
+        found = index.context(answer.query, top_k=answer.top_k, fits=answer.fits)
+        return found, index.status()
+
+
+@dataclass(slots=True)
+class _Answer:
+    """Measures answers while they are assembled, and makes the last one."""
+
+    tool: RequestCodeContext
+    query: str
+    top_k: int
+    budget: int
+    smallest: int | None = None
+    """Tokens of the smallest answer with one entry that was too large."""
+
+    def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
+        """Whether the whole message with these entries may be sent and is within the budget."""
+        if any(why_private(PurePosixPath(entry.file)) for entry in entries):
+            return False
+        tokens = self._tokens(self._message(entries, omitted))
+        if tokens > self.budget and len(entries) == 1:
+            self.smallest = tokens if self.smallest is None else min(self.smallest, tokens)
+        return tokens <= self.budget
+
+    def result(self, found: ContextResult) -> CodeContextResult:
+        """The answer, with its size in tokens."""
+        message = self._message(found.entries, found.omitted)
+        if not found.entries and self.smallest is not None:
+            enough = (self.smallest // 10 + 1) * 10
+            note = f"No snippet fits; a token_budget of {enough} would do."
+            message = message.model_copy(update={"note": note})
+        if self._tokens(message) > self.budget:
+            message = message.model_copy(update={"query": ""})
+        return message.model_copy(update={"tokens": self._tokens(message)})
+
+    def _tokens(self, message: CodeContextResult) -> int:
+        return estimate(self.tool.content(message))
+
+    def _message(self, entries: Sequence[ContextEntry], omitted: int) -> CodeContextResult:
+        long = len(self.query) > QUERY_CHARACTERS
+        shown = f"{self.query[:QUERY_CHARACTERS]}…" if long else self.query
+        return CodeContextResult(
+            query=sendable(shown),
+            top_k=self.top_k,
+            context=[
+                CodeSnippet(
+                    name=entry.name,
+                    canonical_path=entry.canonical_path,
+                    file=entry.file,
+                    lines=f"{entry.start_line}-{entry.end_line}",
+                    snippet=entry.snippet,
+                )
+                for entry in entries
+            ],
+            omitted=omitted,
+        )

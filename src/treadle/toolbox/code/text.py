@@ -1,0 +1,184 @@
+"""Text in files of any size: what it is encoded as, how many lines it has, where a line begins."""
+
+import codecs
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+BLOCK = 1 << 18
+"""Bytes that are read at a time."""
+
+SNIFFED = 8_000
+"""Bytes at the beginning of a file that tell whether it is binary (the figure that git uses)."""
+
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+
+
+class Encoding(StrEnum):
+    """What the bytes of a file are, as far as they tell."""
+
+    UTF_8 = "utf-8"
+    UTF_8_BOM = "utf-8 with byte order mark"
+    UTF_16 = "utf-16"
+    UTF_32 = "utf-32"
+    BINARY = "binary"
+    OTHER = "not utf-8"
+    """Text in some other encoding, or UTF-8 with damaged bytes."""
+
+
+READABLE = frozenset({Encoding.UTF_8, Encoding.UTF_8_BOM, Encoding.OTHER})
+"""Encodings whose lines can be shown."""
+
+
+class LineEnds(StrEnum):
+    """How the lines of a file end."""
+
+    LF = "lf"
+    CRLF = "crlf"
+    MIXED = "mixed"
+    NONE = "none"
+
+
+def sniff(head: bytes) -> Encoding:
+    """The encoding by the first bytes of a file alone; `UTF_8` may still turn out to be `OTHER`."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, Encoding.UTF_8_BOM),
+        (codecs.BOM_UTF32_LE, Encoding.UTF_32),  # before UTF-16, whose mark it begins with
+        (codecs.BOM_UTF32_BE, Encoding.UTF_32),
+        (codecs.BOM_UTF16_LE, Encoding.UTF_16),
+        (codecs.BOM_UTF16_BE, Encoding.UTF_16),
+    ):
+        if head.startswith(mark):
+            return encoding
+    return Encoding.BINARY if b"\0" in head[:SNIFFED] else Encoding.UTF_8
+
+
+def decode(data: bytes) -> str:
+    """`data` as text of the same length in UTF-8: a byte that is no UTF-8 becomes "?"."""
+    return _ESCAPED_BYTE.sub("?", data.decode("utf-8", "surrogateescape"))
+
+
+def blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The rest of `file` in blocks."""
+    while block := file.read(BLOCK):
+        yield block
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A file seen once from end to end. `lines` is None where lines make no sense.
+
+    `content_hash` is BLAKE2b-256 of the bytes, hexadecimal.
+    """
+
+    size: int
+    encoding: Encoding
+    lines: int | None
+    line_ends: LineEnds | None
+    content_hash: str
+
+
+def survey(path: Path) -> Survey:
+    """Read `path` once, in blocks. Raises OSError."""
+    digest = hashlib.blake2b(digest_size=32)
+    size = newlines = crlf = 0
+    last = b""
+    encoding = Encoding.UTF_8
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        for block in blocks(file):
+            if size == 0:
+                encoding = sniff(block)
+            digest.update(block)
+            size += len(block)
+            newlines += block.count(b"\n")
+            crlf += block.count(b"\r\n") + (last == b"\r" and block.startswith(b"\n"))
+            last = block[-1:]
+            if encoding in READABLE and not _is_utf8(decoder, block):
+                encoding = Encoding.OTHER
+    if encoding in READABLE and not _is_utf8(decoder, b"", final=True):
+        encoding = Encoding.OTHER
+    if encoding not in READABLE:
+        return Survey(size, encoding, None, None, digest.hexdigest())
+    lines = newlines + (last not in {b"", b"\n"})
+    return Survey(size, encoding, lines, _line_ends(newlines, crlf), digest.hexdigest())
+
+
+def _is_utf8(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
+    try:
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
+        decoder.reset()
+        return False
+    return True
+
+
+def _line_ends(newlines: int, crlf: int) -> LineEnds:
+    if newlines == 0:
+        return LineEnds.NONE
+    if crlf == 0:
+        return LineEnds.LF
+    return LineEnds.CRLF if crlf == newlines else LineEnds.MIXED
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some lines of a file: `data` is what stands at byte `start`, and may have been cut short.
+
+    `end` is where the lines asked for really end; `start` is None when the file has fewer lines.
+    """
+
+    start: int | None
+    end: int
+    data: bytes
+    encoding: Encoding
+    total_lines: int
+    total_bytes: int
+
+
+def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passage:
+    """Lines `first` to `last` (from 1, included; None: to the end), at most `limit` bytes of them.
+
+    The file is read once in blocks, so that memory does not depend on its size. A byte order mark
+    is left out. Raises OSError.
+    """
+    newlines = size = 0
+    encoding = Encoding.UTF_8
+    start: int | None = None
+    end: int | None = None
+    final = b""
+    with path.open("rb") as file:
+        for block in blocks(file):
+            if size == 0:
+                encoding = sniff(block)
+                if first == 1:
+                    start = len(codecs.BOM_UTF8) if encoding is Encoding.UTF_8_BOM else 0
+            here = block.count(b"\n")
+            if start is None and newlines + here >= first - 1:
+                start = size + _after_newline(block, first - 1 - newlines)
+            if last is not None and end is None and newlines + here >= last:
+                end = size + _after_newline(block, last - newlines)
+            newlines += here
+            size += len(block)
+            final = block[-1:]
+        if start is not None and start >= size and first > 1:
+            start = None  # only the end of the file stands after the last line break
+        end = size if end is None else end
+        data = b""
+        if start is not None and encoding in READABLE:
+            file.seek(start)
+            data = file.read(max(0, min(end - start, limit)))
+    total_lines = newlines + (final not in {b"", b"\n"})
+    return Passage(start, end, data, encoding, total_lines, size)
+
+
+def _after_newline(block: bytes, count: int) -> int:
+    """Where, in `block`, the line after its newline number `count` begins."""
+    position = 0
+    for _ in range(count):
+        position = block.index(b"\n", position) + 1
+    return position

@@ -1,0 +1,90 @@
+"""The repository as the code tools see it: its root, its index, and finding what a model names."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.events.types import ErrorKind
+from treadle.paths import resolve_readable
+from treadle.tools.contract import ToolError
+
+if TYPE_CHECKING:  # the index brings libraries that are slow to import
+    from treadle.code import CodeIndex
+
+NEAREST = 5
+"""Paths that are offered where none has the name asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A resolved root and the index of what is below it. All methods block: call them in threads.
+
+    All methods raise PathRefusedError for a path that leads out or that no tool may read.
+    """
+
+    root: Path
+    index: "CodeIndex"
+
+    def relative(self, path: Path) -> str:
+        """`path` relative to the root, as it is shown: POSIX, "." for the root itself.
+
+        Bytes of a name that are no UTF-8 are shown as question marks.
+        """
+        return sendable(path.relative_to(self.root).as_posix())
+
+    def existing(self, name: str) -> Path:
+        """The file or folder of that name. Raises ToolError of kind `not_found`."""
+        path = resolve_readable(self.root, name)
+        if not os.path.lexists(path):
+            nearest = self.nearest(name)
+            raise ToolError(
+                ErrorKind.NOT_FOUND,
+                f"There is no file or folder {name!r}.",
+                field="path",
+                received=name,
+                hint=f"The nearest: {', '.join(nearest)}."
+                if nearest
+                else "List the folder with list_dir to see what there is.",
+            )
+        return path
+
+    def file(self, name: str) -> Path:
+        """The regular file of that name; ToolError where it is something else or missing."""
+        path = self.existing(name)
+        if path.is_dir():
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"{name!r} is a folder.",
+                field="path",
+                expected="a file",
+                received="a folder",
+                hint="Use list_dir to see what is in it.",
+            )
+        if not path.is_file():  # a pipe or a device, which might never end
+            raise ToolError(ErrorKind.UNAVAILABLE, f"{name!r} is not a regular file.", field="path")
+        return path
+
+    def folder(self, name: str) -> Path:
+        """The folder of that name; ToolError where it is something else or missing."""
+        path = self.existing(name)
+        if not path.is_dir():
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"{name!r} is a file.",
+                field="path",
+                expected="a folder",
+                received="a file",
+                hint="Use read_file to see what is in it.",
+            )
+        return path
+
+    def nearest(self, name: str) -> list[str]:
+        """Indexed paths whose names are most like `name`, best first."""
+        self.index.refresh()
+        return [sendable(path) for path in self.index.nearest_paths(name, NEAREST)]
+
+
+def sendable(text: str) -> str:
+    """`text` with lone surrogates, which no message can carry, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")

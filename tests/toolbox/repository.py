@@ -1,0 +1,60 @@
+"""A repository on disk whose tools are called as a session calls them."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.code import CodeIndex
+from treadle.events import EventBus, Outcome
+from treadle.events.types import CallKey, ToolCallCompleted, ToolCallFailed, ToolCallRequested
+from treadle.ids import new_id
+from treadle.toolbox.code import code_tools
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.registry import Registry
+
+
+@dataclass
+class Repository:
+    """A folder with files, and its tools behind the real bus and dispatcher."""
+
+    root: Path
+    index: CodeIndex
+    message: str = ""
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def call(self, name: str, **arguments: Any) -> Outcome:
+        return asyncio.run(self._call(name, arguments))
+
+    def ok(self, name: str, **arguments: Any) -> dict[str, Any]:
+        outcome = self.call(name, **arguments)
+        assert isinstance(outcome, ToolCallCompleted), outcome
+        result: dict[str, Any] = json.loads(outcome.content)
+        return result
+
+    def failed(self, name: str, **arguments: Any) -> ToolCallFailed:
+        outcome = self.call(name, **arguments)
+        assert isinstance(outcome, ToolCallFailed), outcome
+        return outcome
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        bus = EventBus()
+        registry = Registry(code_tools(self.root, self.index))
+        async with Dispatcher(bus, registry, self.root):
+            request = ToolCallRequested(
+                request_id=new_id(),
+                key=CallKey(0, 0),
+                call_id="call_1",
+                vendor="",
+                name=name,
+                arguments=json.dumps(arguments),
+            )
+            future = bus.expect(request.request_id, request.key)
+            await bus.publish(request)
+            return await asyncio.wait_for(future, 30)

@@ -1,0 +1,189 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.toolbox.repository import Repository
+from treadle.code.snippets import Snippet, parse_snippets
+from treadle.events.types import ErrorKind, ToolCallCompleted
+from treadle.tokens import estimate
+
+
+def only_snippet(result: dict[str, str]) -> Snippet:
+    (snippet,) = parse_snippets(result["snippet"])
+    return snippet
+
+
+def test_a_whole_file_is_given_with_its_size_and_exact_bytes(repository: Repository) -> None:
+    path = repository.write("src/a.py", "first\nsecond\n</code>\nlast")
+    result = repository.ok("read_file", path="src/a.py")
+    assert result == {
+        "ok": True,
+        "type": "file",
+        "v": 1,
+        "file": "src/a.py",
+        "lines": "1-4",
+        "total_lines": 4,
+        "total_bytes": 25,
+        "snippet": f'<code="{path}" #0:25>\nfirst\nsecond\n</code>\nlast\n</code>',
+    }
+
+
+def test_lines_are_chosen_and_their_bytes_named(repository: Repository) -> None:
+    repository.write("a.txt", "one\ntwo\r\nthree\nfour\n")
+    result = repository.ok("read_file", path="a.txt", start_line=2, end_line=3)
+    snippet = only_snippet(result)
+    assert (snippet.start, snippet.end, snippet.content) == (4, 15, "two\r\nthree\n")
+    assert (result["lines"], result["total_lines"]) == ("2-3", 4)
+
+
+def test_an_end_beyond_the_file_is_its_end(repository: Repository) -> None:
+    repository.write("a.txt", "one\ntwo")
+    result = repository.ok("read_file", path="a.txt", start_line=2, end_line=99)
+    assert only_snippet(result).content == "two"
+    assert result["lines"] == "2-2"
+
+
+def test_an_empty_file_is_empty(repository: Repository) -> None:
+    repository.write("a.txt", "")
+    result = repository.ok("read_file", path="a.txt")
+    assert (result["lines"], result["total_lines"], only_snippet(result).content) == ("none", 0, "")
+
+
+def test_what_does_not_fit_is_named_with_how_to_get_it(repository: Repository) -> None:
+    repository.write("a.py", "".join(f"value_{n} = {n}\n" for n in range(2000)))
+    collected, start = "", 1
+    for _ in range(100):
+        result = repository.ok("read_file", path="a.py", start_line=start, max_tokens=3000)
+        collected += only_snippet(result).content
+        if "more" not in result:
+            break
+        start = int(result["lines"].split("-")[1]) + 1
+        assert f"start_line {start} " in result["more"]
+    assert collected == (repository.root / "a.py").read_text()
+
+
+def test_a_line_that_is_too_long_is_cut_between_characters(repository: Repository) -> None:
+    repository.write("min.js", "é" * 50_000 + "\nx\n")
+    result = repository.ok("read_file", path="min.js", max_tokens=500)
+    content = only_snippet(result).content
+    assert 0 < len(content) < 50_000
+    assert set(content) == {"é"}
+    assert result["more"].startswith("Line 1 is cut")
+
+
+def test_a_byte_order_mark_is_not_shown(repository: Repository) -> None:
+    repository.write("a.cs", b"\xef\xbb\xbfusing System;\r\n")
+    snippet = only_snippet(repository.ok("read_file", path="a.cs"))
+    assert (snippet.start, snippet.content) == (3, "using System;\r\n")
+
+
+def test_a_damaged_byte_is_shown_as_one_sign_and_told(repository: Repository) -> None:
+    repository.write("latin.txt", b"caf\xe9\nplain\n")
+    result = repository.ok("read_file", path="latin.txt")
+    assert only_snippet(result).content == "caf?\nplain\n"
+    assert "not UTF-8" in result["note"]
+    assert "note" not in repository.ok("read_file", path="latin.txt", start_line=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"\x7fELF\0\0\0", "binary"),
+        ("text".encode("utf-16"), "utf-16"),
+        ("text".encode("utf-32"), "utf-32"),
+        ("text".encode("utf-16-le"), "binary"),
+    ],
+)
+def test_what_is_no_text_is_refused(repository: Repository, content: bytes, word: str) -> None:
+    repository.write("blob", content)
+    error = repository.failed("read_file", path="blob").error
+    assert error.kind is ErrorKind.UNAVAILABLE
+    assert word in error.message
+
+
+def test_a_start_beyond_the_file_is_told_with_the_number_of_lines(repository: Repository) -> None:
+    repository.write("a.txt", "one\ntwo\n")
+    error = repository.failed("read_file", path="a.txt", start_line=3).error
+    assert (error.kind, error.field) == (ErrorKind.VALIDATION, "start_line")
+    assert "only 2 lines" in error.message
+
+
+def test_an_end_before_the_start_is_refused(repository: Repository) -> None:
+    repository.write("a.txt", "one\n")
+    error = repository.failed("read_file", path="a.txt", start_line=3, end_line=2).error
+    assert (error.kind, error.field) == (ErrorKind.VALIDATION, "end_line")
+
+
+def test_a_missing_file_is_answered_with_the_nearest(repository: Repository) -> None:
+    repository.write("src/session/history.py", "x = 1\n")
+    error = repository.failed("read_file", path="src/history.py").error
+    assert error.kind is ErrorKind.NOT_FOUND
+    assert "src/session/history.py" in (error.hint or "")
+
+
+def test_a_folder_is_answered_with_the_tool_for_it(repository: Repository) -> None:
+    error = repository.failed("read_file", path=".").error
+    assert (error.kind, error.received) == (ErrorKind.VALIDATION, "a folder")
+    assert "list_dir" in (error.hint or "")
+
+
+@pytest.mark.parametrize("name", [".env", "tls/server.key", ".git/config", "../outside", "link"])
+def test_secrets_and_what_is_outside_are_refused(repository: Repository, name: str) -> None:
+    (repository.root / "link").symlink_to(repository.root.parent)
+    error = repository.failed("read_file", path=name).error
+    assert error.kind is ErrorKind.PERMISSION
+    assert error.hint
+
+
+def test_a_pipe_is_not_waited_for(repository: Repository) -> None:
+    os.mkfifo(repository.root / "pipe")
+    assert repository.failed("read_file", path="pipe").error.kind is ErrorKind.UNAVAILABLE
+
+
+def test_a_large_file_is_read_from_anywhere(repository: Repository) -> None:
+    line = "x" * 99 + "\n"
+    repository.write("big.log", line * 60_000 + "the end\n")
+    result = repository.ok("read_file", path="big.log", start_line=60_001)
+    assert only_snippet(result).content == "the end\n"
+    assert (result["total_lines"], result["total_bytes"]) == (60_001, 6_000_008)
+
+
+def test_a_person_sees_one_line(repository: Repository) -> None:
+    repository.write("a.py", "x = 1\ny = 2\n")
+    outcome = repository.call("read_file", path="a.py", end_line=1)
+    assert isinstance(outcome, ToolCallCompleted)
+    assert outcome.ui.summary == "a.py: lines 1-1 of 2"
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    content=st.lists(
+        st.sampled_from([b"def f():\n", b"\r\n", b"\n", b"\xff", b"x" * 3000, "ü€😀".encode()])
+    ).map(b"".join),
+    start=st.integers(1, 5),
+    max_tokens=st.integers(200, 1500),
+)
+def test_what_is_shown_is_what_is_there_and_never_too_much(
+    repository: Repository, content: bytes, start: int, max_tokens: int
+) -> None:
+    path: Path = repository.write("f", content)
+    lines = content.count(b"\n") + (bool(content) and not content.endswith(b"\n"))
+    if start > max(lines, 1):
+        return
+    outcome = repository.call("read_file", path="f", start_line=start, max_tokens=max_tokens)
+    assert isinstance(outcome, ToolCallCompleted)
+    assert estimate(outcome.content) <= max_tokens
+    result = json.loads(outcome.content)
+    snippet = only_snippet(result)
+    there = path.read_bytes()[snippet.start : snippet.end]
+    assert len(snippet.content.encode()) == len(there)
+    assert snippet.content == there.decode("utf-8", "surrogateescape").translate(
+        dict.fromkeys(range(0xDC80, 0xDD00), "?")
+    )
+    assert ("more" in result) == (snippet.end < len(content))
