@@ -199,6 +199,11 @@ def setting_paths(
         ("[providers.p]\nmodels = ['a', 3]\n", ["providers.p.models", ":2)", "valid string"]),
         ("providers.p.base_url = 'host:80'\n", ["base_url", "http:// or https://"]),
         ("trusted_roots = ['here']\n", ["trusted_roots", "absolute path"]),
+        ("tools.timeout = inf\n", ["tools.timeout", "finite number"]),
+        ("a = " + "[" * 100_000, ["no setting can be"]),
+        ("providers.p.preferences.a = " + "[" * 300 + "]" * 300, ["cannot be used"]),
+        ("a = " + "9" * 10_000, ["no setting can be"]),
+        ("trusted_roots = ['~nobody/x']\n", ["absolute path"]),
         ("model = oops\n", [":1:9: not valid TOML", "quotes"]),
         ("a = 1\nmodel = 'x", [":2:", "not valid TOML"]),
         ("model = \n", [":1:9: not valid TOML"]),
@@ -209,7 +214,7 @@ def test_a_mistake_in_a_file_is_named_with_its_place_and_the_remedy(
 ) -> None:
     place.user(text)
     message = place.error()
-    assert str(place.user_file) in message
+    assert str(place.user_file) in message or "cannot be used" in message
     for part in parts:
         assert part in message
     assert "\n" not in message
@@ -223,6 +228,8 @@ def test_a_mistake_in_a_variable_or_a_flag_is_named(place: Place) -> None:
     ill = place.error({"TREADLE_TOOLS__TIMEOUT": "soon"})
     assert "tools.timeout (TREADLE_TOOLS__TIMEOUT) should be a valid number" in ill
     assert "no setting" in place.error({"TREADLE_MODEL__NAME": "x"})
+    assert "not UTF-8" in place.error({"TREADLE_MODEL": "p/\udcff"})
+    assert "not UTF-8" in place.error(model="p/\udcff")
     assert "tools.nothing (flag)" in place.error(tools__nothing=1)
 
 

@@ -66,6 +66,10 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, error) from error
+    except (ValueError, RecursionError) as error:  # an enormous number, a bottomless list
+        raise ConfigError(
+            f"{path} holds a number or a list that no setting can be.", hint="Take it out."
+        ) from error
 
     def origin(setting: schema.Path) -> Origin:
         return Origin(kind, str(path), line_of(text, setting))
@@ -101,7 +105,8 @@ def read_environment(env: Mapping[str, str]) -> Layer:
                 f"The environment variable {name} names a table of settings, not a setting.",
                 hint=f"Name one of its settings behind it: {name}__….",
             )
-        value = env[name] if schema.is_text(node) else _toml_value(env[name])
+        text = _unicode(env[name], f"The environment variable {name}")
+        value = text if schema.is_text(node) else _toml_value(text)
         layer[path] = Setting(value, Origin(LayerKind.ENVIRONMENT, name))
     return layer
 
@@ -120,6 +125,8 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
             schema.find(path)
         except schema.UnknownKeyError as error:
             raise _unknown(error, "flag") from error
+        if isinstance(value, str):
+            _unicode(value, f"The value given for {key}")
         layer[path] = Setting(value, Origin(LayerKind.FLAG, "flag"))
     return layer
 
@@ -164,17 +171,24 @@ def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigEr
 def _toml_value(text: str) -> object:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text  # validation says what is expected
 
 
+def _unicode(text: str, what: str) -> str:
+    """`text`, unless it holds bytes of the command line that are no text."""
+    if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it anew in UTF-8.")
+    return text
+
+
 def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
-    near = error.near and schema.dotted(error.near)
+    near = schema.dotted(error.near) if error.near else None
     return ConfigError(f"{error} ({where}) is not a setting.", hint=_hint(error, near))
 
 
 def _unknown_variable(name: str, error: schema.UnknownKeyError) -> ConfigError:
-    near = error.near and PREFIX + "__".join(error.near).upper()
+    near = PREFIX + "__".join(error.near).upper() if error.near else None
     message = f"The environment variable {name} names no setting."
     return ConfigError(message, hint=_hint(error, near))
 

@@ -107,7 +107,9 @@ def _merge(layers: Iterable[Layer]) -> Settings:
 def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
     problem = error.errors(include_url=False, include_context=False)[0]
     names = tuple(str(part) for part in problem["loc"])
-    path = next(names[:end] for end in range(len(names), 0, -1) if names[:end] in merged)
+    path = next((names[:end] for end in range(len(names), 0, -1) if names[:end] in merged), None)
+    if path is None:  # no single setting is to blame: lists in lists beyond what JSON may nest
+        return ConfigError(f"The configuration cannot be used: {problem['msg']}.")
     expected = problem["msg"].removeprefix("Value error, ").replace("Input should", "should")
     value = merged[path].value
     # Only what cannot be a key pasted into the wrong place is shown.

@@ -32,8 +32,8 @@ def _variable_name(value: str) -> str:
 
 
 def _absolute(value: str) -> str:
-    if not (value.startswith("~") or Path(value).is_absolute()):
-        raise ValueError("should be an absolute path or start with ~")
+    if not (value.startswith("~/") or Path(value).is_absolute()):
+        raise ValueError("should be an absolute path or start with ~/")
     return value
 
 
@@ -45,7 +45,9 @@ AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 class Section(BaseModel):
     """A table of settings."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class ProviderSettings(Section):
