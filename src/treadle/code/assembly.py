@@ -42,6 +42,7 @@ def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
         hits = rank_items(connection, query, _SPARE * top_k)
     chosen = _distinct(_ordered(hits, query, top_k))[:top_k]
     found = Retrieved()
+    texts: set[bytes] = set()
     files: dict[str, tuple[bytes, Lines] | None] = {}
     for hit in chosen:
         if hit.file not in files:
@@ -52,9 +53,11 @@ def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
             found.lost += 1
             continue
         candidate = _candidate(root, hit, *content)
+        text = content[0][hit.start_byte : hit.end_byte]
         if candidate.whole is None and candidate.signature is None:
             found.lost += 1
-        else:
+        elif text not in texts:  # a copy of the same code elsewhere says nothing new
+            texts.add(text)
             found.candidates.append(candidate)
     return found
 

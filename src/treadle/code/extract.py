@@ -2,13 +2,14 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
 from treadle.code.model import Item, Kind
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Range
 
 _KINDS = {kind.value: kind for kind in Kind}
 _FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
@@ -18,6 +19,8 @@ TYPE_KINDS = frozenset(
 _MAX_NESTING = 32
 """Deeper items are left to the item around them: generated or hostile code."""
 _MAX_NAME = 400
+_MAX_EMBEDDING = 3
+"""How deep code inside of macros inside of macros is read."""
 
 
 @dataclass(slots=True)
@@ -44,11 +47,8 @@ class Lines:
     """Byte offsets to line numbers (from 1)."""
 
     def __init__(self, source: bytes) -> None:
-        self.starts = [0]
-        position = source.find(b"\n")
-        while position >= 0:
-            self.starts.append(position + 1)
-            position = source.find(b"\n", position + 1)
+        lengths = (len(line) + 1 for line in source.split(b"\n")[:-1])
+        self.starts = list(accumulate(lengths, initial=0))
 
     def of(self, offset: int) -> int:
         """The line that holds the byte at `offset`."""
@@ -57,31 +57,85 @@ class Lines:
 
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
     """The items of `source`, ordered by position, each with its parent; syntax errors tolerated."""
-    import tree_sitter
-
-    tree = language.parser().parse(source)
-    cursor = tree_sitter.QueryCursor(language.query)
-    definitions: dict[tuple[int, int], _Definition] = {}
-    attached: list[tuple[int, int]] = []
-    skipped: list[tuple[int, int]] = []
-    package = ""
-    for pattern, captures in cursor.matches(tree.root_node):
-        captured = {name: nodes[0] for name, nodes in captures.items()}
-        if "name" in captured:
-            _collect(language, pattern, captured, definitions)
-        elif "skip" in captured:
-            node = captured["skip"]
-            skipped.append((node.start_byte, node.end_byte))
-        elif "package" in captured:
-            package = package or text_of(captured["package"])
-        else:
-            node = captured.get("comment") or captured["attribute"]
-            attached.append((node.start_byte, _content_end(source, node)))
-    ordered = sorted(definitions.values(), key=lambda found: (found.start, -found.end))
-    builder = _Builder(language, source, lines, language.prefix(path, package), sorted(attached))
+    captures = _Captures(language, source)
+    captures.read()
+    ordered = sorted(captures.definitions.values(), key=lambda found: (found.start, -found.end))
+    prefix = language.prefix(path, captures.package)
+    builder = _Builder(language, source, lines, prefix, sorted(captures.attached))
     for definition in ordered:
         builder.add(definition)
-    return Extracted(builder.items, skipped)
+    return Extracted(builder.items, captures.skipped)
+
+
+class _Captures:
+    """What the query of a language finds in a file, code inside of item macros included."""
+
+    def __init__(self, language: Language, source: bytes) -> None:
+        self.definitions: dict[tuple[int, int], _Definition] = {}
+        self.attached: list[tuple[int, int]] = []
+        self.skipped: list[tuple[int, int]] = []
+        self.package = ""
+        self._language = language
+        self._source = source
+        self._embedded: list[Range] = []
+
+    def read(self) -> None:
+        parser = self._language.parser()
+        self._query(parser.parse(self._source).root_node)
+        for _ in range(_MAX_EMBEDDING):
+            if not self._embedded:
+                break
+            parser.included_ranges = self._embedded
+            self._embedded = []
+            self._query(parser.parse(self._source).root_node)
+
+    def _query(self, root: "Node") -> None:
+        import tree_sitter
+
+        cursor = tree_sitter.QueryCursor(self._language.query)
+        for pattern, captures in cursor.matches(root):
+            captured = {name: nodes[0] for name, nodes in captures.items()}
+            if "name" in captured:
+                self._define(pattern, captured)
+            elif (node := captured.get("skip")) is not None:
+                self.skipped.append((node.start_byte, node.end_byte))
+            elif (node := captured.get("package")) is not None:
+                self.package = self.package or text_of(node)
+            elif (node := captured.get("embedded")) is not None:
+                self._embed(node)
+            else:
+                node = captured.get("comment") or captured["attribute"]
+                self.attached.append((node.start_byte, _content_end(self._source, node)))
+
+    def _define(self, pattern: int, captured: "dict[str, Node]") -> None:
+        """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
+        label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
+        outer = captured.get("range", node)
+        end = captured.get("below", outer).end_byte
+        key = (node.start_byte, node.end_byte)
+        known = self.definitions.get(key)
+        if known is None:
+            naming = self._language.naming(captured["name"], captured)
+            if 0 < len(naming.name) <= _MAX_NAME:
+                self.definitions[key] = _Definition(
+                    node, _KINDS[label], naming, outer.start_byte, end, pattern
+                )
+            return
+        known.start = min(known.start, outer.start_byte)
+        known.end = max(known.end, end)
+        if pattern < known.pattern:
+            known.kind, known.pattern = _KINDS[label], pattern
+
+    def _embed(self, node: "Node") -> None:
+        """Note the inside of a braced token tree, to be parsed as code of its own."""
+        import tree_sitter
+
+        first, last = node.child(0), node.child(node.child_count - 1)
+        if first is None or last is None or (first.type, last.type) != ("{", "}"):
+            return
+        self._embedded.append(
+            tree_sitter.Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
+        )
 
 
 def _first_named(node: "Node | None") -> "Node | None":
@@ -94,31 +148,6 @@ def _content_end(source: bytes, node: "Node") -> int:
     while end > node.start_byte and source[end - 1] in b"\r\n":
         end -= 1
     return end
-
-
-def _collect(
-    language: Language,
-    pattern: int,
-    captured: "dict[str, Node]",
-    definitions: dict[tuple[int, int], _Definition],
-) -> None:
-    """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
-    label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
-    outer = captured.get("range", node)
-    end = captured.get("below", outer).end_byte
-    key = (node.start_byte, node.end_byte)
-    known = definitions.get(key)
-    if known is None:
-        naming = language.naming(captured["name"], captured)
-        if 0 < len(naming.name) <= _MAX_NAME:
-            definitions[key] = _Definition(
-                node, _KINDS[label], naming, outer.start_byte, end, pattern
-            )
-        return
-    known.start = min(known.start, outer.start_byte)
-    known.end = max(known.end, end)
-    if pattern < known.pattern:
-        known.kind, known.pattern = _KINDS[label], pattern
 
 
 class _Builder:

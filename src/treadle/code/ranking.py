@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -17,7 +18,7 @@ MAX_QUERY_CHARACTERS = 10_000
 K1 = 2.0
 B = 0.75
 _MAX_TERMS = 32
-_CANDIDATES = 400
+_CANDIDATES = 200
 _POSTINGS_BUDGET = 20_000
 """Postings read to find candidates; more frequent terms only score those (as MaxScore does)."""
 
@@ -46,16 +47,20 @@ _DEFINITION_ORDER = {
 }  # fmt: skip
 
 _CANDIDATE_SQL = """
-WITH rare AS MATERIALIZED (
-    SELECT p.item_id, SUM(q.value ->> 1 * p.frequency / (p.frequency + :k + :s * p.length)) AS score
-    FROM json_each(:rare) AS q JOIN postings AS p ON p.term_id = q.value ->> 0
-    GROUP BY p.item_id ORDER BY score DESC, p.item_id LIMIT :candidates
+WITH rare (term_id, weight) AS MATERIALIZED (
+    SELECT value ->> 0, value ->> 1 FROM json_each(:rare)
+), frequent (term_id, weight) AS MATERIALIZED (
+    SELECT value ->> 0, value ->> 1 FROM json_each(:frequent)
+), candidates (item_id, score) AS MATERIALIZED (
+    SELECT p.item_id, SUM(t.weight * p.frequency / (p.frequency + :k + :s * p.length)) AS score
+    FROM rare AS t CROSS JOIN postings AS p ON p.term_id = t.term_id
+    GROUP BY p.item_id ORDER BY score DESC, p.item_id LIMIT :limit
 )
-SELECT rare.item_id, rare.score + COALESCE((
-    SELECT SUM(q.value ->> 1 * p.frequency / (p.frequency + :k + :s * p.length))
-    FROM json_each(:frequent) AS q
-    JOIN postings AS p ON p.term_id = q.value ->> 0 AND p.item_id = rare.item_id), 0) AS score
-FROM rare
+SELECT c.item_id, c.score + COALESCE((
+    SELECT SUM(t.weight * p.frequency / (p.frequency + :k + :s * p.length))
+    FROM frequent AS t CROSS JOIN postings AS p
+    ON p.term_id = t.term_id AND p.item_id = c.item_id), 0)
+FROM candidates AS c
 """
 _ITEM_COLUMNS = (
     "i.id, f.path, i.name, i.canonical_path, i.kind, i.start_byte, i.end_byte, i.start_line,"
@@ -108,14 +113,10 @@ def rank_items(connection: sqlite3.Connection, query: str, limit: int) -> list[H
         top = max((hit.score for hit in hits), default=1.0)
         first = {(hit.file, hit.start_byte, hit.name) for hit in defined}
         hits = [
-            *(_with_score(hit, top + 1.0 - place / 1000) for place, hit in enumerate(defined)),
+            *(replace(hit, score=top + 1.0 - place / 1000) for place, hit in enumerate(defined)),
             *(hit for hit in hits if (hit.file, hit.start_byte, hit.name) not in first),
         ]
     return hits[:limit]
-
-
-def _with_score(hit: Hit, score: float) -> Hit:
-    return replace(hit, score=score)
 
 
 def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
@@ -128,18 +129,19 @@ def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
         " WHERE i.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(scores)),),
     )
-    hits = []
-    for row in rows:
-        hit = _hit(row, scores[row[0]])
-        factor = (prior if hit.is_test else 1.0) * (_CHUNK_PRIOR if hit.kind == Kind.CHUNK else 1.0)
-        hits.append(_with_score(hit, hit.score * factor))
+    hits = [_hit(row, scores[row[0]], prior) for row in rows]
     hits.sort(key=lambda hit: (-hit.score, hit.file, hit.start_line, hit.start_byte, hit.name))
     return hits
 
 
-def _hit(row: tuple[Any, ...], score: float) -> Hit:
+def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:
     path = os.fsdecode(row[1])
-    return Hit(score, is_test(path, row[3]), path, *row[2:])
+    test = is_test(path, row[3])
+    if test:
+        score *= test_prior
+    if row[4] == Kind.CHUNK:
+        score *= _CHUNK_PRIOR
+    return Hit(score, test, path, *row[2:])
 
 
 def _bm25(connection: sqlite3.Connection, terms: list[str]) -> dict[int, float]:
@@ -170,7 +172,7 @@ def _bm25(connection: sqlite3.Connection, terms: list[str]) -> dict[int, float]:
         "frequent": json.dumps(frequent),
         "k": K1 * (1 - B),
         "s": K1 * B / mean,
-        "candidates": _CANDIDATES,
+        "limit": _CANDIDATES,
     }
     return dict(connection.execute(_CANDIDATE_SQL, parameters).fetchall())
 
@@ -188,24 +190,41 @@ def _definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
         " WHERE i.name = ? LIMIT 2000",
         (parts[-1],),
     ).fetchall()
-    hits = [hit for row in rows if _matches(hit := _hit(row, 0.0), parts)]
+    hits = [_hit(row, 0.0) for row in rows]
+    found = [(tier, hit) for hit in hits if (tier := _tier(hit, parts)) is not None]
+    best = min((tier for tier, _ in found), default=0)
+    close = [entry for entry in found if entry[0] < _NEAR or best == _NEAR]
+    close.sort(key=lambda entry: entry[1].start_byte - entry[1].end_byte)
+    seen: Counter[str] = Counter()
 
-    def order(hit: Hit) -> tuple[object, ...]:
-        exact = _components(hit)[-len(parts) :] == parts
+    def order(entry: tuple[int, Hit]) -> tuple[object, ...]:
+        """Of several with one name (overloads) the longest comes first, the others after all."""
+        tier, hit = entry
+        seen[hit.canonical_path] += 1
         kind = _DEFINITION_ORDER[Kind(hit.kind)]
-        return (not exact, hit.is_test, kind, hit.file, hit.start_line, hit.start_byte)
+        repeated = seen[hit.canonical_path]
+        return (tier, hit.is_test, kind, repeated, hit.file, hit.start_line, hit.start_byte)
 
-    return sorted(hits, key=order)
-
-
-def _components(hit: Hit) -> list[str]:
-    return [part for part in _SEPARATORS.split(hit.canonical_path) if part]
+    return [hit for _, hit in sorted(close, key=order)]
 
 
-def _matches(hit: Hit, parts: list[str]) -> bool:
-    """Whether the canonical path ends in `parts`, whatever the case."""
-    tail = [part.lower() for part in _components(hit)][-len(parts) :]
-    return len(parts) == 1 or tail == [part.lower() for part in parts]
+_NEAR = 2
+
+
+def _tier(hit: Hit, parts: list[str]) -> int | None:
+    """How well a canonical path ends in `parts`: 0 exactly, 1 but for the case, None not at all.
+
+    `_NEAR` if only the owner's name goes on: `Agent.run` finds `AbstractAgent.run`.
+    """
+    path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
+    tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]
+    if tail == parts:
+        return 0
+    lowered, wanted = [part.lower() for part in tail], [part.lower() for part in parts]
+    if lowered == wanted:
+        return 1
+    owner_goes_on = len(tail) == 2 and wanted[0] in lowered[0]
+    return _NEAR if owner_goes_on and lowered[1] == wanted[1] else None
 
 
 def rank_files(connection: sqlite3.Connection, query: str, limit: int) -> list[SearchResult]:

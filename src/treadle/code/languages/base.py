@@ -43,7 +43,8 @@ class Language:
     The query captures a definition under the name of its `Kind`, its `@name`, and, where a
     wrapper belongs to it (decorators, `export`, `template`), the wrapper as `@range`, and a
     docstring after it as `@below`. Alone stand `@comment` and `@attribute` (joined to the
-    definition below them), `@skip` (imports, not worth finding) and `@package`.
+    definition below them), `@skip` (imports, not worth finding), `@package`, and
+    `@embedded` (braced tokens that are parsed as code of their own).
 
     `prefix(path, package)` gives the canonical path of the file. Definitions whose node type is
     in `outer_only` count only outside of functions.

@@ -1,4 +1,7 @@
-"""Rust: `crate::module::Type::method`, with impl blocks under their type and inline modules."""
+"""Rust: `crate::module::Type::method`, with impl blocks under their type and inline modules.
+
+Braced macros at the place of items (`cfg_if! { … }`) are read as the code that they hold.
+"""
 
 import re
 from typing import TYPE_CHECKING
@@ -65,6 +68,9 @@ RUST = Language(
 (type_item name: (type_identifier) @name) @type
 (associated_type name: (type_identifier) @name) @type
 (macro_definition name: (identifier) @name) @macro
+(source_file (macro_invocation (token_tree) @embedded))
+(source_file (expression_statement (macro_invocation (token_tree) @embedded)))
+(declaration_list (macro_invocation (token_tree) @embedded))
 (line_comment) @comment
 (block_comment) @comment
 (attribute_item) @attribute
