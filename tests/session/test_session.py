@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from uuid import UUID
 
 import pytest
 from inline_snapshot import snapshot
@@ -336,6 +337,24 @@ async def test_a_cut_reply_is_told_as_cut_and_its_calls_never_run(
         )
 
 
+async def test_calls_that_were_whole_before_the_limit_of_length_run() -> None:
+    async with stage(Echo()) as at:
+        whole, half = ("echo", '{"text": "a"}'), ("echo", '{"te')
+        cut = Say(calls=(whole, half, ("echo", "")), finish_reason="length")
+        outcome = await at.session(FakeModel(cut, Say("Done."))).run("Go")
+        assert (outcome.text, outcome.tool_calls) == ("Done.", 1)
+        assert [said(content) for content in results(at.conversation.messages)] == ["a"]
+
+
+async def test_an_empty_answer_is_not_kept_as_a_message() -> None:
+    async with stage() as at:
+        outcome = await at.session(FakeModel(Say(None))).run("Go")
+        assert (outcome.text, outcome.stop_reason) == ("", StopReason.COMPLETED)
+        assert at.conversation.messages == (UserMessage("Go"),)
+        await settle()
+        assert [notice.text for notice in at.seen(Notice)] == ["The model replied with nothing."]
+
+
 async def test_an_oversize_result_is_cut_for_the_model_and_whole_on_the_bus() -> None:
     text = "bäh 🙂 "
     async with stage(Echo()) as at:
@@ -396,7 +415,7 @@ async def test_unknown_usage_stays_unknown() -> None:
 async def test_automatic_context_goes_in_front_of_the_message_once() -> None:
     asked: list[str] = []
 
-    async def context(text: str) -> str:
+    async def context(text: str, request_id: UUID) -> str:
         asked.append(text)
         return "<code>"
 
@@ -408,7 +427,7 @@ async def test_automatic_context_goes_in_front_of_the_message_once() -> None:
 
 
 async def test_without_its_automatic_context_a_session_goes_on() -> None:
-    async def context(text: str) -> str:
+    async def context(text: str, request_id: UUID) -> str:
         raise TreadleError("The index cannot be read.")
 
     async with stage() as at:
@@ -419,7 +438,7 @@ async def test_without_its_automatic_context_a_session_goes_on() -> None:
 
 
 async def test_the_message_is_kept_when_its_context_is_cancelled() -> None:
-    async def context(text: str) -> str:
+    async def context(text: str, request_id: UUID) -> str:
         await asyncio.Event().wait()
         return ""
 

@@ -41,8 +41,7 @@ class Lines(Result):
 
     type: str = "lines"
     file: str = "c.py"
-    start_line: int = 10
-    end_line: int = 20
+    lines: str = "10-20"
 
 
 class Read(Tool[Arguments, Lines]):

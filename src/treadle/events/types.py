@@ -320,9 +320,12 @@ class IndexProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalFinished(Event):
-    """What was retrieved for one query, inside the tool call with the given key."""
+    """What was retrieved for one query, inside the tool call with the given key.
 
-    key: CallKey
+    `key` is None for the automatic context of a user message; then the parent is the request.
+    """
+
+    key: CallKey | None
     query: str
     top_k: int
     sources: tuple[SourceRange, ...]

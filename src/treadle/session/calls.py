@@ -1,6 +1,7 @@
 """The calls of one reply: requested over the bus, each with its own time-out, each answered."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
+    ToolCallCompleted,
     ToolCallFailed,
     ToolCallRequested,
     ToolFailure,
@@ -18,6 +20,9 @@ from treadle.events.types import (
 from treadle.llm.messages import ToolCall
 from treadle.tools.contract import ToolEffect
 from treadle.tools.registry import Registry
+
+_ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
+"""Failures that say that the call itself was wrong."""
 
 
 class OpenCalls:
@@ -118,3 +123,26 @@ class OpenCalls:
         if call.key not in self._published or tool is None or tool.effect is ToolEffect.READ:
             return Effect.NONE
         return Effect.UNKNOWN
+
+
+def whole_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls of a cut reply that were finished before the cut: their arguments are JSON.
+
+    Empty arguments may have been about to come.
+    """
+    return tuple(call for call in calls if _is_json(call.arguments))
+
+
+def ill_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
+    """The kinds of failure when every call of a reply was itself wrong, else none."""
+    kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
+    worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
+    return set() if worked or not kinds <= _ILL else kinds
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -20,12 +20,12 @@ from treadle.events.types import (
     SourceRange,
     StopReason,
     ToolCallCompleted,
-    ToolCallFailed,
     ToolFailure,
     Usage,
 )
 from treadle.ids import IdSource, new_id
 from treadle.llm.messages import (
+    AssistantMessage,
     ChatRequest,
     Message,
     ModelReply,
@@ -36,7 +36,7 @@ from treadle.llm.messages import (
 )
 from treadle.llm.port import ChatModel
 from treadle.secrets import redact
-from treadle.session.calls import OpenCalls
+from treadle.session.calls import OpenCalls, ill_kinds, whole_calls
 from treadle.session.conversation import Conversation
 from treadle.session.conversations import ConversationStore
 from treadle.session.cutting import cut_to_tokens
@@ -48,19 +48,18 @@ from treadle.session.tally import Tally
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 
-AutomaticContext = Callable[[str], Awaitable[str]]
-"""Given the user's text, the context that is sent in front of it; empty when there is none."""
+AutomaticContext = Callable[[str, UUID], Awaitable[str]]
+"""Given the user's text and the request's id, the context that is sent in front of the text; empty
+when there is none. It publishes RetrievalFinished for that request, so that its lines are sources.
+"""
 
 _CUTS = {"length": StopReason.LENGTH, "content_filter": StopReason.CONTENT_FILTER}
-"""Finish reasons of replies that are not whole. Calls in them may be half and never run."""
+"""Finish reasons of replies that are not whole."""
 
 _CUT_NOTICES = {
     StopReason.LENGTH: "The reply was cut: the provider's limit of its length was reached.",
     StopReason.CONTENT_FILTER: "The reply was cut by the provider's content filter.",
 }
-
-_ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
-"""Failures that say that the call itself was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +164,22 @@ class RequestSession:
             reply, operation_id = await self._ask(last=last)
             message = reply.message
             text = message.text or ""
-            if cut := _CUTS.get(reply.finish_reason or ""):
-                await self._append(*([replace(message, calls=())] if text else []))
+            cut = _CUTS.get(reply.finish_reason or "")
+            if cut:
                 await self._notice("warning", _CUT_NOTICES[cut])
-                return text, cut
+                finished = whole_calls(message.calls) if cut is StopReason.LENGTH else ()
+                message = replace(message, calls=finished)
             if not message.calls:
-                await self._append(message)
-                return text, StopReason.TURN_LIMIT if last else StopReason.COMPLETED
+                if text:
+                    await self._append(message)
+                elif not cut:
+                    await self._notice("warning", "The model replied with nothing.")
+                return text, cut or (StopReason.TURN_LIMIT if last else StopReason.COMPLETED)
             if remaining == 0:
-                await self._refuse_calls(reply)
+                await self._refuse_calls(message)
                 return text, StopReason.TURN_LIMIT
-            outcomes = await self._run_calls(reply, operation_id)
-            kinds = _kinds_if_ill(outcomes)
+            outcomes = await self._run_calls(message, operation_id)
+            kinds = ill_kinds(outcomes)
             ill = [*ill, kinds] if kinds else []
             if len(ill) > self._settings.invalid_call_retries:
                 return text, await self._stop_ill(ill)
@@ -186,7 +189,7 @@ class RequestSession:
         context = ""
         try:
             if self._automatic_context:
-                context = await self._automatic_context(text)
+                context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
             await self._notice("warning", f"No automatic context: {error}")
         finally:  # what the person said is kept even when the turn is cancelled here
@@ -222,8 +225,10 @@ class RequestSession:
         self._tally.add(reply.usage, reply.cost)
         return reply, observer.operation_id
 
-    async def _run_calls(self, reply: ModelReply, operation_id: UUID | None) -> Sequence[Outcome]:
-        """Run the calls of `reply`; it and one result for each call are in the conversation."""
+    async def _run_calls(
+        self, message: AssistantMessage, operation_id: UUID | None
+    ) -> Sequence[Outcome]:
+        """Run the calls of `message`; it and one result for each are then in the conversation."""
         calls = OpenCalls(
             self._bus,
             self._registry,
@@ -231,10 +236,10 @@ class RequestSession:
             self._clock,
             request_id=self.request_id,
             parent_id=operation_id,
-            calls=reply.message.calls,
+            calls=message.calls,
         )
         try:
-            await self._append(reply.message)
+            await self._append(message)
             await calls.run()
         except asyncio.CancelledError:
             await calls.give_up(ErrorKind.CANCELLED, "Cancelled by the user.")
@@ -260,12 +265,12 @@ class RequestSession:
         content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, limit)
         return ToolMessage(outcome.key, content, ok=ok)
 
-    async def _refuse_calls(self, reply: ModelReply) -> None:
+    async def _refuse_calls(self, message: AssistantMessage) -> None:
         """Keep a reply that calls tools though none was offered, each call with its refusal."""
-        message = f"Not run: the limit of {self._settings.max_turns} turns is reached."
-        content = failure_content(ToolFailure(ErrorKind.LIMIT, message))
-        results = [ToolMessage(call.key, content, ok=False) for call in reply.message.calls]
-        await self._append(reply.message, *results)
+        why = f"Not run: the limit of {self._settings.max_turns} turns is reached."
+        content = failure_content(ToolFailure(ErrorKind.LIMIT, why))
+        results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
+        await self._append(message, *results)
 
     async def _stop_ill(self, ill: Sequence[set[ErrorKind]]) -> StopReason:
         unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in ill)
@@ -367,10 +372,3 @@ class RequestSession:
     @property
     def _duration(self) -> float:
         return self._clock.monotonic() - (self._started or 0.0)
-
-
-def _kinds_if_ill(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
-    """The kinds of failure when every call was itself wrong, else none."""
-    kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
-    worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
-    return set() if worked or not kinds <= _ILL else kinds

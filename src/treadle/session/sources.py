@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
@@ -9,6 +10,8 @@ from uuid import UUID
 
 from treadle.events import EventBus
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
+
+_LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 class SourceCollector:
@@ -68,14 +71,14 @@ def _inside(inner: SourceRange, outer: SourceRange) -> bool:
 
 
 def _lines_read(content: str) -> list[SourceRange]:
-    """The range of a result that says `file`, `start_line` and `end_line`, as read_file's does."""
-    if '"start_line"' not in content:
+    """The range of a result that shows lines of one file, as read_file's: `file`, `lines` "3-9"."""
+    if '"lines":"' not in content:
         return []
     try:
         result = json.loads(content)
     except ValueError:
         return []
     match result:
-        case {"file": str(file), "start_line": int(start), "end_line": int(end)} if start <= end:
-            return [SourceRange(file, start, end)]
+        case {"file": str(file), "lines": str(lines)} if found := _LINES.fullmatch(lines):
+            return [SourceRange(file, int(found[1]), int(found[2]))]
     return []

@@ -302,11 +302,9 @@ class _Run:
 
     def _retrieval(self, event: RetrievalFinished) -> list[Span]:
         self._retrievals += 1
-        call = self._calls.get(event.key)
+        call = self._calls.get(event.key) if event.key else None
         span = self._span(
             "retrieval",
-            event.key.turn,
-            event.key.slot,
             self._retrievals,
             parent_id=call.span_id if call else self._parent(event.parent_id),
             kind=SpanKind.RETRIEVAL,
