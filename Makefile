@@ -19,7 +19,9 @@ test: dev-environment ## run the tests that take seconds
 	$(PYTHON) -m pytest -m "not slow"
 
 test-all: dev-environment ## run every test and measure coverage
+	$(PYTHON) -m coverage erase
 	$(PYTHON) -m coverage run -m pytest
+	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 
 check: format-check lint types floors tracked-files ## formatting, lint, types, floors, tracked files
@@ -29,7 +31,8 @@ format: dev-environment ## format and mend what ruff can mend
 	$(PYTHON) -m ruff check --fix .
 
 docs: dev-environment ## write the generated pages of docs/ anew
-	$(PYTHON) scripts/write_configuration_reference.py
+	for script in scripts/write_*.py; do $(PYTHON) $$script || exit 1; done
+	$(PYTHON) scripts/write_tool_reference.py
 
 bench: dev-environment ## measure index and search on this repository
 	$(PYTHON) bench/index.py
