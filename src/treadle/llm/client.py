@@ -1,0 +1,315 @@
+"""The chat model over HTTP: attempts, retries, the fallback without tools, and what is learnt."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from treadle import secrets
+from treadle.clock import Clock, SystemClock
+from treadle.ids import IdSource, new_id
+from treadle.llm import faults, prices, wire
+from treadle.llm.assembler import DeltaAssembler, Shown
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
+from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
+from treadle.llm.reading import ReplyReader
+from treadle.llm.retry import Backoff
+from treadle.llm.watchdog import IdleWatchdog
+
+if TYPE_CHECKING:
+    import openai
+
+DEFAULT_CONTEXT_WINDOW = 128_000
+"""Tokens, for a model of which neither the settings nor the server nor the price data know it."""
+
+_WHOLE_REPLY_FACTOR = 10
+"""A reply without streaming shows no sign of life, so it may take this many idle times."""
+
+_NO_KEY = "no-key"
+"""The client insists on a key; servers that want none ignore it."""
+
+
+@dataclass(slots=True)
+class _Learnt:
+    """What the endpoint taught in this session; kept as long as the model object."""
+
+    tools_refused: bool = False
+    empty_content: str | None = None
+    content_switched: bool = False
+
+
+class HttpChatModel:
+    """A `ChatModel` behind an OpenAI-compatible address; streaming or not, as asked."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        context_window: int = DEFAULT_CONTEXT_WINDOW,
+        clock: Clock | None = None,
+        ids: IdSource = new_id,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._context_window = context_window
+        self._clock = clock or SystemClock()
+        self._ids = ids
+        self._backoff = backoff or Backoff()
+        empty = "" if endpoint.settings.empty_content == "empty" else None
+        self._learnt = _Learnt(empty_content=empty)
+        self._client: openai.AsyncOpenAI | None = None
+        if endpoint.api_key:
+            secrets.register(endpoint.api_key)
+
+    @property
+    def provider(self) -> str:
+        return self._endpoint.provider
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.model
+
+    @property
+    def context_window(self) -> int:
+        return self._context_window
+
+    async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
+        """See `ChatModel.complete`. Retries only while nothing of the reply was shown."""
+        attempt, retries = 1, 0
+        while True:
+            told = _Told(observer)
+            try:
+                return await self._attempt(request, told, attempt)
+            except ProviderError as error:
+                if told.shown:
+                    raise
+                if not await self._adapt(error, request, observer):
+                    if not error.retryable or retries >= self._endpoint.settings.max_retries:
+                        raise
+                    retries += 1
+                    delay = self._backoff.delay(retries, error)
+                    await observer.retry_scheduled(attempt + 1, delay, error.message)
+                    await self._clock.sleep(delay)
+            attempt += 1
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _adapt(
+        self, error: ProviderError, request: ChatRequest, observer: ModelObserver
+    ) -> bool:
+        """Change the way of asking where the fault says how; each change is made once."""
+        learnt, settings = self._learnt, self._endpoint.settings
+        if error.kind is FaultKind.NO_TOOLS and self._offers_tools(request):
+            if settings.tools_fallback == "strict":
+                return False
+            learnt.tools_refused = True
+            await observer.fallback_applied(
+                error.message, "asking without tools; earlier results are told as text"
+            )
+            return True
+        if self._content_refused(error, request):
+            learnt.content_switched = True
+            learnt.empty_content = "" if learnt.empty_content is None else None
+            form = "null" if learnt.empty_content is None else "an empty string"
+            await observer.fallback_applied(error.message, f"missing text is sent as {form}")
+            return True
+        return False
+
+    def _content_refused(self, error: ProviderError, request: ChatRequest) -> bool:
+        """Whether a 400 is about how the missing text of a call was sent (T15)."""
+        return (
+            error.status == 400
+            and not self._learnt.content_switched
+            and self._offers_tools(request)
+            and "content" in error.body.lower()
+            and any(
+                isinstance(message, AssistantMessage) and message.calls and not message.text
+                for message in request.messages
+            )
+        )
+
+    def _offers_tools(self, request: ChatRequest) -> bool:
+        return bool(request.tools) and not self._learnt.tools_refused
+
+    async def _attempt(self, request: ChatRequest, told: "_Told", attempt: int) -> ModelReply:
+        payload = self._payload(request)
+        messages = payload["messages"]
+        text = await asyncio.to_thread(_recorded, messages)
+        operation_id = self._ids()
+        started = self._clock.monotonic()
+        tools = len(payload.get("tools", ()))
+        await told.attempt_started(
+            AttemptStarted(operation_id, attempt, len(messages), tools, text)
+        )
+        reply: ModelReply | None = None
+        failure: str | None = "an internal error"
+        try:
+            reply = await self._ask(payload, request, told)
+            failure = None
+        except ProviderError as error:
+            failure = error.message
+            raise
+        except asyncio.CancelledError:
+            failure = "cancelled"
+            raise
+        finally:
+            duration = self._clock.monotonic() - started
+            await told.attempt_finished(
+                AttemptFinished(operation_id, attempt, duration, reply, failure)
+            )
+        return reply
+
+    def _payload(self, request: ChatRequest) -> dict[str, Any]:
+        """The body of the request, as the wire has it."""
+        settings = self._endpoint.settings
+        dialect = wire.Dialect(
+            self.provider, self.model, settings.echo_reasoning, self._learnt.empty_content
+        )
+        offers_tools = self._offers_tools(request)
+        payload: dict[str, Any] = {
+            "model": self.model,
+            "messages": (
+                wire.encode(request.messages, dialect)
+                if offers_tools
+                else wire.encode_flat(request.messages)
+            ),
+            "stream": request.stream,
+        }
+        if request.stream:
+            payload["stream_options"] = {"include_usage": True}
+        if offers_tools:
+            payload["tools"] = wire.encode_tools(request.tools)
+            if settings.preferences:
+                payload["provider"] = settings.preferences
+        limit = request.max_output_tokens or settings.max_output_tokens
+        if limit is not None:
+            name = "max_completion_tokens" if self.provider == "openai" else "max_tokens"
+            payload[name] = limit
+        if self.provider == "openrouter":
+            payload["usage"] = {"include": True}
+        return payload
+
+    async def _ask(
+        self, payload: dict[str, Any], request: ChatRequest, told: "_Told"
+    ) -> ModelReply:
+        """One HTTP exchange, from the request to the complete reply."""
+        limit = self._endpoint.settings.idle_timeout
+        if not request.stream:
+            limit *= _WHOLE_REPLY_FACTOR
+        tools = frozenset(tool.name for tool in request.tools)
+        assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
+        watchdog = IdleWatchdog(limit, self._clock, told.waiting(self.provider))
+        started = self._clock.monotonic()
+        first: float | None = None
+        try:
+            async with self._exchange(payload, watchdog) as response:
+                reader = ReplyReader(self._endpoint, assembler, watchdog)
+                async for shown in reader.read(response, streamed=request.stream):
+                    first = first or self._clock.monotonic() - started
+                    await told.delta(shown)
+        except TimeoutError as error:
+            raise faults.stalled(self._endpoint, limit) from error
+        reply = assembler.reply(done=reader.done)
+        cost = reply.cost
+        if cost is None:
+            cost = await asyncio.to_thread(prices.cost, self._endpoint, reply.usage)
+        return replace(reply, cost=cost, time_to_first_token=first)
+
+    @asynccontextmanager
+    async def _exchange(
+        self, payload: dict[str, Any], watchdog: IdleWatchdog
+    ) -> AsyncIterator[Any]:
+        """The response to the request, once its head has come; faults in our own terms."""
+        import httpx2
+        import openai
+
+        client = await self._connected()
+        create = client.chat.completions.with_streaming_response.create
+        manager = create(
+            model=payload["model"],
+            messages=payload["messages"],
+            extra_body={k: v for k, v in payload.items() if k not in ("model", "messages")},
+        )
+        try:
+            response = await watchdog.wait(manager.__aenter__())
+            try:
+                yield response
+            finally:
+                await manager.__aexit__(None, None, None)
+        except openai.APIStatusError as error:
+            body = error.body if error.body is not None else error.response.text
+            raise faults.from_response(
+                self._endpoint,
+                error.status_code,
+                body,
+                error.response.headers,
+                self._clock.now_us() / 1e6,
+            ) from error
+        except openai.APIConnectionError as error:
+            raise faults.unreachable(self._endpoint, _reason(error)) from error
+        except httpx2.HTTPError as error:
+            raise faults.broken_off(self._endpoint, _reason(error)) from error
+
+    async def _connected(self) -> "openai.AsyncOpenAI":
+        if self._client is None:
+            self._client = await asyncio.to_thread(new_client, self._endpoint)
+        return self._client
+
+
+class _Told:
+    """The observer, with a note of whether anything of the reply was shown."""
+
+    def __init__(self, observer: ModelObserver) -> None:
+        self._observer = observer
+        self.attempt_started = observer.attempt_started
+        self.attempt_finished = observer.attempt_finished
+        self.shown = False
+
+    async def delta(self, shown: Shown) -> None:
+        if shown.text:
+            self.shown = True
+            await self._observer.delta(shown.text, reasoning=shown.reasoning)
+
+    def waiting(self, provider: str) -> Any:
+        async def tell(seconds: float) -> None:
+            text = f"{provider} is still queueing the request: no data for {seconds:.0f} s."
+            await self._observer.notice("info", text)
+
+        return tell
+
+
+def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
+    """The HTTP client of an endpoint. Slow at first (imports, certificates): call it in a thread.
+
+    It never retries: attempts are counted, announced and recorded by `HttpChatModel`. A server on
+    this machine is never asked through a proxy.
+    """
+    import openai
+
+    # Silence is judged by the watchdog, which can tell comments from data; a read time-out cannot.
+    timeout = openai.Timeout(None, connect=endpoint.settings.connect_timeout)
+    return openai.AsyncOpenAI(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key or _NO_KEY,
+        max_retries=0,
+        timeout=timeout,
+        http_client=openai.DefaultAsyncHttpxClient(
+            timeout=timeout, trust_env=not endpoint.loopback
+        ),
+    )
+
+
+def _recorded(messages: object) -> str:
+    return secrets.redact(json.dumps(messages, ensure_ascii=False))
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return str(cause).strip().rstrip(".") or type(cause).__name__

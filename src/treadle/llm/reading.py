@@ -1,0 +1,99 @@
+"""Reads the body of a reply: a stream of events or one JSON body, told apart by what comes."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from treadle.llm import faults
+from treadle.llm.assembler import DeltaAssembler, Shown
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.sse import Data, SseReader
+from treadle.llm.watchdog import IdleWatchdog
+
+_END = "[DONE]"
+_DRAIN = 0.25
+"""Real seconds for the rest of a finished body, so that its connection can be used again."""
+
+
+class ReplyReader:
+    """Feeds one response to an assembler. `done` says that the server marked the end itself.
+
+    The raw lines are read, not the typed stream of the client library: that one drops comments,
+    breaks on data that is no JSON and loses fields that it does not know.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, assembler: DeltaAssembler, watchdog: IdleWatchdog
+    ) -> None:
+        self._endpoint = endpoint
+        self._assembler = assembler
+        self._watchdog = watchdog
+        self.done = False
+
+    async def read(self, response: Any, *, streamed: bool) -> AsyncIterator[Shown]:
+        """What there is to show, as it comes. A server may stream unasked, or not when asked."""
+        content_type = str(response.headers.get("content-type", "")).lower()
+        if "html" in content_type:
+            raise faults.protocol(self._endpoint, f"it answers with {content_type}")
+        if "event-stream" in content_type or (streamed and "json" not in content_type):
+            async for shown in self._stream(response):
+                yield shown
+        else:
+            for shown in await self._whole(response):
+                yield shown
+
+    async def _stream(self, response: Any) -> AsyncIterator[Shown]:
+        reader = SseReader()
+        source = response.iter_bytes()
+        while not self.done:
+            chunk = await self._watchdog.wait(_next(source))
+            events = reader.end() if chunk is None else reader.feed(chunk)
+            for event in events:
+                if isinstance(event, Data) and not self.done:
+                    self._watchdog.data()
+                    for shown in self._data(event):
+                        yield shown
+            if chunk is None:
+                return
+        await _drain(source)
+
+    def _data(self, data: Data) -> list[Shown]:
+        if data.text.strip() == _END:
+            self.done = True
+            return []
+        try:
+            chunk = json.loads(data.text)
+        except ValueError as error:
+            reason = f"a data line that is no JSON: {data.text[:80]!r}"
+            raise faults.protocol(self._endpoint, reason) from error
+        if data.event == "error":
+            raise faults.from_body(self._endpoint, chunk)
+        return self._assembler.feed(chunk)
+
+    async def _whole(self, response: Any) -> list[Shown]:
+        content = await self._watchdog.wait(response.read())
+        if not content.strip():
+            raise faults.broken_off(self._endpoint, "an empty body")
+        try:
+            body = json.loads(content)
+        except ValueError as error:
+            reason = f"a body that is no JSON: {content[:80]!r}"
+            raise faults.protocol(self._endpoint, reason) from error
+        shown = self._assembler.feed_whole(body)
+        self.done = True
+        return shown
+
+
+async def _drain(source: AsyncIterator[bytes]) -> None:
+    import httpx2
+
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(_DRAIN):
+            while await _next(source) is not None:
+                pass
+
+
+async def _next(source: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(source, None)

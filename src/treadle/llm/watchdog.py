@@ -1,0 +1,56 @@
+"""Ends a wait for data that takes too long; only data, never a comment, starts it anew (T17)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from treadle.clock import Clock, wait_within
+
+T = TypeVar("T")
+
+_FIRST_NOTICE = 10.0
+"""Seconds of silence before the person is told; a third of the limit when that is less."""
+
+
+class IdleWatchdog:
+    """Lets waits pass until `limit` seconds have gone by since the last `data`.
+
+    `waiting` is told the seconds so far, the first time after 10 s (or a third of the limit), then
+    each time that the wait has doubled.
+    """
+
+    def __init__(
+        self, limit: float, clock: Clock, waiting: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._waiting = waiting
+        self._since = clock.monotonic()
+        self._notice = min(_FIRST_NOTICE, limit / 3)
+
+    def data(self) -> None:
+        """Data has come: the time starts anew."""
+        self._since = self._clock.monotonic()
+        self._notice = min(_FIRST_NOTICE, self._limit / 3)
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`. Raises TimeoutError, with `work` ended, when the limit is over."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                idle = self._clock.monotonic() - self._since
+                if idle >= self._limit:
+                    raise TimeoutError
+                if idle >= self._notice:
+                    self._notice *= 2
+                    await self._waiting(idle)
+                    continue
+                try:
+                    await wait_within(task, min(self._notice, self._limit) - idle, self._clock)
+                except TimeoutError:
+                    continue
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})

@@ -1,0 +1,56 @@
+"""An observer that writes down what it is told."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from treadle.llm.port import AttemptFinished, AttemptStarted
+
+
+@dataclass
+class RecordingObserver:
+    """A `ModelObserver` for tests: every telling is kept."""
+
+    started: list[AttemptStarted] = field(default_factory=list)
+    finished: list[AttemptFinished] = field(default_factory=list)
+    text: str = ""
+    reasoning: str = ""
+    deltas: int = 0
+    retries: list[tuple[int, float, str]] = field(default_factory=list)
+    fallbacks: list[tuple[str, str]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    _happened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Return when the condition holds; looked at after each telling."""
+        while not condition():
+            self._happened.clear()
+            await self._happened.wait()
+
+    async def attempt_started(self, attempt: AttemptStarted) -> None:
+        self._happened.set()
+        self.started.append(attempt)
+
+    async def attempt_finished(self, attempt: AttemptFinished) -> None:
+        self._happened.set()
+        self.finished.append(attempt)
+
+    async def delta(self, text: str, *, reasoning: bool = False) -> None:
+        self._happened.set()
+        self.deltas += 1
+        if reasoning:
+            self.reasoning += text
+        else:
+            self.text += text
+
+    async def retry_scheduled(self, attempt: int, delay: float, reason: str) -> None:
+        self._happened.set()
+        self.retries.append((attempt, delay, reason))
+
+    async def fallback_applied(self, reason: str, change: str) -> None:
+        self._happened.set()
+        self.fallbacks.append((reason, change))
+
+    async def notice(self, level: str, text: str) -> None:
+        self._happened.set()
+        self.notices.append(text)
