@@ -161,8 +161,9 @@ _PEM = _Detector(
     re.compile(
         rf"-----BEGIN {_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END {_PEM_TITLE}"
-        # Without its end, for example cut by a tool: as far as it looks like base64.
-        r"|(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]|\s|\\[nr]){32,}+)"
+        # Without its end, for example cut by a tool: headers, then what looks like base64.
+        r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
+        r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]|\s|\\[nr]){32,}+)"
     ),
     lambda _: "[redacted:private-key]",
     ("PRIVATE KEY",),
@@ -224,6 +225,7 @@ _HEADER = _Detector(
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
 _CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+|[A-Za-z_]+")
 
 
@@ -265,7 +267,8 @@ def _is_assigned_secret(value: str, *, strong: bool, quoted: bool) -> bool:
     hexadecimal = _HEX.fullmatch(value) or _UUID.fullmatch(value)
     if hexadecimal:
         return strong and len(value) >= 24 and not value.isdigit()
-    if strong and _classes(value) >= 3 and any(map(str.isdigit, value)) and "/" not in value:
+    is_path = "/" in value and not _AWS_SECRET.fullmatch(value)
+    if strong and _classes(value) >= 3 and any(map(str.isdigit, value)) and not is_path:
         return not value.startswith(_TEMPLATE)
     return len(value) >= 16 and _is_random(value)
 

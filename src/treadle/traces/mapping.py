@@ -52,7 +52,7 @@ RECORDED: tuple[type[Event], ...] = (
 )
 """The events that leave a mark in a trace."""
 
-_ENDED_RUNS_KEPT = 16
+_ENDED_RUNS_KEPT = 32
 """Runs that stay in memory after their end, for results that come late."""
 
 T = TypeVar("T")
@@ -86,7 +86,8 @@ class _Run:
     """The spans of one request session so far."""
 
     def __init__(self, request_id: UUID) -> None:
-        self.ended = False
+        # Calls outside a session announce no end, so only a session's start makes it open.
+        self.ended = True
         self._trace_id = request_id.hex
         self._run_id = str(request_id)
         self._thread_id: str | None = None
@@ -149,6 +150,7 @@ class _Run:
         return operation or (self._root.span_id if self._root else None)
 
     def _start(self, at_us: int, event: SessionStarted) -> list[Span]:
+        self.ended = False
         self._thread_id = str(event.session_id)
         attributes: dict[str, JsonValue] = {
             "gen_ai.agent.name": "treadle",

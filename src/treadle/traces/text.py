@@ -22,19 +22,19 @@ def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
         yield from row_lines(row)
     if view.answer and with_answer:
         yield ""
+        yield "answer:"
         yield from view.answer.splitlines()
     yield ""
     yield describe(view.totals)
 
 
 def row_lines(row: Row) -> Iterator[str]:
-    """One row: start and duration in columns, the tree, figures in brackets, the notes below."""
-    times = f"{offset(row.offset_us):>10} {duration(row.duration_us):>8}  "
+    """One row: start and duration in columns, then the tree; figures and notes are below."""
+    took = duration(row.duration_us) if row.span_id else ""
+    times = f"{offset(row.offset_us):>10} {took:>8}  "
     indent = "  " * row.depth
-    figures = _figures(row)
-    line = f"{times}{indent}{row.mark} {row.name}  {row.detail}".rstrip()
-    yield f"{line}  [{figures}]" if figures else line
-    for note in row.notes:
+    yield f"{times}{indent}{row.mark} {row.name}  {row.detail}".rstrip()
+    for note in (*filter(None, [_figures(row)]), *row.notes):
         yield f"{' ' * len(times)}{indent}    {note}"
 
 

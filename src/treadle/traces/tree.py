@@ -179,7 +179,7 @@ def _row(node: Node, start_us: int) -> Row:
             name="missing parent",
             detail=f"span {one_line(node.span_id)} was never recorded",
         )
-    notes = list(_sources(span.attributes))
+    notes = [*_sources(span.attributes), *_index(span.attributes)]
     if node.cycle:
         notes.append("cycle: this span is its own ancestor, so it is shown as a root")
     if span.end_us is not None and span.duration_us is None:
@@ -188,6 +188,9 @@ def _row(node: Node, start_us: int) -> Row:
         notes.append("no end was recorded: it still runs, or its process ended in the middle")
     if span.error is not None:
         notes.append(f"error: {one_line(span.error, 2 * _DETAIL_LENGTH)}")
+    hint = span.attributes.get("treadle.hint") or span.attributes.get("treadle.error.hint")
+    if hint:
+        notes.append(f"hint: {one_line(str(hint), 2 * _DETAIL_LENGTH)}")
     return Row(
         depth=node.depth,
         mark=_MARKS[span.status],
@@ -237,23 +240,33 @@ def _tool_detail(span: Span) -> str:
 
 
 def _retrieval_detail(span: Span) -> str:
-    attributes = span.attributes
-    sources = attributes.get("treadle.retrieval.sources")
-    parts = [f"“{one_line(span.input or '', 80)}”"]
-    if isinstance(sources, list):
-        parts.append(f"{len(sources)} sources")
-    for name, words in (
-        ("treadle.retrieval.omitted", "left out"),
-        ("treadle.retrieval.tokens", "tokens"),
-    ):
-        if name in attributes:
-            parts.append(f"{attributes[name]} {words}")
-    if "treadle.retrieval.budget" in attributes:
-        parts[-1] += f" of {attributes['treadle.retrieval.budget']}"
-    if "treadle.index.files" in attributes:
-        files, items = attributes["treadle.index.files"], attributes.get("treadle.index.items")
-        parts.append(f"index of {files} files, {items} items")
+    found = span.attributes.get("treadle.retrieval.sources")
+    sources = len(found) if isinstance(found, list) else 0
+    figure = _figures(span.attributes)
+    parts = [
+        f"“{one_line(span.input or '', 80)}”",
+        "1 source" if sources == 1 else f"{sources} sources",
+    ]
+    if figure.get("omitted", "0") != "0":
+        parts.append(f"{figure['omitted']} left out")
+    if "tokens" in figure and "budget" in figure:
+        parts.append(f"{figure['tokens']} of {figure['budget']} tokens")
     return ", ".join(parts)
+
+
+def _index(attributes: Attributes) -> Iterator[str]:
+    figure = _figures(attributes)
+    if "files" in figure and "items" in figure:
+        yield f"searched an index of {figure['files']} files, {figure['items']} items"
+
+
+def _figures(attributes: Attributes) -> dict[str, str]:
+    """The whole numbers among the attributes, by the last part of their names."""
+    return {
+        name.rpartition(".")[2]: f"{value:,}"
+        for name, value in attributes.items()
+        if isinstance(value, int)
+    }
 
 
 def _sources(attributes: Attributes) -> Iterator[str]:

@@ -1,0 +1,212 @@
+import base64
+import json
+import string
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle import secrets
+from treadle.secrets import redact, register
+
+ALPHANUMERIC = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
+KEYS = {
+    "api-key": [
+        f"sk-{ALPHANUMERIC}",
+        f"sk-proj-{ALPHANUMERIC}_{ALPHANUMERIC}-x",
+        f"sk-ant-api03-{ALPHANUMERIC}-{ALPHANUMERIC}",
+        f"sk-or-v1-{'0123456789abcdef' * 4}",
+        f"gsk_{ALPHANUMERIC}",
+        f"xai-{ALPHANUMERIC}",
+    ],
+    "github-token": [f"ghp_{ALPHANUMERIC}A", f"github_pat_11{ALPHANUMERIC}_{ALPHANUMERIC}"],
+    "gitlab-token": ["glpat-aB3dE5fG7hI9jK1lM2nO"],
+    "slack-token": ["xoxb-" + f"123456789012-1234567890123-{ALPHANUMERIC}"],
+    "google-key": [f"AIzaSy{ALPHANUMERIC[:33]}"],
+    "huggingface-token": [f"hf_{ALPHANUMERIC}"],
+    "stripe-key": ["sk_" + f"live_{ALPHANUMERIC}"],
+    "npm-token": [f"npm_{ALPHANUMERIC}A"],
+    "pypi-token": [f"pypi-AgEIcHlwaS5vcmc{ALPHANUMERIC * 2}"],
+    "sendgrid-key": [f"SG.{ALPHANUMERIC[:22]}.{ALPHANUMERIC}aB3dE5fG"],
+    "aws-key": ["AKIAIOSFODNN7EXAMPLE", "ASIAABCDEFGHIJKLMNOP"],
+    "jwt": [f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{ALPHANUMERIC}"],
+}
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,3F17\n\n"
+    + f"{ALPHANUMERIC}{ALPHANUMERIC}\n" * 3
+    + "-----END RSA PRIVATE KEY-----"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [(kind, key) for kind, keys in KEYS.items() for key in keys]
+)
+def test_keys_of_known_shape_go_wherever_they_stand(kind: str, key: str) -> None:
+    marked = f"[redacted:{kind}]"
+
+    assert redact(f"use {key}.") == f"use {marked}."
+    assert redact(key) == marked
+    assert redact(f'"{key}", \n({key})') == f'"{marked}", \n({marked})'
+    inside = json.dumps({"content": json.dumps({"text": f"first\n{key}\ttext\u001b{key}"})})
+    assert key not in redact(inside)
+    assert json.loads(json.loads(redact(inside))["content"])["text"].count(marked) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Authorization: Bearer abc123def456", "Authorization: Bearer [redacted:bearer]"),
+        (
+            '{"Authorization": "Bearer abc123def456"}',
+            '{"Authorization": "Bearer [redacted:bearer]"}',
+        ),
+        (
+            '{\\"authorization\\": \\"Bearer abc123def456\\"}',
+            '{\\"authorization\\": \\"Bearer [redacted:bearer]\\"}',
+        ),
+        (f"curl -H 'X: Bearer {ALPHANUMERIC}'", "curl -H 'X: Bearer [redacted:bearer]'"),
+        (
+            f"authorization: Basic {base64.b64encode(b'user:word').decode()}",
+            "authorization: Basic [redacted:basic]",
+        ),
+        (
+            "postgres://root:hunter2@db.example/main?x=1",
+            "postgres://root:[redacted:password]@db.example/main?x=1",
+        ),
+        ("redis://:hunter2@localhost:6379/0", "redis://:[redacted:password]@localhost:6379/0"),
+        (f"OPENAI_API_KEY={ALPHANUMERIC}\nX=1", "OPENAI_API_KEY=[redacted:secret]\nX=1"),
+        (f'token = "{ALPHANUMERIC[:24]}"', 'token = "[redacted:secret]"'),
+        (f"?access_token={ALPHANUMERIC}&page=2", "?access_token=[redacted:secret]&page=2"),
+        ('"password": "Tr0ub4dor&3"', '"password": "[redacted:password]"'),
+        (
+            'client_secret: "0123456789abcdef0123456789abcdef"',
+            'client_secret: "[redacted:secret]"',
+        ),
+        (
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "aws_secret_access_key = [redacted:secret]",
+        ),
+        (f"a {PEM} b", "a [redacted:private-key] b"),
+        (json.dumps({"k": PEM}), '{"k": "[redacted:private-key]"}'),
+        (json.dumps({"k": PEM[:120]}), '{"k": "[redacted:private-key]"}'),
+    ],
+)
+def test_secrets_in_their_context_go_and_the_rest_stays(text: str, expected: str) -> None:
+    assert redact(text) == expected
+
+
+ORDINARY = [
+    "auth, session, token, password, secret and key are ordinary words",
+    "The session key is rotated; Bearer authentication uses a token.",
+    "Authorization: Bearer <your-token-here>",
+    "token = tokens[i]",
+    "token = getUser2FromCache(user)",
+    "key = lambda item: item.request_id_2",
+    "password = config.database.password2",
+    'api_key = os.environ["OPENAI_API_KEY_2"]',
+    "secret_token: Optional[SecretToken2] = None",
+    'password = "${DB_PASSWORD_1}"',
+    "keep_secret_for_24_hours: keep_secret_for_24_hours,",
+    'cache_key = "src/treadle2/conversations/session_2024.py"',
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "key: 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    f"token {uuid.UUID(int=2**100 + 7)} and key={uuid.UUID(int=2**100 + 7)}",
+    base64.b64encode(bytes(range(256))).decode(),
+    f"data:image/png;base64,{base64.b64encode(bytes(range(200))).decode()}",
+    '{"max_tokens": 4096, "token_budget": 16000, "total_tokens": 123456789}',
+    "class='sk-circle-fade-dot-wrapper task-runner-0123456789abcdefghij'",
+    "https://user:password@host.example and https://${USER}:${PASS}@host.example",
+    "ssh://git@example.org:22/treadle@v1 and http://localhost:8080/v1",
+    "call_9fKx2 toolu_01A09q90qw90lq917835lq9",
+    "-----BEGIN PRIVATE KEY----- is how such a file begins",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+    "NOT_AKIAABCDEFGHIJKLMNOP AKIAABCDEFGHIJKLMNOPQRS",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_the_source_of_this_project_stays() -> None:
+    for path in sorted(Path(secrets.__file__).parent.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert redact(text) == text, path
+
+
+def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_registered", ())
+    register('open "sesame" ü')
+    register("plain-key")
+    register("plain-key-longer")
+    register("ollama")
+    register("abc")
+
+    assert redact("plain-key, plain-key-longer") == "[redacted:registered], [redacted:registered]"
+    for text in ('open "sesame" ü', json.dumps({"a": 'open "sesame" ü'})):
+        assert "sesame" not in redact(text)
+    assert redact("abc runs ollama") == "abc runs ollama"
+
+
+PIECES = st.sampled_from(
+    [
+        *(key for keys in KEYS.values() for key in keys),
+        PEM,
+        "password=",
+        '"',
+        "\\",
+        " ",
+        "\n",
+        "://a:",
+    ]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=12), max_size=12).map("".join))
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    assert redact(redact(text)) == redact(text)
+
+
+@given(st.lists(PIECES | st.text(max_size=12), max_size=12).map("".join))
+def test_json_stays_json_with_the_same_keys(text: str) -> None:
+    message = json.dumps({"role": "user", "content": text, "last": [text, 1]})
+
+    redacted = json.loads(redact(message))
+
+    assert redacted.keys() == {"role", "content", "last"}
+    assert redacted["last"][1] == 1
+
+
+ADVERSARIAL = [
+    "key", "key=", 'token="', "password", "password=", "-----BEGIN PRIVATE KEY-----", "eyJ",
+    "eyJaaaaaaaa.", "://a:", "://" + "a" * 257, "sk-", "sk-1 ", "bearer ", "authorization: ", "\\n",
+    "bearer    ", "token    =    ", "SG.", "a1", "-", " ", "=", "://:",
+    "-----BEGIN PRIVATE KEY-----\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", ADVERSARIAL)
+@pytest.mark.parametrize("first", ["", "key=", "-----BEGIN PRIVATE KEY-----"])
+def test_the_time_grows_no_faster_than_the_text(piece: str, first: str) -> None:
+    def seconds(length: int) -> float:
+        text = first + piece * (length // len(piece))
+        begin = time.process_time()
+        redact(text)
+        return time.process_time() - begin
+
+    # Sixteen times the text; a quadratic pattern would take 256 times as long.
+    small = min(seconds(8_000) for _ in range(3))
+    assert seconds(128_000) < 60 * small + 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ADVERSARIAL)
+def test_a_megabyte_of_adversarial_text_is_done(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+
+    assert set(redact(text)) <= set(text) | set(string.printable)
