@@ -2,24 +2,18 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
+from typing import Annotated
 
 from pydantic import Field
-
-from treadle.tools.contract import Arguments
 
 DEFAULT_TOKENS = 4_000
 """Tokens of a tool message unless the call says otherwise."""
 
 
-class BoundedArguments(Arguments):
-    """Base of the arguments of tools whose output is cut at a number of tokens."""
-
-    max_tokens: int = Field(
-        default=DEFAULT_TOKENS,
-        ge=200,
-        le=100_000,
-        description="Most tokens that the answer may take.",
-    )
+MaxTokens = Annotated[
+    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
+]
+"""The argument of a tool whose output is cut at a number of tokens."""
 
 
 def most_that_fit(count: int, tokens: Callable[[int], int], budget: int) -> int:

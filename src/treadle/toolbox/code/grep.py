@@ -15,10 +15,10 @@ from treadle.code.files import IgnoreRules, walk
 from treadle.events.types import ToolView
 from treadle.paths import why_private
 from treadle.tokens import estimate
-from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
-from treadle.tools.contract import Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 TIME_LIMIT = 20.0
 """Seconds after which what was found so far is the answer; below the usual time-out of a call."""
@@ -27,7 +27,7 @@ TOKENS_PER_HIT = 4
 """No matching line takes fewer tokens in the answer, so more than fit need not be kept."""
 
 
-class GrepArguments(BoundedArguments):
+class GrepArguments(Arguments):
     """What to look for, and where."""
 
     pattern: str = Field(
@@ -49,6 +49,7 @@ class GrepArguments(BoundedArguments):
     context_lines: int = Field(
         default=0, ge=0, le=10, description="Lines to show before and after each match."
     )
+    max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
 class GrepFile(BaseModel):

@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.code.files import IgnoreRules
 from treadle.events.types import ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
-from treadle.tools.contract import Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 EntryKind = Literal["file", "folder", "link", "other"]
 
 
-class ListDirArguments(BoundedArguments):
+class ListDirArguments(Arguments):
     """Which folder."""
 
     path: str = Field(
@@ -26,6 +26,7 @@ class ListDirArguments(BoundedArguments):
         default=False, description="Whether to list what the ignore files leave out as well."
     )
     offset: int = Field(default=0, ge=0, description="Entries to pass over, to get the rest.")
+    max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
 class DirEntry(BaseModel):

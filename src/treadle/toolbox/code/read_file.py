@@ -8,16 +8,16 @@ from pydantic import Field
 from treadle.code.snippets import write_snippet
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import BoundedArguments, most_that_fit
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.text import READABLE, Passage, decode, read_passage
 from treadle.toolbox.code.workspace import Workspace
-from treadle.tools.contract import Result, Tool, ToolContext, ToolError
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
 """More bytes than this for each token are not looked at; code has about 4."""
 
 
-class ReadFileArguments(BoundedArguments):
+class ReadFileArguments(Arguments):
     """Which lines of which file."""
 
     path: str = Field(
@@ -27,6 +27,7 @@ class ReadFileArguments(BoundedArguments):
     end_line: int | None = Field(
         default=None, ge=1, description="Last line, included; left out: to the end of the file."
     )
+    max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
 class ReadFileResult(Result):
