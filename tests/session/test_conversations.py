@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, results, stage, until
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.events.types import CallKey, StopReason
+from treadle.events.types import CallKey, Notice, SessionFailed, StopReason
 from treadle.llm.messages import (
     AssistantMessage,
+    ChatRequest,
     Message,
     NoteMessage,
     SystemMessage,
@@ -214,6 +215,25 @@ async def test_a_cancelled_session_is_saved_with_its_results(path: Path, tmp_pat
         assert loaded == made
         assert len(results(loaded.messages)) == 2
         assert loaded.entries[0].stop_reason is StopReason.CANCELLED
+
+
+async def test_a_store_that_breaks_ends_the_session_with_its_error(
+    path: Path, tmp_path: Path
+) -> None:
+    async with await ConversationStore.open(path) as store, stage(Echo()) as at:
+        made = await store.create(tmp_path, "m")
+
+        def broken(_: ChatRequest) -> Say:
+            with sqlite3.connect(path) as connection:
+                connection.execute("DROP TABLE messages")
+            connection.close()
+            return Say(calls=calls("echo"))
+
+        with pytest.raises(StoreError, match="cannot be read or written"):
+            await at.session(FakeModel(broken), store=store, conversation=made).run("Go")
+        await settle()
+        assert len(at.seen(SessionFailed)) == 1
+        assert [notice.level for notice in at.seen(Notice)] == ["error"]
 
 
 _KILLED = """

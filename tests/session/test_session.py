@@ -199,6 +199,23 @@ async def test_cancelling_answers_every_open_call_and_the_next_prompt_goes_on() 
         assert "Cancelled by the user." in results(model.requests[1].messages)[1]
 
 
+@pytest.mark.parametrize("rounds", range(8))
+async def test_cancelling_twice_still_answers_the_calls_and_tells_the_end(rounds: int) -> None:
+    tool = Gate()
+    async with stage(tool) as at:
+        running = asyncio.ensure_future(at.session(FakeModel(gate("a", "b"))).run("Go"))
+        await until(lambda: len(tool.running) == 2)
+        running.cancel()
+        await settle(rounds)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await settle()
+        assert len(at.seen(SessionCancelled)) == 1
+        assert not tool.running
+        assert (await at.session(FakeModel(Say("Fine."))).run("And now?")).text == "Fine."
+
+
 async def test_calls_that_wait_for_a_place_are_answered_too_when_cancelled() -> None:
     tool = SlowWrite()
     async with stage(tool) as at:

@@ -24,7 +24,8 @@ class Delivery(StrEnum):
 class CallKey:
     """The place of a tool call in a session: the model reply (`turn`) and the call in it (`slot`).
 
-    Both count from 0. The key, never the provider's call id, matches a call to its result.
+    Both count from 0; a session that goes on with a conversation goes on with its turns, so that
+    no key comes twice in it. The key, never the provider's call id, matches a call to its result.
     """
 
     turn: int

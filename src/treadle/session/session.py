@@ -315,15 +315,16 @@ class RequestSession:
             await self._end_turn(StopReason.CANCELLED)
         except TreadleError as error:
             await self._notice("error", str(error))
-        await self._bus.publish(
-            SessionCancelled(
-                request_id=self.request_id,
-                session_id=self._conversation.id,
-                usage=self._usage,
-                cost=self._tally.cost,
-                duration=self._duration,
+        finally:  # also when it is cancelled once more meanwhile
+            await self._bus.publish(
+                SessionCancelled(
+                    request_id=self.request_id,
+                    session_id=self._conversation.id,
+                    usage=self._usage,
+                    cost=self._tally.cost,
+                    duration=self._duration,
+                )
             )
-        )
 
     async def _failed(self, error: Exception) -> None:
         try:
