@@ -8,7 +8,7 @@ from typing import cast
 
 from treadle.errors import StoreError
 from treadle.events.types import Usage
-from treadle.traces.span import Attributes, Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
 
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -60,6 +60,13 @@ _RECENT_OF_THREAD = """
     SELECT trace_id FROM traces WHERE thread_id = ? ORDER BY start_us DESC, trace_id DESC LIMIT ?"""
 
 Value = str | bytes | int | float | None
+_Text = str | None
+_Number = int | None
+_Listed = tuple[
+    str, str, _Text, str, str, str, int, _Number, str, _Text, _Text, _Text,
+    _Number, _Number, _Number, _Number, float | None, _Number, _Text, _Text, _Text,
+]  # fmt: skip
+_Content = tuple[str, str, _Text, _Text]
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -213,36 +220,34 @@ def _note_trace(connection: sqlite3.Connection, span: Span) -> None:
 
 
 def _span(row: Sequence[Value]) -> Span:
-    text = [_unpacked(value) if isinstance(value, str | bytes) else None for value in row]
-    number = [value if isinstance(value, int) else None for value in row]
-    content = text[_COLUMN_COUNT:] or ["{}", "[]", text[_COLUMN_COUNT - 1], None]
+    values = [_unpacked(value) if isinstance(value, bytes) else value for value in row]
+    column = cast("_Listed", values[:_COLUMN_COUNT])
+    preview = column[20]
+    whole = values[_COLUMN_COUNT:] or ["{}", "[]", preview, None]
+    attributes, events, content_in, content_out = cast("_Content", whole)
     return Span(
-        trace_id=_required(text[0]),
-        span_id=_required(text[1]),
-        parent_id=text[2],
-        kind=SpanKind(_required(text[3])),
-        operation=_required(text[4]),
-        name=_required(text[5]),
-        start_us=number[6] or 0,
-        end_us=number[7],
-        status=SpanStatus(_required(text[8])),
-        error=text[9],
-        model=text[10],
-        provider=text[11],
-        tokens=Usage(input=number[12], output=number[13], cached=number[14], reasoning=number[15]),
-        cost=cast("float | None", row[16]),
-        time_to_first_token_us=number[17],
-        thread_id=text[18],
-        run_id=text[19],
-        attributes=cast("Attributes", json.loads(_required(content[0]))),
-        events=tuple(SpanEvent(*event) for event in json.loads(_required(content[1]))),
-        input=content[2],
-        output=content[3],
+        trace_id=column[0],
+        span_id=column[1],
+        parent_id=column[2],
+        kind=SpanKind(column[3]),
+        operation=column[4],
+        name=column[5],
+        start_us=column[6],
+        end_us=column[7],
+        status=SpanStatus(column[8]),
+        error=column[9],
+        model=column[10],
+        provider=column[11],
+        tokens=Usage(input=column[12], output=column[13], cached=column[14], reasoning=column[15]),
+        cost=column[16],
+        time_to_first_token_us=column[17],
+        thread_id=column[18],
+        run_id=column[19],
+        attributes=json.loads(attributes),
+        events=tuple(SpanEvent(*event) for event in json.loads(events)),
+        input=content_in,
+        output=content_out,
     )
-
-
-def _required(text: str | None) -> str:
-    return text or ""
 
 
 def _packed(text: str | None) -> Value:
