@@ -16,10 +16,10 @@ REGISTRIES = (
 )
 
 
-def machine_paths() -> Iterator[str]:
-    """Folders of the machine that runs this check, longest of each kind."""
-    for folder in (ROOT, Path.home(), Path(sys.base_prefix)):
-        if len(folder.parts) > 2 or folder == Path.home() != Path("/"):
+def machine_paths(*folders: Path) -> Iterator[str]:
+    """Patterns for folders of one machine; one like `/src` or `/usr` is on many and left out."""
+    for folder in folders:
+        if len(folder.parts) > 2 or folder == Path("/root"):
             yield re.escape(f"{folder}/")
 
 
@@ -43,7 +43,8 @@ def offences(pattern: re.Pattern[str]) -> Iterator[str]:
 
 def main() -> int:
     """Print the offences to standard error; 1 when there are any."""
-    pattern = re.compile("|".join([REGISTRIES, *machine_paths()]))
+    here = machine_paths(ROOT, Path.home(), Path(sys.base_prefix))
+    pattern = re.compile("|".join([REGISTRIES, *here]))
     found = list(offences(pattern))
     for offence in found:
         sys.stderr.write(f"{offence} must not be in a tracked file\n")

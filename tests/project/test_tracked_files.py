@@ -1,10 +1,11 @@
 """The check of tracked files finds what it is there to find."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from scripts.check_tracked_files import REGISTRIES, ROOT, machine_paths
+from scripts.check_tracked_files import REGISTRIES, machine_paths
 
 
 @pytest.mark.parametrize("host", ["py" + "pi.org", "registry.npm" + "js.org", "crates" + ".io"])
@@ -12,7 +13,9 @@ def test_addresses_of_registries_are_found(host: str) -> None:
     assert re.search(REGISTRIES, f"see https://{host}/simple")
 
 
-def test_the_folder_of_the_clone_is_found_and_ordinary_paths_are_not() -> None:
-    pattern = re.compile("|".join(machine_paths()))
-    assert pattern.search(f"open {ROOT}/src")
+def test_the_folders_of_a_machine_are_found_and_ordinary_ones_are_not() -> None:
+    folders = (Path("/home/ann/treadle"), Path("/root"), Path("/usr"), Path("/"))
+    pattern = re.compile("|".join(machine_paths(*folders)))
+    assert pattern.search("open /home/ann/treadle/src")
+    assert pattern.search(f"see {folders[1]}/notes")
     assert not pattern.search("/usr/bin/env bash, src/treadle, /tmp/x, C:/Users")
