@@ -1,7 +1,6 @@
 """Where files may be: the root of a repository, what is inside it, and our own folders."""
 
 import os
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 from treadle.errors import PathRefusedError
@@ -9,16 +8,20 @@ from treadle.errors import PathRefusedError
 HOME_VARIABLE = "TREADLE_HOME"
 """Names one folder that holds all that Treadle keeps, instead of the platform's usual places."""
 
-SECRET_NAMES = (
-    ".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".pgpass", ".pypirc", ".npmrc",
-    ".htpasswd", ".git-credentials", ".dockercfg", ".vault-token",
-    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
-    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx",
-)  # fmt: skip
-"""Names (in lower case) of files that usually hold keys or passwords; no tool reads them."""
+SECRET_NAMES = frozenset({
+    ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".pypirc", ".npmrc", ".htpasswd",
+    ".git-credentials", ".dockercfg", ".vault-token", "id_rsa", "id_dsa", "id_ecdsa",
+    "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
+})  # fmt: skip
+"""Names, in lower case, of files that usually hold keys or passwords; no tool reads them."""
 
-HARMLESS_ENDINGS = (".example", ".sample", ".template", ".pub")
-"""Ends of names that look secret and hold none, such as `.env.example`."""
+SECRET_ENDINGS = (
+    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kdbx",
+)  # fmt: skip
+"""Ends of such names."""
+
+HARMLESS_ENDINGS = (".example", ".sample", ".template")
+"""Ends of the names of files that only show what a `.env` file looks like."""
 
 SECRET_FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws"})
 """Folders whose content no tool reads: version control's own data and stores of keys."""
@@ -55,19 +58,19 @@ def resolve_inside(root: Path, name: str) -> Path:
     return path
 
 
-def why_private(relative: PurePath) -> str | None:
-    """Why no tool reads the file or folder at `relative` (to the root); None when one may.
+def why_private(relative: str) -> str | None:
+    """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
 
     Looks at names alone, whatever their case.
     """
-    names = [part.lower() for part in relative.parts]
+    names = relative.lower().split("/")
     for name in names:
         if name in SECRET_FOLDERS:
             return f"the folder {name} holds internal data or keys"
-    if names and not names[-1].endswith(HARMLESS_ENDINGS):
-        for pattern in SECRET_NAMES:
-            if fnmatchcase(names[-1], pattern):
-                return f"a file named like {pattern} usually holds keys or passwords"
+    name = names[-1]
+    settings = name.startswith(".env.") and not name.endswith(HARMLESS_ENDINGS)
+    if settings or name in SECRET_NAMES or name.endswith(SECRET_ENDINGS):
+        return "a file of such a name usually holds keys or passwords"
     return None
 
 
@@ -77,9 +80,8 @@ def resolve_readable(root: Path, name: str) -> Path:
     Both the name as given and the place that its links lead to are looked at.
     """
     path = resolve_inside(root, name)
-    reason = why_private(path.relative_to(os.path.realpath(root))) or why_private(
-        PurePath(PurePath(name).name)
-    )
+    inside = path.relative_to(os.path.realpath(root)).as_posix()
+    reason = why_private(inside) or why_private(PurePath(name).name)
     if reason is not None:
         raise PathRefusedError(
             f"{name!r} is not read: {reason}.",

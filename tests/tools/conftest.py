@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
-from tests.tools.samples import Caller
 
+from tests.tools.samples import Caller
 from treadle.events import EventBus
 
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tools.samples import EchoArguments, NeedyArguments
 
+from tests.tools.samples import EchoArguments, NeedyArguments
 from treadle.events.types import ErrorKind, ToolFailure
 from treadle.tools.arguments import parse_arguments
 from treadle.tools.contract import ToolError

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tools.samples import Caller, Echo, Gate, Needy, Raising, RaisingWriter
 
+from tests.tools.samples import Caller, Echo, Gate, Needy, Raising, RaisingWriter
 from treadle.errors import NotFoundError, PathRefusedError, StoreError
 from treadle.events import EventBus
 from treadle.events.types import (

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 from pydantic import Field
-from tests.tools.samples import Echo, Needy
 
+from tests.tools.samples import Echo, Needy
 from treadle.tools.contract import Arguments
 from treadle.tools.registry import Registry
 from treadle.tools.schemas import schema_of

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.code.ignore import IgnoreRules
+from treadle.paths import why_private
 
 __all__ = ["FileEntry", "IgnoreRules", "walk"]
 
@@ -28,9 +29,10 @@ class FileEntry:
 def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> Iterator[FileEntry]:
     """Every regular file below `root` that no ignore rule leaves out, in a stable order.
 
+    Files that usually hold keys or passwords are passed over (see `treadle.paths`).
     Links are never followed: what they point to inside the tree is found at its own place.
     Nested repositories and submodules are walked like any folder, without their `.git`.
-    `on_skip(path, reason)` hears of folders and files that could not be read, and of links.
+    `on_skip(path, reason)` hears of those, of what could not be read, and of links.
     """
     rules = IgnoreRules(root)
     skip = on_skip or (lambda _path, _reason: None)
@@ -47,14 +49,13 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             try:
-                if entry.is_symlink():
-                    if not rules.entry_ignored(path, is_dir=False):
-                        skip(path, "link")
-                    continue
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if rules.entry_ignored(path, is_dir=is_dir):
                     continue
-                if is_dir:
+                reason = "link" if entry.is_symlink() else why_private(path)
+                if reason is not None:
+                    skip(path, reason)
+                elif is_dir:
                     below.append(path)
                 elif entry.is_file(follow_symlinks=False):
                     stat = entry.stat(follow_symlinks=False)

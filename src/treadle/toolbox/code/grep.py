@@ -6,14 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.clock import Clock
 from treadle.code.files import IgnoreRules, walk
 from treadle.events.types import ToolView
-from treadle.paths import why_private
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
@@ -140,7 +139,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
         prefix = "" if below == "." else f"{below}/"
         wanted = _glob_filter(glob) if glob else None
         for entry in walk(self._workspace.root):
-            if not entry.path.startswith(prefix) or why_private(PurePosixPath(entry.path)):
+            if not entry.path.startswith(prefix):
                 continue
             if wanted is None or wanted(entry.path) or wanted(entry.path.removeprefix(prefix)):
                 yield entry.path

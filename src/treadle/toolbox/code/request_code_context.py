@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code.model import ContextEntry, ContextResult, IndexStatus
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
-from treadle.paths import why_private
 from treadle.tokens import estimate
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
-FLOOR_TOKENS = 50
+FLOOR_TOKENS = 60
 """No budget makes the answer smaller than this: what an empty one that says so may take."""
 
 QUERY_CHARACTERS = 120
@@ -146,9 +144,7 @@ class _Answer:
     """Tokens of the smallest answer with one entry that was too large."""
 
     def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
-        """Whether the whole message with these entries may be sent and is within the budget."""
-        if any(why_private(PurePosixPath(entry.file)) for entry in entries):
-            return False
+        """Whether the whole message with these entries is within the budget."""
         tokens = self._tokens(self._message(entries, omitted))
         if tokens > self.budget and len(entries) == 1:
             self.smallest = tokens if self.smallest is None else min(self.smallest, tokens)
