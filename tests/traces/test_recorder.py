@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.model import FakeModel, Hang, Say
+from tests.session.parts import Echo, stage
 from tests.traces.runs import ANSWER, KEY, QUESTION, REQUEST, SESSION, run_events
 from treadle.clock import SystemClock
 from treadle.events import Envelope, EventBus
@@ -31,6 +33,7 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.traces import Recorder, Span, SpanKind, SpanStatus, Trace, TraceStore
+from treadle.traces.forest import arrange
 from treadle.traces.mapping import SpanMapper
 
 KEY_TEXT = "sk-proj-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
@@ -235,6 +238,31 @@ async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
 
     assert recorder.loss is not None
     assert "could not be written" in recorder.loss.reason
+
+
+async def test_what_a_real_session_publishes_becomes_one_tree(store: TraceStore) -> None:
+    both = Say(calls=(("echo", '{"text": "one"}'), ("nothing", "{}")))
+    async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
+        await at.session(FakeModel(both, Say("Done."))).run("Say one")
+
+    trace = store.trace("LAST")
+    names = [(node.depth, node.span.name) for node in arrange(trace.spans) if node.span]
+    assert names[:2] == [(0, "invoke_agent treadle"), (1, "chat fake-model")]
+    assert sorted(names[2:4]) == [(2, "execute_tool echo"), (2, "execute_tool nothing")]
+    assert names[4:] == [(1, "chat fake-model")]
+    assert trace.status is SpanStatus.OK
+    assert {span.attributes.get("error.type") for span in trace.spans} == {None, "unknown_tool"}
+    assert store.runs()[0].question == "Say one"
+
+
+async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: TraceStore) -> None:
+    async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
+        session = asyncio.create_task(at.session(FakeModel(Hang())).run("Wait"))
+        await until(lambda: bool(store.runs()) and len(store.trace("LAST").spans) == 2)
+        session.cancel()
+        await asyncio.wait({session})
+
+    assert {span.status for span in store.trace("LAST").spans} == {SpanStatus.CANCELLED}
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

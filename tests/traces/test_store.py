@@ -211,6 +211,15 @@ def test_more_spans_than_may_wait_are_refused_at_once(store: TraceStore) -> None
     assert store.write([span("s")]).exception() is None
 
 
+def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    store = TraceStore.open(tmp_path / "traces.db", read_seconds=0)
+    store.write([span(f"s{number}") for number in range(2_000)]).result()
+
+    with pytest.raises(StoreError, match="it took more than 0 s"):
+        store.trace("trace")
+    store.close()
+
+
 def test_the_file_is_readable_by_its_owner_alone(store: TraceStore) -> None:
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
 

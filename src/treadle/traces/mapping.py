@@ -198,7 +198,17 @@ class _Run:
             output=output,
             attributes={**self._root.attributes, "treadle.stop_reason": reason.value, **extra},
         )
-        return [self._root]
+        return [self._root, *self._cancel_attempts(at_us, status)]
+
+    def _cancel_attempts(self, at_us: int, status: SpanStatus) -> list[Span]:
+        """End the attempts that the person's cancelling cut off: no event of theirs comes."""
+        if status is not SpanStatus.CANCELLED:
+            return []
+        cut_off = [
+            replace(attempt, end_us=at_us, status=status) for attempt in self._attempts.values()
+        ]
+        self._attempts.clear()
+        return cut_off
 
     def _start_attempt(self, at_us: int, event: ModelRequestStarted) -> list[Span]:
         span = self._span(

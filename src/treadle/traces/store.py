@@ -28,7 +28,6 @@ PENDING_LIMIT = 20_000
 
 _GROUP_LIMIT = 1_000
 _BUSY_SECONDS = 10.0
-_READ_SECONDS = 10.0
 _CANDIDATES = 4
 
 
@@ -57,9 +56,10 @@ class _Request:
 class TraceStore:
     """Spans in a SQLite file. All methods may be called from any thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read_seconds: float) -> None:
         """Use `open` instead; it prepares the file."""
         self.path = path
+        self._read_seconds = read_seconds
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._pending = 0
@@ -67,10 +67,11 @@ class TraceStore:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
         """The store in the file at `path`, made or brought to the present form if need be.
 
-        The file is readable by its owner alone. Raises StoreError when it cannot be used.
+        The file is readable by its owner alone. A reading that takes more than `read_seconds` is
+        given up. Raises StoreError when the file cannot be used.
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ class TraceStore:
                 f"The trace store {path} cannot be opened: {error}.",
                 hint="Check the file's permissions, or move it aside to begin a new one.",
             ) from error
-        return cls(path)
+        return cls(path, read_seconds)
 
     def write(self, spans: Sequence[Span]) -> Future[None]:
         """Hand over spans; returns at once. The future is done when they are safely on disk.
@@ -134,7 +135,7 @@ class TraceStore:
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        deadline = time.monotonic() + _READ_SECONDS
+        deadline = time.monotonic() + self._read_seconds
         try:
             with closing(_connect(self.path)) as connection:
                 connection.execute("PRAGMA query_only = 1")
@@ -143,7 +144,7 @@ class TraceStore:
                 yield connection
         except sqlite3.Error as error:
             late = time.monotonic() > deadline
-            reason = f"it took more than {_READ_SECONDS:.0f} s" if late else str(error)
+            reason = f"it took more than {self._read_seconds:g} s" if late else str(error)
             raise StoreError(
                 f"The trace store {self.path} cannot be read: {reason}.",
                 hint="Try again; if it stays so, move the file aside to begin a new one.",
