@@ -12,7 +12,15 @@ from tests.fakes.replies import Answer, Call, Pause, Script, error
 from tests.session.parts import Gate, Stage, results, stage, until
 from treadle.clock import SystemClock
 from treadle.config.model import ProviderSettings
-from treadle.events.types import ModelDelta, SessionFailed, StopReason
+from treadle.events.types import (
+    FallbackApplied,
+    ModelDelta,
+    ModelRequestFinished,
+    RetryScheduled,
+    SessionFailed,
+    SessionFinished,
+    StopReason,
+)
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
@@ -21,11 +29,11 @@ from treadle.session import RequestSession
 
 @asynccontextmanager
 async def over_http(
-    *replies: Answer | Script, tool: Gate | None = None
+    *replies: Answer | Script, tool: Gate | None = None, retries: int = 0
 ) -> AsyncIterator[tuple[Stage, FakeProvider, HttpChatModel]]:
     async with stage(tool or Gate(), clock=SystemClock()) as at, FakeProvider(replies) as provider:
         endpoint = Endpoint(
-            "fake", "fake-model", provider.base_url, settings=ProviderSettings(max_retries=0)
+            "fake", "fake-model", provider.base_url, settings=ProviderSettings(max_retries=retries)
         )
         model = HttpChatModel(endpoint)
         try:
@@ -106,3 +114,18 @@ async def test_a_failing_provider_leaves_the_conversation_usable() -> None:
         assert (await at.session(model).run("Again")).text == "Better."
         assert not results(at.conversation.messages)
         assert len(provider.requests) == 2
+
+
+async def test_what_happens_meanwhile_is_told_by_events() -> None:
+    busy = error(503, "overloaded", retry_after="0")
+    no_tools = error(404, "No endpoints found that support tool use")
+    answer = Answer("Hello.", reasoning="Greet.")
+    async with over_http(busy, no_tools, answer, retries=1) as (at, _provider, model):
+        assert (await at.session(model).run("Hi")).text == "Hello."
+        await until(lambda: at.seen(SessionFinished))
+        assert [event.attempt for event in at.seen(ModelRequestFinished)] == [1, 2, 3]
+        last = at.seen(ModelRequestFinished)[-1]
+        assert json.loads(last.output_text or "") == {"text": "Hello.", "reasoning": "Greet."}
+        assert [event.attempt for event in at.seen(RetryScheduled)] == [2]
+        assert [event.change[:20] for event in at.seen(FallbackApplied)] == ["asking without tools"]
+        assert {e.text for e in at.seen(ModelDelta) if e.reasoning} == {"Greet."}

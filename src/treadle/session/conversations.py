@@ -3,8 +3,9 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -166,7 +167,6 @@ class ConversationStore:
     def _connect(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.touch(mode=0o600)
-        # Opened in the thread, closed there too; autocommit off only inside `with`.
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -187,16 +187,11 @@ class ConversationStore:
             )
         for number in range(version, len(_MIGRATIONS)):
             # The version is read again under the lock: another process may have been quicker.
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with _transaction(connection):
                 if connection.execute("PRAGMA user_version").fetchone() == (number,):
                     for statement in filter(str.strip, _MIGRATIONS[number].split(";")):
                         connection.execute(statement)
                     connection.execute(f"PRAGMA user_version = {number + 1}")
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         self._connection.execute(statement, values)
@@ -220,24 +215,18 @@ class ConversationStore:
             (key, place, *encode(entry.message), entry.at_us, entry.stop_reason)
             for place, entry in enumerate(conversation.entries[first:], first)
         ]
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
         try:
-            connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
-            connection.execute(
-                "UPDATE conversations SET title = ?, model = ?, updated_us = ? WHERE id = ?",
-                (_text(conversation.title), conversation.model, conversation.updated_us, key),
-            )
-            connection.execute("COMMIT")
+            with _transaction(self._connection) as connection:
+                connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+                connection.execute(
+                    "UPDATE conversations SET title = ?, model = ?, updated_us = ? WHERE id = ?",
+                    (_text(conversation.title), conversation.model, conversation.updated_us, key),
+                )
         except sqlite3.IntegrityError as error:
-            connection.execute("ROLLBACK")
             raise StoreError(
                 f"The conversation {key} was continued elsewhere at the same time.",
                 hint="Resume it again to see all of it, or begin a new one.",
             ) from error
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
 
     def _summaries(
         self, where: str, values: tuple[object, ...], limit: int
@@ -305,6 +294,19 @@ class ConversationStore:
             summary.title,
             entries,
         )
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """All or nothing. The lock is taken at once, so that waiting for it can time out cleanly."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends some failed ones itself
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _storable(root: Path) -> str:
