@@ -144,7 +144,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(*tools: AnyTool, clock: Clock | None = None) -> AsyncIterator[Stage]:
+async def stage(
+    *tools: AnyTool, clock: Clock | None = None, root: Path = Path("/")
+) -> AsyncIterator[Stage]:
     """Everything but the model. No task may be left when it ends."""
     before = asyncio.all_tasks()
     clock = clock or FakeClock()
@@ -157,7 +159,7 @@ async def stage(*tools: AnyTool, clock: Clock | None = None) -> AsyncIterator[St
 
     with bus.subscribe() as subscription:
         recorder = asyncio.create_task(record())
-        async with Dispatcher(bus, registry, Path("/"), clock=clock):
+        async with Dispatcher(bus, registry, root, clock=clock):
             yield Stage(bus, registry, conversation(), clock, events)
     await recorder
     assert asyncio.all_tasks() == before

@@ -1,12 +1,17 @@
 """Which lines the model was given."""
 
 import asyncio
+from pathlib import Path
 from typing import ClassVar
 
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, EchoArguments, EchoResult, stage
+from treadle.code import CodeIndex
 from treadle.events.types import RetrievalFinished, SourceRange
 from treadle.session.sources import merge
+from treadle.toolbox.code.read_file import ReadFile
+from treadle.toolbox.code.request_code_context import RequestCodeContext
+from treadle.toolbox.code.workspace import Workspace
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 
@@ -66,6 +71,23 @@ async def test_retrievals_and_lines_read_are_the_sources_of_the_answer() -> None
             SourceRange("b.py", 3, 4),
             SourceRange("c.py", 10, 20),
         )
+
+
+async def test_the_real_tools_tell_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "loom.py").write_text("def weave():\n    return 'cloth'\n\n\nX = 1\n")
+    index = await asyncio.to_thread(CodeIndex.open, tmp_path, cache_dir=tmp_path / "cache")
+    await asyncio.to_thread(index.refresh)
+    workspace = Workspace(tmp_path, index)
+    tools = RequestCodeContext(workspace), ReadFile(workspace)
+    async with stage(*tools, root=tmp_path) as at:
+        asked = "request_code_context", '{"token_budget": 500, "hint": "weave"}'
+        read = "read_file", '{"path": "loom.py", "start_line": 4, "end_line": 5}'
+        outcome = await at.session(FakeModel(Say(calls=(asked, read)), Say("."))).run("Go")
+        assert set(outcome.sources) == {
+            SourceRange("loom.py", 1, 2, "loom.weave"),
+            SourceRange("loom.py", 4, 5),
+        }
+    index.close()
 
 
 def test_a_range_inside_another_is_not_told_twice() -> None:
