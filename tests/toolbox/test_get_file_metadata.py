@@ -78,4 +78,4 @@ def test_a_person_sees_one_line(repository: Repository) -> None:
     repository.write("a.py", "x = 1\n")
     outcome = repository.call("get_file_metadata", path="a.py")
     assert isinstance(outcome, ToolCallCompleted)
-    assert outcome.ui.summary == "a.py: 6 bytes, 1 lines, utf-8"
+    assert outcome.ui.summary == "a.py: 6 bytes, 1 line, utf-8"

@@ -94,4 +94,4 @@ def test_a_person_sees_one_line(repository: Repository) -> None:
     repository.write("a.py", "")
     outcome = repository.call("list_dir")
     assert isinstance(outcome, ToolCallCompleted)
-    assert outcome.ui.summary == ".: 1 of 1 entries"
+    assert outcome.ui.summary == ".: 1 of 1 entry"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.samples import EchoArguments, NeedyArguments
+from tests.tools.samples import EchoArguments, NeedyArguments, Piece
 from treadle.events.types import ErrorKind, ToolFailure
 from treadle.tools.arguments import parse_arguments
 from treadle.tools.contract import ToolError
@@ -59,6 +59,12 @@ def test_a_text_field_that_looks_like_json_stays_as_it_is(text: str) -> None:
     assert echo(wrapped).pieces[0].file == text
 
 
+def test_null_for_an_optional_argument_is_its_default() -> None:
+    raw = '{"text": null, "count": null, "limit": null, "pieces": [{"file": "a", "lines": null}]}'
+    parsed = echo(raw)
+    assert parsed == EchoArguments(pieces=(Piece(file="a"),))
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(0, 3))
 def test_text_survives_any_number_of_encodings(text: str, times: int) -> None:
     if text == "rude":
@@ -104,7 +110,8 @@ def test_json_that_is_no_object_is_a_validation_error(raw: str) -> None:
         ({"count": 1.5}, "count", "an integer from 1 to 5", "1.5"),
         ({"limit": 0}, "limit", "an integer greater than 0", "0"),
         ({"text": 5}, "text", "a string", "5"),
-        ({"text": None}, "text", "a string", "null"),
+        ({"pieces": [{"file": None}]}, "pieces.0.file", "a string", "null"),
+        ({"pieces": [None]}, "pieces.0", "an object", "null"),
         ({"mode": "soft"}, "mode", "one of plain, loud", '"soft"'),
         ({"pieces": [{"file": 1}]}, "pieces.0.file", "a string", "1"),
         ({"pieces": "no list"}, "pieces", "a list whose elements are each an object", '"no list"'),

@@ -23,12 +23,11 @@ SHOWN_CHARACTERS = 100
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
     """The arguments of a call of `tool`, from the text that the model wrote.
 
-    Mends what is certain: no text is no arguments, and a value that was encoded as JSON text once
-    more is unwrapped where the schema wants an object or a list (never where it allows a string).
-    Raises ToolError of kind `parsing` or `validation`.
+    Mends what is certain (see `mended`); no text, or null, is no arguments. Raises ToolError of
+    kind `parsing` or `validation`.
     """
     schema = schema_of(model)
-    value = unwrap(_load(tool, raw), schema)
+    value = mended(_load(tool, raw), schema)
     if value is None or (isinstance(value, str) and not value.strip()):
         value = {}
     if not isinstance(value, dict):
@@ -66,10 +65,14 @@ def _load(tool: str, raw: str) -> Any:
         ) from error
 
 
-def unwrap(value: Any, schema: JsonSchema) -> Any:
-    """`value` with JSON text decoded wherever `schema` wants an object or a list and no string."""
+def mended(value: Any, schema: JsonSchema) -> Any:
+    """`value` without two slips of models, wherever `schema` makes plain that they are slips.
+
+    An object or a list that was encoded as JSON text is decoded, unless the schema allows a
+    string there. Null for an optional field that cannot be null is left out.
+    """
     branches = branches_of(schema)
-    kinds = {branch.get("type") for branch in branches}
+    kinds = _kinds(schema)
     if isinstance(value, str) and kinds & {"object", "array"} and not kinds & {"string", None}:
         value = _decoded(value)
     if not isinstance(value, dict | list):
@@ -78,9 +81,25 @@ def unwrap(value: Any, schema: JsonSchema) -> Any:
     fitting = [branch for branch in branches if branch.get("type") == kind]
     if len(fitting) != 1:
         return value
-    if isinstance(value, dict):
-        return {name: unwrap(each, at(fitting[0], (name,)) or {}) for name, each in value.items()}
-    return [unwrap(each, at(fitting[0], (index,)) or {}) for index, each in enumerate(value)]
+    inner = fitting[0]
+    if isinstance(value, list):
+        return [mended(each, at(inner, (index,)) or {}) for index, each in enumerate(value)]
+    return {
+        name: mended(each, at(inner, (name,)) or {})
+        for name, each in value.items()
+        if each is not None or not _may_be_left_out(inner, name)
+    }
+
+
+def _kinds(schema: JsonSchema) -> set[str | None]:
+    """The JSON types that `schema` allows; None among them where it allows any."""
+    return {branch.get("type") for branch in branches_of(schema)}
+
+
+def _may_be_left_out(schema: JsonSchema, name: str) -> bool:
+    field = schema.get("properties", {}).get(name)
+    optional = field is not None and name not in schema.get("required", [])
+    return optional and not _kinds(field) & {"null", None}
 
 
 def _decoded(text: str) -> Any:

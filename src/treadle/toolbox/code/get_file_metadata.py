@@ -10,6 +10,7 @@ from treadle.events.types import ToolView
 from treadle.paths import resolve_readable
 from treadle.toolbox.code.text import Encoding, LineEnds, survey
 from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 
@@ -67,8 +68,9 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
     def view(self, arguments: FileMetadataArguments, result: FileMetadataResult) -> ToolView:  # noqa: ARG002
         if not result.exists:
             return ToolView(f"{result.file} does not exist")
-        lines = "" if result.lines is None else f", {result.lines:,} lines"
-        return ToolView(f"{result.file}: {result.size:,} bytes{lines}, {result.encoding}")
+        size = counted(result.size or 0, "byte")
+        lines = "" if result.lines is None else f", {counted(result.lines, 'line')}"
+        return ToolView(f"{result.file}: {size}{lines}, {result.encoding}")
 
     def _describe(self, name: str) -> FileMetadataResult:
         path = resolve_readable(self._workspace.root, name)

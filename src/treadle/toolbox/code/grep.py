@@ -17,6 +17,7 @@ from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 TIME_LIMIT = 20.0
@@ -107,11 +108,10 @@ class Grep(Tool[GrepArguments, GrepResult]):
             given_up.set()  # a cancelled call leaves its thread behind: let it end
 
     def view(self, arguments: GrepArguments, result: GrepResult) -> ToolView:
-        matches = "match" if result.total_matches == 1 else "matches"
-        files = "file" if result.total_files == 1 else "files"
+        matches = counted(result.total_matches, "match", "matches")
+        files = counted(result.total_files, "file")
         return ToolView(
-            f"{arguments.pattern!r}: {result.total_matches:,} {matches} in "
-            f"{result.total_files:,} {files}, {result.shown_matches:,} shown"
+            f"{arguments.pattern!r}: {matches} in {files}, {result.shown_matches:,} shown"
         )
 
     def _grep(

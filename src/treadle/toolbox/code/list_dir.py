@@ -11,6 +11,7 @@ from treadle.events.types import ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 EntryKind = Literal["file", "folder", "link", "other"]
@@ -73,7 +74,8 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
         return await asyncio.to_thread(self._list, arguments)
 
     def view(self, arguments: ListDirArguments, result: ListDirResult) -> ToolView:  # noqa: ARG002
-        return ToolView(f"{result.path}: {len(result.entries):,} of {result.total:,} entries")
+        total = counted(result.total, "entry", "entries")
+        return ToolView(f"{result.path}: {len(result.entries):,} of {total}")
 
     def _list(self, arguments: ListDirArguments) -> ListDirResult:
         folder = self._workspace.folder(arguments.path)

@@ -10,6 +10,7 @@ from treadle.code.model import ContextEntry, ContextResult, IndexStatus
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 FLOOR_TOKENS = 60
@@ -118,10 +119,10 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
         used = f"{result.tokens:,} of {arguments.token_budget:,} tokens"
         if not result.context:
             return ToolView(f"no snippet, {used}", details=result.note)
-        files = len({entry.file for entry in result.context})
-        snippets = len(result.context)
+        snippets = counted(len(result.context), "snippet")
+        files = counted(len({entry.file for entry in result.context}), "file")
         return ToolView(
-            f"{snippets} snippet{'s' * (snippets > 1)} of {files} file{'s' * (files > 1)}, {used}",
+            f"{snippets} of {files}, {used}",
             fields=tuple((entry.canonical_path, entry.lines) for entry in result.context),
         )
 
