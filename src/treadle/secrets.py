@@ -256,11 +256,12 @@ def _is_random(value: str) -> bool:
     return changes >= 0.22 * (len(letters) - 1)
 
 
-def _is_assigned_secret(value: str, *, strong: bool, quoted: bool) -> bool:
+def _is_assigned_secret(value: str, *, strong: bool, quoted: bool, spaced: bool) -> bool:
     """Whether the value given to a telling name is a secret.
 
     A strong name (password, secret, api_key) makes a secret of a long hash or UUID and of a short
     password of three classes of characters; after a weak one (key, token) only random text counts.
+    What is not quoted may be a name in code, surely so where space or a colon stands before it.
     """
     if not quoted and _CODE_NAME.fullmatch(value):
         return False
@@ -268,7 +269,9 @@ def _is_assigned_secret(value: str, *, strong: bool, quoted: bool) -> bool:
     if hexadecimal:
         return strong and len(value) >= 24 and not value.isdigit()
     is_path = "/" in value and not _AWS_SECRET.fullmatch(value)
-    if strong and _classes(value) >= 3 and any(map(str.isdigit, value)) and not is_path:
+    is_name = not quoted and spaced and value.isidentifier()
+    is_password = _classes(value) >= 3 and any(map(str.isdigit, value))
+    if strong and is_password and not is_path and not is_name:
         return not value.startswith(_TEMPLATE)
     return len(value) >= 16 and _is_random(value)
 
@@ -282,7 +285,8 @@ def _replace_assignment(match: re.Match[str]) -> str:
     quoted, name = match["quoted"], match["name"].lower()
     value = match["bare"] if quoted is None else quoted
     strong = name not in {"key", "token"} or _STRONG_PREFIX.search(_before(match, 8)) is not None
-    if not _is_assigned_secret(value, strong=strong, quoted=quoted is not None):
+    spaced = not match["before"].endswith("=")
+    if not _is_assigned_secret(value, strong=strong, quoted=quoted is not None, spaced=spaced):
         return match[0]
     kind = "password" if name.startswith(("pass", "pwd")) else "secret"
     return f"{match['before']}{match['open'] or ''}[redacted:{kind}]"

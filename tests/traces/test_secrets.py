@@ -80,6 +80,7 @@ def test_keys_of_known_shape_go_wherever_they_stand(kind: str, key: str) -> None
         (f"OPENAI_API_KEY={ALPHANUMERIC}\nX=1", "OPENAI_API_KEY=[redacted:secret]\nX=1"),
         (f'token = "{ALPHANUMERIC[:24]}"', 'token = "[redacted:secret]"'),
         (f"?access_token={ALPHANUMERIC}&page=2", "?access_token=[redacted:secret]&page=2"),
+        ("DB_PASSWORD=Summer2024\n", "DB_PASSWORD=[redacted:password]\n"),
         ('"password": "Tr0ub4dor&3"', '"password": "[redacted:password]"'),
         (
             'client_secret: "0123456789abcdef0123456789abcdef"',
@@ -109,6 +110,7 @@ ORDINARY = [
     'api_key = os.environ["OPENAI_API_KEY_2"]',
     "secret_token: Optional[SecretToken2] = None",
     'password = "${DB_PASSWORD_1}"',
+    "private_key: PKCS7PrivateKeyTypes,",
     "keep_secret_for_24_hours: keep_secret_for_24_hours,",
     'cache_key = "src/treadle2/conversations/session_2024.py"',
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
