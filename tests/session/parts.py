@@ -175,7 +175,7 @@ def results(messages: Iterable[Message]) -> list[str]:
 
 async def until(condition: Callable[[], object]) -> None:
     """Let things run until the callable is true."""
-    for _ in range(2_000):
+    for _ in range(20_000):
         if condition():
             return
         await asyncio.sleep(0.001)
