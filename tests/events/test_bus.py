@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.clock import settle
 
+from tests.fakes.clock import settle
 from treadle.events import Envelope, Event, EventBus, Subscription
 from treadle.events.types import (
     CallKey,

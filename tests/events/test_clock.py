@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from tests.fakes.clock import FakeClock, settle
 
+from tests.fakes.clock import FakeClock, settle
 from treadle.clock import SystemClock, wait_within
 
 
