@@ -81,9 +81,7 @@ VERSIONS = [
 ]
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     order=st.permutations(VERSIONS),
     again=st.lists(st.sampled_from(VERSIONS), max_size=5),
