@@ -1,1 +1,20 @@
 """Provider access: the only place that knows the wire."""
+
+from treadle.llm.catalog import (
+    ModelTest,
+    ProviderModels,
+    check_model,
+    list_models,
+)
+from treadle.llm.choosing import connect
+from treadle.llm.faults import FaultKind, ProviderError
+
+__all__ = [
+    "FaultKind",
+    "ModelTest",
+    "ProviderError",
+    "ProviderModels",
+    "check_model",
+    "connect",
+    "list_models",
+]

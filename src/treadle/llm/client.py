@@ -227,9 +227,6 @@ class HttpChatModel:
         self, payload: dict[str, Any], watchdog: IdleWatchdog
     ) -> AsyncIterator[Any]:
         """The response to the request, once its head has come; faults in our own terms."""
-        import httpx2
-        import openai
-
         client = await self._connected()
         create = client.chat.completions.with_streaming_response.create
         manager = create(
@@ -237,25 +234,12 @@ class HttpChatModel:
             messages=payload["messages"],
             extra_body={k: v for k, v in payload.items() if k not in ("model", "messages")},
         )
-        try:
+        async with calling(self._endpoint, self._clock):
             response = await watchdog.wait(manager.__aenter__())
             try:
                 yield response
             finally:
                 await manager.__aexit__(None, None, None)
-        except openai.APIStatusError as error:
-            body = error.body if error.body is not None else error.response.text
-            raise faults.from_response(
-                self._endpoint,
-                error.status_code,
-                body,
-                error.response.headers,
-                self._clock.now_us() / 1e6,
-            ) from error
-        except openai.APIConnectionError as error:
-            raise faults.unreachable(self._endpoint, _reason(error)) from error
-        except httpx2.HTTPError as error:
-            raise faults.broken_off(self._endpoint, _reason(error)) from error
 
     async def _connected(self) -> "openai.AsyncOpenAI":
         if self._client is None:
@@ -283,6 +267,26 @@ class _Told:
             await self._observer.notice("info", text)
 
         return tell
+
+
+@asynccontextmanager
+async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
+    """Turns what the client library raises inside the block into faults in our own terms."""
+    import httpx2
+    import openai
+
+    try:
+        yield
+    except openai.APIStatusError as error:
+        body = error.body if error.body is not None else error.response.text
+        now = clock.now_us() / 1e6
+        raise faults.from_response(
+            endpoint, error.status_code, body, error.response.headers, now
+        ) from error
+    except openai.APIConnectionError as error:
+        raise faults.unreachable(endpoint, _reason(error)) from error
+    except httpx2.HTTPError as error:
+        raise faults.broken_off(endpoint, _reason(error)) from error
 
 
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":

@@ -1,0 +1,151 @@
+"""What providers offer, and whether a model answers and calls tools: for `treadle models`."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle.clock import Clock, SystemClock
+from treadle.config.model import Settings
+from treadle.errors import TreadleError
+from treadle.llm import faults
+from treadle.llm.client import calling, new_client
+from treadle.llm.embedded import MODEL_NAME, missing_parts
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import ProviderError
+from treadle.llm.messages import ChatRequest, SystemMessage, ToolSpec, UserMessage
+from treadle.llm.port import AttemptFinished, AttemptStarted, ChatModel
+from treadle.llm.probing import ModelInfo, parse_models
+from treadle.llm.profiles import (
+    EMBEDDED,
+    endpoint_for,
+    hosted_with_key,
+    local_servers,
+    unnamed_endpoint,
+)
+
+_PING = ChatRequest(
+    messages=(
+        SystemMessage("You test a connection. Call the tool request_code_context once."),
+        UserMessage("Call request_code_context with a token_budget of 800."),
+    ),
+    tools=(
+        ToolSpec(
+            "request_code_context",
+            "Gets the code that matters for a question.",
+            {
+                "type": "object",
+                "properties": {"token_budget": {"type": "integer", "minimum": 1}},
+                "required": ["token_budget"],
+                "additionalProperties": False,
+            },
+        ),
+    ),
+)
+"""Asks for the tool that matters most, which is also the one that the embedded model can call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderModels:
+    """What one provider offers; `error` says why it is not reachable. `latency` in seconds."""
+
+    provider: str
+    base_url: str | None
+    reachable: bool
+    error: str | None
+    latency: float | None
+    models: tuple[ModelInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTest:
+    """How one small question went. `tool_call` says whether the model called the tool."""
+
+    provider: str
+    model: str
+    reachable: bool
+    error: str | None
+    latency: float | None
+    tool_call: bool
+
+
+async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
+    """The models that the endpoint lists. Raises ProviderError."""
+    client = await asyncio.to_thread(new_client, endpoint)
+    try:
+        async with calling(endpoint, SystemClock()):
+            response = await client.models.with_raw_response.list(timeout=30.0)
+        return parse_models(json.loads(response.content))
+    except ValueError as error:
+        raise faults.protocol(endpoint, f"its list of models is unreadable ({error})") from error
+    finally:
+        await client.close()
+
+
+async def list_models(
+    settings: Settings, env: Mapping[str, str], *, clock: Clock | None = None
+) -> list[ProviderModels]:
+    """Ask every provider in reach at once: those with a key, configured, or on this machine."""
+    clock = clock or SystemClock()
+    endpoints = []
+    if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
+        endpoints.append(unnamed)
+    listed = []
+    for name in dict.fromkeys([*(p.name for p in hosted_with_key(env)), *settings.providers]):
+        try:
+            endpoints.append(await endpoint_for(settings, env, name, ""))
+        except TreadleError as error:
+            listed.append(ProviderModels(name, None, False, str(error), None, ()))
+    done = {endpoint.provider for endpoint in endpoints}
+    endpoints += [
+        server.endpoint
+        for server in await local_servers(settings, env)
+        if server.endpoint.provider not in done
+    ]
+    listed += await asyncio.gather(*(_listed(endpoint, clock) for endpoint in endpoints))
+    if not missing_parts():
+        own = (ModelInfo(MODEL_NAME),)
+        listed.append(ProviderModels(EMBEDDED, None, True, None, None, own))
+    return listed
+
+
+async def check_model(model: ChatModel, *, clock: Clock | None = None) -> ModelTest:
+    """Ask `model` to call a tool, once, and say how it went. The caller closes it."""
+    clock = clock or SystemClock()
+    started = clock.monotonic()
+    try:
+        reply = await model.complete(_PING, _Silent())
+    except ProviderError as error:
+        return ModelTest(model.provider, model.model, False, str(error), None, False)
+    latency = clock.monotonic() - started
+    called = any(call.name == _PING.tools[0].name for call in reply.message.calls)
+    return ModelTest(model.provider, model.model, True, None, latency, called)
+
+
+async def _listed(endpoint: Endpoint, clock: Clock) -> ProviderModels:
+    name, url, own = endpoint.provider, endpoint.base_url, endpoint.settings.models
+    started = clock.monotonic()
+    try:
+        models = await fetch_models(endpoint)
+    except ProviderError as error:
+        return ProviderModels(name, url, False, str(error), None, tuple(map(ModelInfo, own)))
+    latency = clock.monotonic() - started
+    if own:
+        models = tuple(info for info in models if info.id in own)
+    return ProviderModels(name, url, True, None, latency, models)
+
+
+class _Silent:
+    """An observer of whom nothing is wanted."""
+
+    async def attempt_started(self, attempt: AttemptStarted) -> None: ...
+
+    async def attempt_finished(self, attempt: AttemptFinished) -> None: ...
+
+    async def delta(self, text: str, *, reasoning: bool = False) -> None: ...
+
+    async def retry_scheduled(self, attempt: int, delay: float, reason: str) -> None: ...
+
+    async def fallback_applied(self, reason: str, change: str) -> None: ...
+
+    async def notice(self, level: str, text: str) -> None: ...

