@@ -18,6 +18,7 @@ from treadle.events.types import (
     ToolCallFailed,
     ToolCallLate,
     ToolFailure,
+    ToolProgress,
     ToolView,
 )
 
@@ -113,11 +114,28 @@ def test_every_subscriber_sees_seq_rise_and_misses_no_must_deliver_event(
     asyncio.run(scenario())
 
 
+async def test_a_slow_subscriber_loses_no_text() -> None:
+    bus = EventBus()
+    slow = bus.subscribe(limit=2)
+    await bus.publish(delta("a"))
+    await bus.publish(delta("b"))
+    for letter in "cdefg":
+        await bus.publish(delta(letter))
+    await bus.publish(ModelDelta(request_id=REQUEST, turn=1, text="next"))
+    await bus.publish(ModelDelta(request_id=REQUEST, turn=1, text=" reply"))
+    assert await rest(slow) == [
+        delta("a"),
+        delta("bcdefg"),
+        ModelDelta(request_id=REQUEST, turn=1, text="next reply"),
+    ]
+    assert slow.dropped == 0
+
+
 async def test_must_deliver_waits_for_a_slow_subscriber_and_lossy_does_not() -> None:
     bus = EventBus()
     slow = bus.subscribe(limit=1)
     await bus.publish(notice("1"))
-    await bus.publish(delta())
+    await bus.publish(ToolProgress(request_id=REQUEST, key=KEY, text="half done"))
     assert slow.dropped == 1
     waiting = asyncio.ensure_future(bus.publish(notice("2")))
     await settle()

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 from uuid import UUID
@@ -13,6 +13,7 @@ from treadle.events.types import (
     CallKey,
     Delivery,
     Event,
+    ModelDelta,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
@@ -37,7 +38,8 @@ class Envelope:
 class Subscription:
     """One subscriber's queue, in order of publication. Iterate it; close it or leave its `with`.
 
-    `dropped` counts the lossy events that this subscriber was too slow for.
+    Deltas that this subscriber is too slow for are joined into one, so no text is ever lost;
+    `dropped` counts the other lossy events that it missed.
     """
 
     def __init__(
@@ -48,6 +50,8 @@ class Subscription:
         self._request_id = request_id
         self._limit = limit
         self._queue: deque[Envelope] = deque()
+        self._joined: list[str] = []
+        """Text that belongs to the delta at the end of the queue."""
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -61,14 +65,41 @@ class Subscription:
         return not self._types or isinstance(event, self._types)
 
     def offer(self, envelope: Envelope) -> None:
-        """Queue the event. A lossy one is dropped, and counted, when the queue is full."""
-        if len(self._queue) >= self._limit and envelope.event.delivery is Delivery.LOSSY:
-            self.dropped += 1
-            return
+        """Queue the event. When the queue is full a delta is joined, another lossy one dropped."""
+        event = envelope.event
+        if len(self._queue) >= self._limit and event.delivery is Delivery.LOSSY:
+            if not isinstance(event, ModelDelta):
+                self.dropped += 1
+                return
+            if self._join(event):
+                return
+        self._settle_end()
         self._queue.append(envelope)
         self._arrived.set()
         if len(self._queue) > self._limit:
             self._room.clear()
+
+    def _join(self, late: ModelDelta) -> bool:
+        """Add to the delta at the end of the queue, if it is one of the same reply."""
+        match self._queue[-1].event:
+            case ModelDelta(request_id=request_id, turn=turn, reasoning=reasoning) if (
+                request_id,
+                turn,
+                reasoning,
+            ) == (late.request_id, late.turn, late.reasoning):
+                self._joined.append(late.text)
+                return True
+        return False
+
+    def _settle_end(self) -> None:
+        """Put the joined text into its delta; once, so that a long lag costs no more."""
+        if not self._joined:
+            return
+        last = self._queue[-1]
+        assert isinstance(last.event, ModelDelta)
+        text = last.event.text + "".join(self._joined)
+        self._queue[-1] = replace(last, event=replace(last.event, text=text))
+        self._joined.clear()
 
     async def room(self) -> None:
         """Return when no more events wait than the limit allows, or nobody listens any more."""
@@ -90,6 +121,8 @@ class Subscription:
                 raise StopAsyncIteration
             self._arrived.clear()
             await self._arrived.wait()
+        if len(self._queue) == 1:
+            self._settle_end()
         envelope = self._queue.popleft()
         if len(self._queue) <= self._limit:
             self._room.set()
