@@ -114,6 +114,25 @@ def test_a_pattern_that_would_never_end_elsewhere_ends_here(tree: Repository) ->
     assert tree.ok("grep", pattern=r"^(a|aa|a*)+$|(a+)+b", path="a.txt")["total_matches"] == 1
 
 
+def test_a_pattern_that_costs_much_is_tried_on_less_at_a_time(tree: Repository) -> None:
+    path = tree.write("a.txt", b"abc" * 50_000)
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 3
+
+    matcher = Matcher("((a?b?c?){100}){10}z", literal=False, ignore_case=False)
+    assert list(matcher.lines(path, stopped)) == []
+    assert asked == 4
+
+
+def test_a_pattern_too_large_to_try_is_refused(tree: Repository) -> None:
+    error = tree.failed("grep", pattern=".{900}a.{900}b.{900}c.{900}").error
+    assert (error.kind, error.field) == (ErrorKind.LIMIT, "pattern")
+
+
 def test_all_matches_are_counted_and_only_as_many_shown_as_fit(tree: Repository) -> None:
     tree.write("many.txt", "".join(f"needle number {n}\n" for n in range(5000)))
     outcome = tree.call("grep", pattern="needle", max_tokens=500)

@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from treadle.events.types import ErrorKind
-from treadle.toolbox.code.text import BLOCK, READABLE, decode, sniff
+from treadle.toolbox.code.text import BLOCK, READABLE, SNIFFED, decode, sniff
 from treadle.tools.contract import ToolError
 
 LONGEST_LINE = 1 << 20
 """Bytes from which on a line is searched in pieces."""
+
+LARGEST_PROGRAM = 20_000
+"""Instructions of the largest compiled pattern that is taken; usual ones have below a hundred."""
+
+STEP = 30_000_000
+"""Most bytes times instructions in one call of the engine, which cannot be interrupted: below
+a second of its slowest way of matching (1.3 thousand million took 39 s)."""
 
 SHOWN = 240
 """Characters of a line that are shown, around its first match."""
@@ -53,6 +60,15 @@ class Matcher:
                 received=pattern[:200],
                 hint="Set literal to true to search for the text as it stands.",
             ) from error
+        if self._regex.programsize > LARGEST_PROGRAM:
+            raise ToolError(
+                ErrorKind.LIMIT,
+                "The pattern is too large once its repetitions are written out.",
+                field="pattern",
+                received=pattern[:200],
+                hint="Use fewer or smaller counted repetitions, such as `{1,100}`.",
+            )
+        self._longest_line = min(LONGEST_LINE, STEP // self._regex.programsize)
 
     def lines(self, path: Path, stopped: Callable[[], bool]) -> Iterator[Hit]:
         """The matching lines of a file, in order; none of a file that is not text.
@@ -61,7 +77,7 @@ class Matcher:
         `stopped()` says so, which is asked for every block. Raises OSError.
         """
         number, reported = 1, 0
-        for text in _texts(path):
+        for text in _texts(path, self._longest_line):
             if stopped():
                 return
             for hit in self._in_text(text, number):
@@ -86,23 +102,24 @@ class Matcher:
             position = end + 1
 
 
-def _texts(path: Path) -> Iterator[bytes]:
+def _texts(path: Path, longest_line: int) -> Iterator[bytes]:
     """The bytes of a text file in pieces that end with a line, but for very long lines."""
     rest = b""
     with path.open("rb") as file:
-        head = file.read(BLOCK)
-        if sniff(head) not in READABLE:
+        if sniff(file.read(SNIFFED)) not in READABLE:
             return
-        block = head.removeprefix(codecs.BOM_UTF8)
+        file.seek(0)
+        size = min(BLOCK, longest_line)
+        block = file.read(size).removeprefix(codecs.BOM_UTF8)
         while block:
             block = rest + block
             cut = block.rfind(b"\n") + 1
-            if not cut and len(block) >= LONGEST_LINE:
+            if not cut and len(block) >= longest_line:
                 cut = len(block)
             if cut:
                 yield block[:cut]
             rest = block[cut:]
-            block = file.read(BLOCK)
+            block = file.read(size)
     if rest:
         yield rest
 
