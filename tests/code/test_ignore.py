@@ -61,7 +61,9 @@ pieces = st.sampled_from(
 )
 # git treats `a**/b` as `a` + `**/b` when the literal head is stripped, against its own manual.
 patterns = st.lists(pieces, min_size=1, max_size=6).map("".join)
-lines = st.lists(patterns.filter(lambda line: not re.search(r"[^/]\*\*|\*\*[^/]", line)), max_size=4)
+lines = st.lists(
+    patterns.filter(lambda line: not re.search(r"[^/]\*\*|\*\*[^/]", line)), max_size=4
+)
 
 
 @pytest.fixture(scope="module")

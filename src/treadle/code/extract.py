@@ -18,6 +18,8 @@ TYPE_KINDS = frozenset(
 )
 _MAX_NESTING = 32
 """Deeper items are left to the item around them: generated or hostile code."""
+_MAX_DEPTH = 250
+"""Depth in the syntax tree where definitions are still looked for; matching is quadratic in it."""
 _MAX_NAME = 400
 _MAX_EMBEDDING = 3
 """How deep code inside of macros inside of macros is read."""
@@ -59,7 +61,10 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
     """The items of `source`, ordered by position, each with its parent; syntax errors tolerated."""
     captures = _Captures(language, source)
     captures.read()
-    ordered = sorted(captures.definitions.values(), key=lambda found: (found.start, -found.end))
+    ordered = sorted(
+        captures.definitions.values(),
+        key=lambda found: (found.start, -found.end, found.node.start_byte),
+    )
     prefix = language.prefix(path, captures.package)
     builder = _Builder(language, source, lines, prefix, sorted(captures.attached))
     for definition in ordered:
@@ -93,6 +98,7 @@ class _Captures:
         import tree_sitter
 
         cursor = tree_sitter.QueryCursor(self._language.query)
+        cursor.set_max_start_depth(_MAX_DEPTH)
         for pattern, captures in cursor.matches(root):
             captured = {name: nodes[0] for name, nodes in captures.items()}
             if "name" in captured:
@@ -168,15 +174,16 @@ class _Builder:
         self._prefix = prefix
         self._attached = attached
         self._attached_ends = [end for _, end in attached]
-        self._open: list[int] = []
+        self._open: list[tuple[int, int]] = []  # places of the enclosing items, ends of their nodes
 
     def add(self, definition: _Definition) -> None:
-        while self._open and self.items[self._open[-1]].end_byte < definition.end:
+        node = definition.node
+        while self._open and self._open[-1][1] < max(node.end_byte, node.start_byte + 1):
             self._open.pop()
-        parent = self._open[-1] if self._open else None
+        parent = self._open[-1][0] if self._open else None
         above = self.items[parent] if parent is not None else None
-        inside_function = any(self.items[place].kind in _FUNCTIONS for place in self._open)
-        if inside_function and definition.node.type in self._language.outer_only:
+        inside_function = any(self.items[place].kind in _FUNCTIONS for place, _ in self._open)
+        if inside_function and node.type in self._language.outer_only:
             return
         if len(self._open) >= _MAX_NESTING:
             return
@@ -206,7 +213,7 @@ class _Builder:
                 doc=self._doc(definition, start),
             )
         )
-        self._open.append(len(self.items) - 1)
+        self._open.append((len(self.items) - 1, node.end_byte))
 
     def _attached_start(self, start: int, limit: int) -> int:
         """Where the comments and attributes begin that stand right above `start`.

@@ -107,6 +107,7 @@ def _reason_to_skip(path: str, data: bytes, language: Language | None) -> str | 
 
 def index_items(path: str, data: bytes, language: Language | None) -> list[IndexedItem]:
     """The items of a file with their terms."""
+    path = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     lines = Lines(data)
     if language is None:
         items = _chunks(path, data, lines, 0, len(data))

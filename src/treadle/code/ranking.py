@@ -214,13 +214,14 @@ _NEAR = 2
 def _tier(hit: Hit, parts: list[str]) -> int | None:
     """How well a canonical path ends in `parts`: 0 exactly, 1 but for the case, None not at all.
 
-    `_NEAR` if only the owner's name goes on: `Agent.run` finds `AbstractAgent.run`.
+    Who asks in small letters does not speak of the case. `_NEAR` if only the owner's name goes
+    on: `Agent.run` finds `AbstractAgent.run`.
     """
     path = [part for part in _SEPARATORS.split(hit.canonical_path) if part]
     tail = path[-len(parts) :] if len(parts) > 1 else [hit.name]
-    if tail == parts:
-        return 0
     lowered, wanted = [part.lower() for part in tail], [part.lower() for part in parts]
+    if parts in (tail, lowered):
+        return 0
     if lowered == wanted:
         return 1
     owner_goes_on = len(tail) == 2 and wanted[0] in lowered[0]

@@ -13,7 +13,7 @@ and the one before the closing tag; a reader takes that many, so `</code>` insid
 import re
 from dataclasses import dataclass
 
-_OPENING = re.compile(rb'<code="([^\r\n]{1,4096}?)" #(\d{1,18}):(\d{1,18})>\n')
+_OPENING = re.compile(rb'<code="([^"\r\n]{1,4096})" #(\d{1,18}):(\d{1,18})>\n')
 _CLOSING = b"\n</code>"
 
 
@@ -31,8 +31,7 @@ def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes
     """The snippet as text.
 
     Raises `ValueError` for what the format cannot carry exactly: content whose length in UTF-8
-    is not `end - start`, content or a path that is no UTF-8, a path with a line break or with
-    what would end the opening tag.
+    is not `end - start`, content or a path that is no UTF-8, a path with a line break or `"`.
     """
     data = content.encode() if isinstance(content, str) else content
     if not 0 <= start <= end or len(data) != end - start:

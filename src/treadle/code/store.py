@@ -105,48 +105,36 @@ class Store:
 
     def _open(self) -> None:
         try:
-            self._writer = self._connect()
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise
-            self._writer.close()
+            self._writer = self._prepared()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
             self._discard()
-            self._writer = self._connect()
-            self._prepare()
+            self._writer = self._prepared()
         self._reader = self._connect()
+
+    def _prepared(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            _make_tables(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA cache_size = -32000")
-        connection.execute("PRAGMA mmap_size = 268435456")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA cache_size = -32000")
+            connection.execute("PRAGMA mmap_size = 268435456")
+        except BaseException:
+            connection.close()
+            raise
         return connection
-
-    def _prepare(self) -> None:
-        """Make the tables if they are not those of this version."""
-        if self._version() == SCHEMA_VERSION:
-            return
-        with self._transaction():
-            if self._version() == SCHEMA_VERSION:
-                return
-            tables = self._writer.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ).fetchall()
-            for (name,) in tables:
-                self._writer.execute(f'DROP TABLE "{name}"')
-            for statement in _SCHEMA.split(";"):
-                self._writer.execute(statement)
-            self._writer.executemany(
-                "INSERT INTO meta VALUES (?, 0)", [("items",), ("length",), ("generation",)]
-            )
-            self._writer.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def _version(self) -> int:
-        return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
 
     def rebuild(self) -> None:
         """Throw the file away and start anew; what others still have open is left to them."""
@@ -158,17 +146,6 @@ class Store:
     def _discard(self) -> None:
         for suffix in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._write_lock:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._writer.execute("ROLLBACK")
-                raise
-            self._writer.execute("COMMIT")
 
     def close(self) -> None:
         """Close both connections; the store is not used after."""
@@ -213,7 +190,7 @@ class Store:
         What was known of them is replaced; where the hash is the same, only the stat is.
         """
         batch = _Batch(self._writer)
-        with self._transaction():
+        with self._write_lock, _transaction(self._writer):
             for file, read_ns in parsed:
                 batch.add(file, read_ns)
             batch.finish()
@@ -221,10 +198,43 @@ class Store:
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files."""
         batch = _Batch(self._writer)
-        with self._transaction():
+        with self._write_lock, _transaction(self._writer):
             for path in paths:
                 batch.remove(os.fsencode(path))
             batch.finish()
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables if they are not those of this version."""
+    if _version(connection) == SCHEMA_VERSION:
+        return
+    with _transaction(connection):
+        if _version(connection) == SCHEMA_VERSION:  # another process was quicker
+            return
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        for (name,) in tables:
+            connection.execute(f'DROP TABLE "{name}"')
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",), ("length",)])
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _cannot_use(path: Path, error: Exception) -> StoreError:
@@ -282,13 +292,17 @@ class _Batch:
 
     def _insert(self, path: bytes, file: ParsedFile, read_ns: int) -> None:
         first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
-        used: set[int] = set()
-        for offset, indexed in enumerate(file.items):
-            for term, frequency in indexed.terms.items():
-                term_id = self._term_ids.get(term) or self._term_id(term)
-                used.add(term_id)
-                self._documents[term_id] += 1
-                self._postings.append((term_id, first + offset, frequency, indexed.length))
+        terms = set[str]().union(*(indexed.terms for indexed in file.items))
+        for term in terms.difference(self._term_ids):
+            self._term_ids[term] = self._term_id(term)
+        ids = self._term_ids
+        used = [ids[term] for term in terms]
+        for item_id, indexed in enumerate(file.items, start=first):
+            length = indexed.length
+            self._documents.update(map(ids.__getitem__, indexed.terms))
+            self._postings += [
+                (ids[term], item_id, frequency, length) for term, frequency in indexed.terms.items()
+            ]
         length = sum(indexed.length for indexed in file.items)
         self._length += length
         self._items += len(file.items)
@@ -339,8 +353,7 @@ class _Batch:
             row = self._connection.execute(
                 "INSERT INTO terms (term, documents) VALUES (?, 0) RETURNING id", (term,)
             ).fetchone()
-        self._term_ids[term] = int(row[0])
-        return self._term_ids[term]
+        return int(row[0])
 
     def finish(self) -> None:
         self._postings.sort()
@@ -351,11 +364,11 @@ class _Batch:
         )
         self._connection.executemany(
             "UPDATE meta SET value = value + ? WHERE key = ?",
-            [(self._items, "items"), (self._length, "length"), (1, "generation")],
+            [(self._items, "items"), (self._length, "length")],
         )
 
 
-def _pack(ids: set[int]) -> bytes:
+def _pack(ids: list[int]) -> bytes:
     return array("I", sorted(ids)).tobytes()
 
 

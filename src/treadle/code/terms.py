@@ -7,7 +7,7 @@ import re
 import threading
 from collections import Counter
 from functools import cache
-from typing import Protocol, cast
+from typing import Protocol
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -38,9 +38,12 @@ _cache: dict[str, tuple[str, ...]] = {}
 
 @cache
 def _stemmer() -> "Stemmer":
-    import Stemmer  # type: ignore[import-not-found]  # a compiled module without stubs
+    from Stemmer import (  # type: ignore[import-not-found]  # a compiled module without stubs
+        Stemmer as Snowball,
+    )
 
-    return cast("Stemmer", Stemmer.Stemmer("english", 0))
+    stemmer: Stemmer = Snowball("english", 0)
+    return stemmer
 
 
 class Stemmer(Protocol):

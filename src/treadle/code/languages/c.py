@@ -21,6 +21,8 @@ def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
     inner = node
     for _ in range(_MAX_DECLARATOR_DEPTH):
         below = inner.child_by_field_name("declarator")
+        if below is None and inner.type == "reference_declarator":  # its child has no field name
+            below = inner.named_child(0)
         if below is None:
             break
         inner = below

@@ -16,6 +16,7 @@ JAVASCRIPT = Language(
     grammar=_grammar,
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
+    naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
     query_text=ecmascript.QUERY
     + """

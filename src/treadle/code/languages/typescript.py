@@ -1,12 +1,7 @@
 """TypeScript and TSX, two grammars with one set of items."""
 
-from typing import TYPE_CHECKING
-
 from treadle.code.languages import ecmascript
-from treadle.code.languages.base import Language, Naming, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from treadle.code.languages.base import Language
 
 
 def _typescript() -> object:
@@ -19,11 +14,6 @@ def _tsx() -> object:
     import tree_sitter_typescript
 
     return tree_sitter_typescript.language_tsx()
-
-
-def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
-    """The name of `declare module "x"` is a string."""
-    return Naming(text_of(node).strip("\"'"))
 
 
 _QUERY = (
@@ -57,7 +47,7 @@ TYPESCRIPT = Language(
     grammar=_typescript,
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
-    naming=_naming,
+    naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
     query_text=_QUERY,
 )
@@ -68,7 +58,7 @@ TSX = Language(
     grammar=_tsx,
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
-    naming=_naming,
+    naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
     query_text=_QUERY,
 )

@@ -1,0 +1,102 @@
+"""Latency of search and context at 10,000 and 50,000 items, as a Markdown table.
+
+Run: python bench/query.py [ITEMS …]
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from corpus import make_corpus
+
+from treadle.code import CodeIndex, View
+
+QUERIES = (
+    "How are tool calls matched to their results?",
+    "where are retries with backoff scheduled",
+    "parse json schema into a model",
+    "validate the fields of a dataclass",
+    "stream the response of a chat completion",
+    "what happens when a type cannot be inferred",
+    "close the connection pool",
+    "format a traceback for the terminal",
+    "BaseModel",
+    "AsyncOpenAI.chat",
+    "encode unicode text as bytes",
+    "read the configuration file and merge it with the defaults",
+)
+PROCESS = (
+    "import sys; from pathlib import Path; from treadle.code import CodeIndex;"
+    "index = CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]));"
+    "'refresh' in sys.argv and index.refresh();"
+    "index.search(sys.argv[3])"
+)
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Milliseconds of one call."""
+    started = time.perf_counter()
+    action()
+    return (time.perf_counter() - started) * 1000
+
+
+def row(label: str, times: list[float]) -> str:
+    p95 = statistics.quantiles(times, n=20)[-1]
+    return f"| {label} | {statistics.median(times):.1f} | {p95:.1f} |"
+
+
+def in_process(index: CodeIndex, rounds: int) -> list[str]:
+    queries = QUERIES * rounds
+    for query in QUERIES:
+        index.search(query)
+    return [
+        row("search items", [timed(lambda q=q: index.search(q)) for q in queries]),
+        row("search files", [timed(lambda q=q: index.search(q, view=View.FILES)) for q in queries]),
+        row(
+            "context",
+            [
+                timed(
+                    lambda q=q: index.context(q, top_k=10, fits=lambda entries, _: len(entries) < 8)
+                )
+                for q in queries
+            ],
+        ),
+    ]
+
+
+def whole_process(root: Path, cache: Path, *extra: str) -> list[float]:
+    """Milliseconds of a process that imports, opens and searches, less an empty one's."""
+    empty = statistics.median(
+        timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(9)
+    )
+    arguments = [sys.executable, "-c", PROCESS, str(root), str(cache)]
+    return [
+        timed(lambda q=q: subprocess.run([*arguments, q, *extra], check=True)) - empty
+        for q in QUERIES
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("items", nargs="*", type=int, default=[10_000, 50_000])
+    arguments = parser.parse_args()
+    for items in arguments.items:
+        with tempfile.TemporaryDirectory() as folder:
+            root, cache = Path(folder) / "packages", Path(folder) / "cache"
+            make_corpus(root, items)
+            with CodeIndex.open(root, cache_dir=cache) as index:
+                report = index.refresh()
+                print(f"\n{report.items} items, {report.files} files\n")
+                print("| what | p50 ms | p95 ms |\n|---|---|---|")
+                print("\n".join(in_process(index, 5)))
+            print(row("process: open and search", whole_process(root, cache)))
+            print(row("process: refresh and search", whole_process(root, cache, "refresh")))
+
+
+if __name__ == "__main__":
+    main()
