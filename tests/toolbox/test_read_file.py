@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.toolbox.repository import Repository
+from treadle.code import CodeIndex
 from treadle.code.snippets import Snippet, parse_snippets
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.tokens import estimate
@@ -137,6 +138,20 @@ def test_secrets_and_what_is_outside_are_refused(repository: Repository, name: s
     error = repository.failed("read_file", path=name).error
     assert error.kind is ErrorKind.PERMISSION
     assert error.hint
+
+
+def test_a_root_that_is_a_link_is_read_by_either_name(tmp_path: Path) -> None:
+    root, link = tmp_path / "root", tmp_path / "link"
+    root.mkdir()
+    link.symlink_to(root)
+    with CodeIndex.open(link, cache_dir=tmp_path / "cache") as index:
+        tree = Repository(link, index)
+        tree.write("a.py", "def found() -> None: ...\n")
+        for name in ("a.py", str(link / "a.py"), str(root / "a.py")):
+            result = tree.ok("read_file", path=name)
+            assert (result["file"], only_snippet(result).path) == ("a.py", str(root / "a.py"))
+        context = tree.ok("request_code_context", token_budget=2000, hint="found")["context"]
+        assert only_snippet(context[0]).path == str(root / "a.py")
 
 
 def test_a_pipe_is_not_waited_for(repository: Repository) -> None:
