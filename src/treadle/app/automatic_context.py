@@ -1,0 +1,75 @@
+"""Context that comes with each user message without being asked for (`context.automatic`)."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from treadle.clock import Clock
+from treadle.code import CodeIndex, ContextEntry
+from treadle.config.model import ContextSettings
+from treadle.events import EventBus
+from treadle.events.types import RetrievalFinished, SourceRange
+from treadle.llm.port import ChatModel
+from treadle.session import AutomaticContext
+from treadle.tokens import estimate
+
+BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
+"""Tokens that the context may take, by setting."""
+
+_ITEMS = {"off": 0, "light": 5, "full": 20}
+_SHARE = 8
+"""A context may take one part in so many of the model's window, so that small ones keep room."""
+
+_HEADING = "Code of this repository that may matter for the message below, exact and current:"
+
+
+def automatic_context(
+    bus: EventBus, index: CodeIndex, settings: ContextSettings, model: ChatModel, clock: Clock
+) -> AutomaticContext | None:
+    """What retrieves the context for a message; None where there is none to be had.
+
+    A model whose window is too small for it goes without: it can still ask.
+    """
+    budget, top_k = BUDGETS[settings.automatic], _ITEMS[settings.automatic]
+    if not budget or model.context_window < budget * _SHARE:
+        return None
+
+    def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
+        return estimate(_text(entries)) <= budget
+
+    async def retrieve(user_text: str, request_id: UUID) -> str:
+        started_us, started = clock.now_us(), clock.monotonic()
+        found = await asyncio.to_thread(index.context, user_text, top_k=top_k, fits=fits)
+        status = await asyncio.to_thread(index.status)
+        text = _text(found.entries) if found.entries else ""
+        await bus.publish(
+            RetrievalFinished(
+                request_id=request_id,
+                parent_id=request_id,
+                key=None,
+                query=user_text,
+                top_k=top_k,
+                sources=tuple(
+                    SourceRange(entry.file, entry.start_line, entry.end_line, entry.canonical_path)
+                    for entry in found.entries
+                ),
+                omitted=found.omitted,
+                tokens=estimate(text),
+                budget=budget,
+                index_files=status.files,
+                index_items=status.items,
+                started_us=started_us,
+                duration=clock.monotonic() - started,
+            )
+        )
+        return text
+
+    return retrieve
+
+
+def _text(entries: Sequence[ContextEntry]) -> str:
+    parts = [
+        f"{each.canonical_path} ({each.file}:{each.start_line}-{each.end_line})\n{each.snippet}"
+        for each in entries
+    ]
+    return "\n\n".join([_HEADING, *parts])

@@ -1,0 +1,176 @@
+"""Checks that everything Treadle leans on works here, and says what to do where it does not."""
+
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle import __version__
+from treadle.app.stores import conversations_path, traces_path
+from treadle.app.workspace import open_index
+from treadle.config.loader import config_paths, load
+from treadle.errors import TreadleError
+from treadle.paths import user_cache_dir, user_data_dir
+
+if TYPE_CHECKING:
+    from treadle.llm import ProviderModels
+
+
+class Verdict(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was looked at, how it is, and what to do if it is not well."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    hint: str | None = None
+
+
+async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
+    """Look at everything, one finding each; nothing is changed but the index of `root`."""
+    checks: list[tuple[str, Callable[[], Finding]]] = [
+        ("python", _python),
+        ("sqlite", _sqlite),
+        ("git", _git),
+        ("grammars", _grammars),
+        ("cache folder", lambda: _writable("cache folder", user_cache_dir())),
+        ("data folder", lambda: _writable("data folder", user_data_dir())),
+        ("configuration", lambda: _configuration(root, env)),
+        ("index", lambda: _index(root)),
+        ("records", _records),
+    ]
+    findings = [_guarded(name, check) for name, check in checks]
+    return findings + await _providers(root, env)
+
+
+def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except TreadleError as error:
+        return Finding(name, Verdict.FAILED, error.message, error.hint)
+    except Exception as error:  # noqa: BLE001  (a check that breaks is a finding)
+        return Finding(name, Verdict.FAILED, f"{type(error).__name__}: {error}")
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", Verdict.OK, f"Python {version}, Treadle {__version__}")
+
+
+def _sqlite() -> Finding:
+    with tempfile.TemporaryDirectory() as folder:
+        database = sqlite3.connect(Path(folder) / "check.db")
+        mode = database.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        database.close()
+    if mode != "wal":
+        return Finding("sqlite", Verdict.FAILED, f"SQLite {sqlite3.sqlite_version} has no WAL mode")
+    return Finding("sqlite", Verdict.OK, f"SQLite {sqlite3.sqlite_version} with WAL")
+
+
+def _git() -> Finding:
+    found = shutil.which("git")
+    if found:
+        return Finding("git", Verdict.OK, found)
+    return Finding("git", Verdict.WARNING, "no git command on PATH; Treadle works without it")
+
+
+def _grammars() -> Finding:
+    from treadle.code.languages import LANGUAGES
+
+    broken = []
+    for language in LANGUAGES:
+        try:
+            language.parser()
+        except Exception as error:  # noqa: BLE001  (any failure of a native wheel is the finding)
+            broken.append(f"{language.name} ({error})")
+    if broken:
+        hint = "Install Treadle again: a grammar wheel is missing or does not fit this machine."
+        return Finding("grammars", Verdict.FAILED, ", ".join(broken), hint)
+    return Finding("grammars", Verdict.OK, ", ".join(language.name for language in LANGUAGES))
+
+
+def _writable(name: str, folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        hint = "Set TREADLE_HOME to a folder that can be written."
+        return Finding(name, Verdict.FAILED, f"{folder}: {error.strerror}", hint)
+    return Finding(name, Verdict.OK, str(folder))
+
+
+def _configuration(root: Path, env: Mapping[str, str]) -> Finding:
+    loaded = load(root, env, {})
+    files = [str(path) for path in config_paths(root) if path.exists()]
+    detail = ", ".join(files) or "defaults only"
+    if loaded.warnings:
+        return Finding("configuration", Verdict.WARNING, detail, " ".join(loaded.warnings))
+    return Finding("configuration", Verdict.OK, detail)
+
+
+def _index(root: Path) -> Finding:
+    index = open_index(root)
+    try:
+        report = index.refresh()
+        status = index.status()
+    finally:
+        index.close()
+    detail = f"{root}: {status.files:,} files, {status.items:,} items"
+    if not status.files:
+        hint = "Nothing here can be indexed; give another folder with --repo."
+        return Finding("index", Verdict.WARNING, detail, hint)
+    return Finding("index", Verdict.OK, f"{detail}, {len(report.skipped)} left out")
+
+
+def _records() -> Finding:
+    paths = (traces_path(), conversations_path())
+    sizes = [
+        f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
+    ]
+    return Finding("records", Verdict.OK, ", ".join(sizes))
+
+
+async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:
+    from treadle.llm import list_models
+    from treadle.llm.embedded import INSTALL
+
+    try:
+        settings = load(root, env, {}).settings
+    except TreadleError:
+        return []  # said by the configuration check
+    found = await list_models(settings, env)
+    findings = [_provider(provider) for provider in found]
+    if not any(provider.reachable for provider in found):
+        findings.append(
+            Finding(
+                "model",
+                Verdict.FAILED,
+                "no hosted model, no local server and no embedded model can be used",
+                "Set OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, or install the "
+                f"embedded model: {INSTALL}",
+            )
+        )
+    return findings
+
+
+def _provider(provider: "ProviderModels") -> Finding:
+    name = f"provider {provider.provider}"
+    if not provider.reachable:
+        return Finding(name, Verdict.WARNING, provider.error or "not reachable")
+    where = f" at {provider.base_url}" if provider.base_url else ""
+    count = len(provider.models)
+    return Finding(name, Verdict.OK, f"{count} model{'s' * (count != 1)}{where}")

@@ -1,0 +1,26 @@
+"""Where the records of a user live, and how they are opened."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.paths import user_data_dir
+
+if TYPE_CHECKING:
+    from treadle.traces import TraceStore
+
+
+def traces_path() -> Path:
+    """The file that holds the recorded spans of every repository."""
+    return user_data_dir() / "traces.db"
+
+
+def conversations_path() -> Path:
+    """The file that holds the conversations of every repository."""
+    return user_data_dir() / "conversations.db"
+
+
+def open_trace_store() -> "TraceStore":
+    """The recorded spans. Raises StoreError when the file cannot be opened."""
+    from treadle.traces import TraceStore
+
+    return TraceStore.open(traces_path())

@@ -1,0 +1,59 @@
+"""What a command is, and the options that all of them share."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.errors import UsageError
+from treadle.paths import find_root
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: `configure` adds its options to the parser, `run` gives its exit status."""
+
+    description: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands."""
+    nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no public way)
+    for action in nested:
+        for child in action.choices.values():
+            add_common_options(child)
+    if nested:
+        return
+    group = parser.add_argument_group("common options")
+    group.add_argument(
+        "--repo",
+        metavar="PATH",
+        type=Path,
+        help="the repository (default: the git repository around this folder)",
+    )
+    group.add_argument(
+        "--json", action="store_true", help="machine-readable output on standard output"
+    )
+    group.add_argument("--debug", action="store_true", help="show tracebacks")
+
+
+def repository(options: argparse.Namespace) -> Path:
+    """The root that the command is about. Raises UsageError when `--repo` is no folder."""
+    given: Path | None = options.repo
+    if given is None:
+        return find_root(Path.cwd())
+    if not given.exists():
+        raise UsageError(f"--repo: {given} does not exist.", hint="Give the path of a folder.")
+    if not given.is_dir():
+        raise UsageError(f"--repo: {given} is not a folder.", hint="Give the path of a folder.")
+    return given.resolve()
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    value = int(text) if text.isdecimal() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return value

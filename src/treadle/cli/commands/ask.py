@@ -1,0 +1,105 @@
+"""`treadle ask`: answer a question about a repository."""
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import Protocol
+
+from treadle.app.assistant import Assistant, Choices
+from treadle.cli.command import Command, repository
+from treadle.cli.json_lines import JsonLines
+from treadle.cli.output import tell
+from treadle.cli.progress import IndexBar
+from treadle.cli.terminal import Terminal
+from treadle.clock import SystemClock
+from treadle.config.loader import load
+from treadle.errors import ExitStatus, TreadleError, UsageError
+from treadle.events import Subscription
+from treadle.events.types import StopReason
+from treadle.session import SessionOutcome
+
+_UNANSWERED = {StopReason.UNKNOWN_TOOLS, StopReason.INVALID_CALLS}
+"""Ends without an answer: the exit status says so."""
+
+
+class Screen(Protocol):
+    """Shows one request while it runs, and what came of it."""
+
+    async def follow(self, events: Subscription) -> None: ...
+
+    def finish(self, outcome: SessionOutcome, trace_id: str | None) -> None: ...
+
+    def fail(self, error: TreadleError) -> None: ...
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the question and how it is to be served."""
+    parser.add_argument("question", help="the question; `-` reads it from standard input")
+    parser.add_argument(
+        "--session", metavar="ID", help="go on with a saved conversation: an id, a prefix or `last`"
+    )
+    add_serving_options(parser)
+
+
+def add_serving_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a model is asked."""
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
+    parser.add_argument("--no-tools", action="store_true", help="offer the model no tools")
+    parser.add_argument("--no-stream", action="store_true", help="wait for whole replies")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask, show what happens, and give the exit status."""
+    return serve(options, options.question, options.session)
+
+
+def serve(options: argparse.Namespace, question: str, session: str | None) -> int:
+    """Ask `question` (`-`: what standard input holds) in that conversation, or in a new one."""
+    text = sys.stdin.read() if question == "-" else question
+    if not text.strip():
+        raise UsageError("The question is empty.", hint='Write it behind: `treadle ask "…"`.')
+    screen: Screen = JsonLines() if options.json else Terminal(SystemClock())
+    try:
+        outcome = asyncio.run(_ask(options, text, session, screen))
+    except TreadleError as error:
+        screen.fail(error)
+        raise
+    return ExitStatus.FAILED if outcome.stop_reason in _UNANSWERED else ExitStatus.DONE
+
+
+async def _ask(
+    options: argparse.Namespace, question: str, reference: str | None, screen: Screen
+) -> SessionOutcome:
+    root = repository(options)
+    loaded = load(root, os.environ, {"model": options.model})
+    for warning in loaded.warnings:
+        tell(f"! {warning}")
+    choices = Choices(options.model, tools=not options.no_tools, stream=not options.no_stream)
+    with IndexBar(quiet=options.json) as bar:
+        opening = Assistant.open(root, loaded.settings, os.environ, choices=choices, progress=bar)
+        async with opening as assistant:
+            return await _follow(assistant, question, reference, screen)
+
+
+async def _follow(
+    assistant: Assistant, question: str, reference: str | None, screen: Screen
+) -> SessionOutcome:
+    session = assistant.session(await assistant.conversation(reference))
+    events = assistant.bus.subscribe(request_id=session.request_id)
+    running = asyncio.create_task(session.run(question))
+    following = asyncio.create_task(screen.follow(events))
+    # When the reader of standard output goes away, nobody is left to work for.
+    following.add_done_callback(lambda _: running.cancel())
+    try:
+        outcome = await running
+    finally:
+        events.close()
+        await following
+    if assistant.unrecorded:
+        tell(f"! {assistant.unrecorded}")
+    screen.finish(outcome, session.request_id.hex if assistant.recorder else None)
+    return outcome
+
+
+COMMAND = Command("Answer a question about a repository, with its code at hand.", configure, run)

@@ -1,0 +1,76 @@
+"""`treadle config`: the settings, where each comes from, and whether they make sense."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from treadle.cli.command import Command, repository
+from treadle.cli.output import print_json, say, table, tell
+from treadle.config.loader import LoadedConfig, config_paths, load
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the three sub-commands."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("show", help="every setting, its value and where it is from")
+    actions.add_parser("path", help="the files that are read")
+    actions.add_parser("check", help="whether the configuration can be used")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the sub-command says."""
+    root = repository(options)
+    if options.action == "path":
+        return _paths(root, as_json=options.json)
+    loaded = load(root, os.environ, {})
+    for warning in loaded.warnings:
+        tell(warning)
+    if options.action == "show":
+        return _show(loaded, as_json=options.json)
+    if options.json:
+        print_json({"ok": not loaded.warnings, "warnings": list(loaded.warnings)})
+    else:
+        say("The configuration can be used.")
+    return 0
+
+
+def _paths(root: Path, *, as_json: bool) -> int:
+    paths = config_paths(root)
+    if as_json:
+        print_json({"paths": [{"path": str(p), "exists": p.exists()} for p in paths]})
+        return 0
+    for path in paths:
+        say(f"{path}{'' if path.exists() else '  (not there)'}")
+    return 0
+
+
+def _show(loaded: LoadedConfig, *, as_json: bool) -> int:
+    if as_json:
+        print_json(
+            {
+                "settings": loaded.settings.model_dump(mode="json"),
+                "origins": {key: str(origin) for key, origin in loaded.origins.items()},
+            }
+        )
+        return 0
+    rows = [
+        (key, json.dumps(value, ensure_ascii=False), str(loaded.origins.get(key, "default")))
+        for key, value in _flat(loaded.settings.model_dump(mode="json"))
+    ]
+    say(table(rows, ("SETTING", "VALUE", "FROM")))
+    return 0
+
+
+def _flat(values: dict[str, object], prefix: str = "") -> list[tuple[str, object]]:
+    rows: list[tuple[str, object]] = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            rows.extend(_flat(value, f"{name}."))
+        else:
+            rows.append((name, value))
+    return rows
+
+
+COMMAND = Command("Show the settings, where they come from, and check them.", configure, run)

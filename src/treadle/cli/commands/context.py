@@ -1,0 +1,34 @@
+"""`treadle context`: what a model would be given for a question, within a token budget."""
+
+import argparse
+import json
+
+from treadle.cli.command import Command, positive, repository
+from treadle.cli.commands.tools import call_tool, print_outcome
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the question and the budget."""
+    parser.add_argument("query", help="a question or a symbol")
+    parser.add_argument(
+        "--budget", type=positive, default=4_000, metavar="N", help="tokens that it may take"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Call `request_code_context` and print its result."""
+    arguments = json.dumps({"token_budget": options.budget, "hint": options.query})
+    outcome = call_tool(repository(options), "request_code_context", arguments, quiet=options.json)
+    return print_outcome(outcome, as_json=options.json, show=_show)
+
+
+def _show(result: dict[str, object]) -> str:
+    entries = result["context"]
+    assert isinstance(entries, list)
+    parts = [f"{e['file']}:{e['lines']}  {e['canonical_path']}\n{e['snippet']}" for e in entries]
+    parts.append(f"{result['omitted']} more left out by the budget." if result["omitted"] else "")
+    parts.append(str(result.get("note", "")))
+    return "\n\n".join(part for part in parts if part)
+
+
+COMMAND = Command("Print the code that a model would be given for a question.", configure, run)

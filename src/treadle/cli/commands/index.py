@@ -1,0 +1,85 @@
+"""`treadle index`: build or refresh the code index, once or whenever files change."""
+
+import argparse
+from pathlib import Path
+
+from treadle.app.workspace import open_index
+from treadle.cli.command import Command, repository
+from treadle.cli.output import print_json, say, tell
+from treadle.cli.progress import IndexBar
+from treadle.code import CodeIndex, RefreshReport
+from treadle.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the folder and the watch mode."""
+    parser.add_argument(
+        "path", nargs="?", type=Path, metavar="PATH", help="the repository (the same as --repo)"
+    )
+    parser.add_argument("--watch", action="store_true", help="go on and refresh at every change")
+    parser.add_argument(
+        "--report", action="store_true", help="list the files that were left out, with the reason"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Refresh the index and say what was done."""
+    if options.path is not None and options.repo is not None:
+        raise UsageError("The repository is given twice.", hint="Give PATH or --repo, not both.")
+    options.repo = options.repo or options.path
+    root = repository(options)
+    index = open_index(root)
+    try:
+        _refresh(index, options)
+        if options.watch:
+            _watch(index, root, options)
+    finally:
+        index.close()
+    return 0
+
+
+def _watch(index: CodeIndex, root: Path, options: argparse.Namespace) -> None:
+    from watchfiles import watch
+
+    tell(f"Watching {root}; Ctrl-C ends it.")
+    for _changes in watch(root, raise_interrupt=True):
+        _refresh(index, options)
+
+
+def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
+    with IndexBar(quiet=options.json) as bar:
+        report = index.refresh(bar)
+    if options.json:
+        print_json(_as_json(index, report, with_skipped=options.report))
+        return
+    status = index.status()
+    say(
+        f"{status.files:,} files, {status.items:,} items: {report.added} new, "
+        f"{report.changed} changed, {report.removed} removed, {len(report.skipped)} left out "
+        f"({report.seconds:.2f} s)."
+    )
+    if options.report:
+        for path, reason in report.skipped.items():
+            say(f"  {path}: {reason}")
+
+
+def _as_json(index: CodeIndex, report: RefreshReport, *, with_skipped: bool) -> dict[str, object]:
+    status = index.status()
+    summary: dict[str, object] = {
+        "files": status.files,
+        "items": status.items,
+        "fresh": status.fresh,
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "left_out": len(report.skipped),
+        "seconds": round(report.seconds, 3),
+    }
+    if with_skipped:
+        summary["skipped"] = [
+            {"path": path, "reason": reason} for path, reason in report.skipped.items()
+        ]
+    return summary
+
+
+COMMAND = Command("Build or refresh the code index of a repository.", configure, run)

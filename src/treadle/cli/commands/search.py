@@ -1,0 +1,73 @@
+"""`treadle search`: ranked items or files for a query."""
+
+import argparse
+from typing import Any
+
+from treadle.app.workspace import open_index
+from treadle.cli.command import Command, positive, repository
+from treadle.cli.output import print_json, say, tell
+from treadle.cli.progress import IndexBar
+from treadle.code import SearchResults, View
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the query and how much to show of what."""
+    parser.add_argument("query", help="a symbol, a path or a question in words")
+    parser.add_argument("--top-k", type=positive, default=10, metavar="N", help="results to show")
+    parser.add_argument(
+        "--view",
+        choices=[view.value for view in View],
+        default=View.ITEMS.value,
+        help="what to rank",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Refresh the index, search it, print the results."""
+    root = repository(options)
+    index = open_index(root)
+    try:
+        with IndexBar(quiet=options.json) as bar:
+            index.refresh(bar)
+        results = index.search(options.query, top_k=options.top_k, view=View(options.view))
+    finally:
+        index.close()
+    if options.json:
+        print_json(as_json(results))
+        return 0
+    for hit in results.results:
+        say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}")
+    if not results.results:
+        tell(f"Nothing in {results.files:,} files matches {options.query!r}.")
+    return 0
+
+
+def as_json(results: SearchResults) -> dict[str, Any]:
+    """The results in the form of the contract; fresh, since the index was refreshed for them."""
+    return {
+        "query": results.query,
+        "results": [
+            {
+                "rank": hit.rank,
+                "score": round(hit.score, 4),
+                "file": hit.file,
+                "name": hit.name,
+                "canonical_path": hit.canonical_path,
+                "kind": hit.kind,
+                "start_line": hit.start_line,
+                "end_line": hit.end_line,
+                "start_byte": hit.start_byte,
+                "end_byte": hit.end_byte,
+            }
+            for hit in results.results
+        ],
+        "took_ms": round(results.took * 1_000, 1),
+        "index": {
+            "items": results.items,
+            "files": results.files,
+            "fresh": True,
+        },
+    }
+
+
+COMMAND = Command("Find code by symbol, by path or by meaning.", configure, run)

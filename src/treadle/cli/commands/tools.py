@@ -1,0 +1,135 @@
+"""`treadle tools`: list the tools, show their schemas, call one."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from treadle.app.workspace import build_registry, open_index
+from treadle.cli.command import Command, repository
+from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.progress import IndexBar
+from treadle.errors import NotFoundError
+from treadle.events import Outcome
+from treadle.events.types import ErrorKind, ToolCallCompleted
+from treadle.tools.failures import failure_content
+from treadle.tools.registry import Registry
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the three sub-commands."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="the tools, one a line")
+    schema = actions.add_parser("schema", help="the JSON schema of a tool, or of all")
+    schema.add_argument("name", nargs="?", help="the tool (default: all)")
+    call = actions.add_parser("call", help="run a tool and print its result")
+    call.add_argument("name", help="the tool")
+    call.add_argument(
+        "--args", default="{}", metavar="JSON", help="its arguments as JSON; `-` reads them"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the sub-command says."""
+    root = repository(options)
+    if options.action == "call":
+        arguments = sys.stdin.read() if options.args == "-" else options.args
+        outcome = call_tool(root, options.name, arguments, quiet=options.json)
+        return print_outcome(outcome, as_json=options.json, show=_pretty)
+    index = open_index(root)
+    try:
+        registry = build_registry(root, index)
+    finally:
+        index.close()
+    return _list(registry, options) if options.action == "list" else _schema(registry, options)
+
+
+def _list(registry: Registry, options: argparse.Namespace) -> int:
+    if options.json:
+        print_json(
+            {
+                "tools": [
+                    {
+                        "name": tool.name,
+                        "version": tool.version,
+                        "class": tool.tool_class,
+                        "place": tool.place,
+                        "effect": tool.effect,
+                        "description": tool.description,
+                    }
+                    for tool in registry
+                ]
+            }
+        )
+        return 0
+    rows = [(tool.name, tool.effect.value, tool.description.split(". ")[0]) for tool in registry]
+    say(table(rows, ("NAME", "EFFECT", "WHAT IT DOES")))
+    return 0
+
+
+def _schema(registry: Registry, options: argparse.Namespace) -> int:
+    chosen = [spec for spec in registry.specs() if options.name in {None, spec.name}]
+    if not chosen:
+        raise NotFoundError(
+            f"There is no tool {options.name!r}.", hint=f"There are: {', '.join(registry.names())}."
+        )
+    schemas = [
+        {"name": s.name, "description": s.description, "parameters": s.parameters} for s in chosen
+    ]
+    print(
+        json.dumps(
+            schemas[0] if options.name else {"tools": schemas}, indent=None if options.json else 2
+        )
+    )
+    return 0
+
+
+def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
+    """Run one tool outside a session, on a fresh index."""
+    from treadle.events import EventBus
+    from treadle.tools.dispatcher import Dispatcher
+
+    index = open_index(root)
+
+    async def call() -> Outcome:
+        dispatcher = Dispatcher(EventBus(), build_registry(root, index), root)
+        return await dispatcher.call(name, arguments)
+
+    try:
+        with IndexBar(quiet=quiet) as bar:
+            index.refresh(bar)
+        return asyncio.run(call())
+    finally:
+        index.close()
+
+
+def print_outcome(
+    outcome: Outcome, *, as_json: bool, show: Callable[[dict[str, object]], str]
+) -> int:
+    """Print a tool's result as the model would get it, or for a person; give the exit status."""
+    if isinstance(outcome, ToolCallCompleted):
+        if as_json:
+            print(outcome.content)
+        else:
+            say(show(json.loads(outcome.content)))
+            tell(outcome.ui.summary)
+        return 0
+    error = outcome.error
+    if as_json:
+        print(failure_content(error))
+    else:
+        where = f" ({error.field}: {error.received})" if error.field else ""
+        tell(f"{error.message}{where} {error.hint or ''}".rstrip())
+    usage = {ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL}
+    if error.kind in usage:
+        return 2
+    return 3 if error.kind is ErrorKind.PERMISSION else 1
+
+
+def _pretty(result: dict[str, object]) -> str:
+    return json.dumps(result, indent=2, ensure_ascii=False)
+
+
+COMMAND = Command("List the tools, show their schemas, call one.", configure, run)

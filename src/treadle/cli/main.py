@@ -1,0 +1,129 @@
+"""The entry point: finds the command, loads only its module, and turns errors into one line.
+
+The parser is argparse because a warm search has 60 ms for everything after the interpreter's
+start, and importing typer alone takes 200 (docs/decisions).
+"""
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NoReturn
+
+from treadle import __version__
+from treadle.cli.command import Command, add_common_options
+from treadle.errors import ExitStatus, TreadleError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command as the overview shows it; its module has a `COMMAND`."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "ask": Entry("ask", "ask a question about a repository"),
+    "index": Entry("index", "build or refresh the code index"),
+    "search": Entry("search", "find code by symbol or by meaning"),
+    "context": Entry("context", "print what a model would be given for a question"),
+    "tools": Entry("tools", "list the tools, show their schemas, call one"),
+    "traces": Entry("traces", "read what was recorded"),
+    "sessions": Entry("sessions", "list, show and resume saved conversations"),
+    "models": Entry("models", "list the models in reach, test one"),
+    "config": Entry("config", "show the settings and where they come from"),
+    "doctor": Entry("doctor", "check that everything works, and say what does not"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the mistake as an error of ours, which `main` prints."""
+        raise UsageError(f"{self.prog}: {message}.", hint=f"See `{self.prog} --help`.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or bool(os.environ.get("TREADLE_DEBUG"))
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+    except TreadleError as error:
+        if debug:
+            raise
+        return _report(str(error), error.exit_status)
+    except KeyboardInterrupt:
+        return _report("Cancelled.", ExitStatus.CANCELLED)
+    except BrokenPipeError:
+        # The reader went away (`treadle search … | head`): nothing is left to tell it, and the
+        # interpreter must not try to flush at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.FAILED
+    except Exception as error:  # the last line of defence: never a traceback
+        if debug:
+            raise
+        what = f"Unexpected {type(error).__name__}: {error}."
+        return _report(f"{what} Run again with --debug to see where.", ExitStatus.FAILED)
+    return status
+
+
+def _run(words: list[str]) -> int:
+    name = next((word for word in words if not word.startswith("-")), None)
+    if name is None or words[0] in {"-h", "--help", "--version"}:
+        _overview().parse_args(words)
+        _overview().print_help()
+        return ExitStatus.DONE
+    if words[0] != name:
+        raise UsageError(
+            f"The option {words[0]} stands before the command.",
+            hint=f"Write it behind: `treadle {name} {words[0]} …`.",
+        )
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean `treadle {near[0]}`?" if near else "See `treadle --help`."
+        raise UsageError(f"There is no command {name!r}.", hint=hint)
+    module = import_module(f"treadle.cli.commands.{COMMANDS[name].module}")
+    command: Command = module.COMMAND
+    parser = Parser(
+        prog=f"treadle {name}",
+        description=command.description,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.configure(parser)
+    add_common_options(parser)
+    return command.run(parser.parse_args(words[1:]))
+
+
+def _overview() -> Parser:
+    rows = "\n".join(f"  {name:<10} {entry.summary}" for name, entry in COMMANDS.items())
+    parser = Parser(
+        prog="treadle",
+        usage="treadle COMMAND [OPTIONS]",
+        description=f"A code-aware LLM assistant with a flight recorder.\n\ncommands:\n{rows}",
+        epilog='Try `treadle ask "How does this project start?"` in a repository; '
+        "`treadle COMMAND --help` tells more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"treadle {__version__}")
+    return parser
+
+
+def _report(message: str, status: ExitStatus) -> int:
+    from treadle.cli.output import printable
+
+    # One line: what a foreign error text brings along must not break the form.
+    print(printable(" ".join(message.split())), file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

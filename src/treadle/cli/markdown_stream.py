@@ -1,0 +1,95 @@
+"""Cuts streaming Markdown into pieces that can be printed for good.
+
+A piece once given out never changes, so the cost of a line does not grow with the reply. Prose
+goes out block by block, at blank lines; a fenced code block goes out line by line.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
+_SNIPPET = re.compile(r'\s*<code="')
+_SNIPPET_END = "</code>"
+_LIMIT = 40
+"""Lines after which a block is given out at a list item: a long list has no blank line."""
+_ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
+
+
+class Kind(StrEnum):
+    """How a piece is to be shown."""
+
+    PROSE = "prose"
+    CODE = "code"
+    FENCE = "fence"
+    """The line that opens or closes a code block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the reply, line ends included. All pieces together are the reply."""
+
+    kind: Kind
+    text: str
+
+
+class MarkdownCutter:
+    """Takes text as it comes, in any pieces, and gives out what is complete."""
+
+    def __init__(self) -> None:
+        self._partial: list[str] = []
+        self._block: list[str] = []
+        self._fence: str | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether something was taken that was not given out yet."""
+        return bool(self._partial or self._block)
+
+    def feed(self, text: str) -> list[Piece]:
+        """Take some text; give out the pieces that it completes."""
+        head, newline, rest = text.partition("\n")
+        self._partial.append(head)
+        if not newline:
+            return []
+        pieces = self._line("".join(self._partial) + "\n")
+        *lines, last = rest.split("\n")
+        for line in lines:
+            pieces += self._line(line + "\n")
+        self._partial = [last] if last else []
+        return pieces
+
+    def finish(self) -> list[Piece]:
+        """Give out what is left: the reply is over."""
+        rest = "".join(self._partial)
+        self._partial = []
+        pieces = self._line(rest) if rest else []
+        return pieces + self._flush()
+
+    def _line(self, line: str) -> list[Piece]:
+        if self._fence is not None:
+            if not _closes(line, self._fence):
+                return [Piece(Kind.CODE, line)]
+            self._fence = None
+            return [Piece(Kind.FENCE, line)]
+        opening = _FENCE.match(line)
+        if opening or _SNIPPET.match(line):
+            self._fence = opening[1] if opening else _SNIPPET_END
+            return [*self._flush(), Piece(Kind.FENCE, line)]
+        if len(self._block) >= _LIMIT and _ITEM.match(line):
+            return [*self._flush(), *self._line(line)]
+        self._block.append(line)
+        return [] if line.strip() else self._flush()
+
+    def _flush(self) -> list[Piece]:
+        text = "".join(self._block)
+        self._block = []
+        return [Piece(Kind.PROSE, text)] if text else []
+
+
+def _closes(line: str, fence: str) -> bool:
+    """Whether a line ends the code block that `fence` opened (CommonMark 0.31, section 4.5)."""
+    text = line.strip()
+    if fence == _SNIPPET_END:
+        return text == fence
+    return len(text) >= len(fence) and set(text) == {fence[0]}

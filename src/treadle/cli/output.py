@@ -1,0 +1,59 @@
+"""How text reaches a terminal: foreign text is shown literally, JSON goes out whole."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+_BIDI = {
+    code: f"\\u{code:04x}"
+    for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+_SURROGATES = {code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)}
+_VISIBLE = _CONTROLS | _BIDI | _SURROGATES
+"""Characters that steer a terminal or reorder a line, each with its visible escape."""
+
+
+def printable(text: str) -> str:
+    """The text with everything that would steer a terminal replaced by a visible escape."""
+    return text.replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object as one line on standard output."""
+    print(json.dumps(value, ensure_ascii=True, default=str), flush=True)
+
+
+def say(text: str = "") -> None:
+    """Print for a person, on standard output."""
+    print(printable(text))
+
+
+def tell(text: str) -> None:
+    """Print for a person beside the result, on standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
+    """Rows as aligned columns under their headers; the last column is left as long as it is."""
+    cells = [headers, *((*map(printable, row),) for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers) - 1)]
+    lines = []
+    for row in cells:
+        fixed = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*fixed, row[-1]]).rstrip())
+    return "\n".join(lines)
+
+
+def short_id(identity: str) -> str:
+    """So much of an id as is unique in practice: a UUIDv7 begins with 12 digits of the time."""
+    return identity.replace("-", "")[:18]
+
+
+def when(microseconds: int) -> str:
+    """A moment in the person's own time zone, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(microseconds / 1e6))

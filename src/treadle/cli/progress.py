@@ -1,0 +1,64 @@
+"""A progress bar for the first build of an index, on standard error; silent for quick refreshes."""
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+QUICK = 25
+"""Up to so many changed files a bar would only flicker."""
+
+
+class IndexBar:
+    """Shows how far an index is. Call it with (files done, files in all); leave its `with`."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._quiet or total <= QUICK:
+            return
+        if self._bar is None:
+            self._start(total)
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done)
+        if done >= total:
+            self._stop()
+
+    def _start(self, total: int) -> None:
+        if not sys.stderr.isatty():
+            print(f"Indexing {total:,} files …", file=sys.stderr, flush=True)
+            self._quiet = True
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self._bar = Progress(
+            TextColumn("Indexing"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task("index", total=total)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,182 @@
+"""Shows a running question in a terminal: what happens on standard error, the answer on output."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
+from treadle.cli.output import printable, say, short_id, tell
+from treadle.clock import Clock
+from treadle.errors import TreadleError
+from treadle.events import Event, Subscription
+from treadle.events import types as ev
+from treadle.session import SessionOutcome
+from treadle.traces.text import cost, tokens
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SILENCE = 2.0
+"""Seconds of nothing after which the state is shown (nobody should wonder whether it hangs)."""
+_REPEAT = 15.0
+"""Seconds between such lines where a line cannot be rewritten."""
+_ARGUMENTS_SHOWN = 100
+
+
+class Terminal:
+    """Prints the events of one request as they come; foreign text is always shown literally."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._cutter = MarkdownCutter()
+        self._console = _console() if sys.stdout.isatty() else None
+        self._rewrites = sys.stderr.isatty()
+        self._status_shown = False
+        self._state = "starting"
+        self._since = clock.monotonic()
+        self._last_status = 0.0
+        self._line_open = False
+
+    async def follow(self, events: Subscription) -> None:
+        """Show every event until the subscription is closed."""
+        watch = asyncio.create_task(self._watch())
+        try:
+            async for envelope in events:
+                self._show(envelope.event)
+        finally:
+            watch.cancel()
+            self._clear_status()
+
+    async def _watch(self) -> None:
+        """Say what is waited for when nothing happens."""
+        while True:
+            await self._clock.sleep(1.0)
+            now = self._clock.monotonic()
+            silent = now - self._since
+            if silent < SILENCE:
+                continue
+            text = f"… {self._state} ({silent:.0f} s)"
+            if self._rewrites and not self._line_open:
+                sys.stderr.write(f"\r\x1b[K{printable(text)}")
+                sys.stderr.flush()
+                self._status_shown = True
+            elif self._last_status < self._since or now - self._last_status >= _REPEAT:
+                self._tell(text)
+                self._last_status = now
+
+    def _clear_status(self) -> None:
+        if self._status_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._status_shown = False
+
+    def _now(self, state: str) -> None:
+        self._state = state
+        self._since = self._clock.monotonic()
+        self._clear_status()
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case ev.ModelDelta(text=text, reasoning=False):
+                self._now("waiting for more of the answer")
+                self._answer(self._cutter.feed(text), raw=text)
+            case ev.ModelDelta():
+                self._now("the model is thinking")
+            case ev.ModelRequestStarted(provider=provider):
+                self._now(f"waiting for {provider}")
+            case ev.ToolCallRequested(name=name):
+                self._now(f"{name} is running")
+            case ev.RetryScheduled(delay=delay):
+                self._now(f"trying again in {delay:.0f} s")
+            case _:
+                self._now(self._state)
+        if (line := _line(event)) is not None:
+            self._tell(line)
+
+    def finish(self, outcome: SessionOutcome, trace_id: str | None) -> None:
+        """Show the sources under the answer, and what it took."""
+        self._end_line()
+        if not outcome.text.strip():
+            tell("The model gave no answer in words.")
+        if outcome.sources:
+            say("\nSources")
+        for source in outcome.sources:
+            lines = f"{source.start_line}-{source.end_line}"
+            say(f"  {source.file}:{lines}  {source.name}".rstrip())
+        used = tokens(outcome.usage) or "tokens unknown"
+        price = "cost unknown" if outcome.cost is None else cost(outcome.cost)
+        parts = [f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}", used, price]
+        if trace_id:
+            parts.append(f"trace {short_id(trace_id)}")
+        tell(f"\n{' · '.join(parts)}")
+
+    def fail(self, error: TreadleError) -> None:  # noqa: ARG002  (main prints the error itself)
+        """Close the line that is open, so that the error stands on its own."""
+        self._end_line()
+
+    def _tell(self, text: str) -> None:
+        self._end_line()
+        tell(text)
+
+    def _end_line(self) -> None:
+        """Finish what is shown of the answer so far, so that something else can follow it."""
+        self._clear_status()
+        self._answer(self._cutter.finish(), raw="")
+        if self._line_open:
+            print(flush=True)
+            self._line_open = False
+
+    def _answer(self, pieces: list[Piece], *, raw: str) -> None:
+        if self._console is None:
+            if raw:
+                print(printable(raw), end="", flush=True)
+                self._line_open = not raw.endswith("\n")
+            return
+        for piece in pieces:
+            self._print(self._console, piece)
+
+    def _print(self, console: "Console", piece: Piece) -> None:
+        from rich.markdown import Markdown
+        from rich.text import Text
+
+        text = printable(piece.text)
+        if piece.kind is Kind.PROSE:
+            if text.strip():
+                console.print(Markdown(text, hyperlinks=False))
+                console.print()
+        else:
+            style = "dim" if piece.kind is Kind.FENCE else "cyan"
+            console.print(Text(text.rstrip("\n"), style=style), soft_wrap=True)
+
+
+def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
+    """What is said of an event, if anything."""
+    match event:
+        case ev.ToolCallRequested(name=name, arguments=arguments):
+            return f"● {name} {_shortened(arguments)}"
+        case ev.ToolCallCompleted(ui=view, duration=duration):
+            return f"  ✓ {view.summary} ({duration:.2f} s)"
+        case ev.ToolCallFailed(error=failure):
+            return f"  ✗ {failure.message}"
+        case ev.ToolCallLate():
+            return "  (a result came after its call had ended; it is not used)"
+        case ev.RetryScheduled(delay=delay, reason=reason):
+            return f"! {reason} Trying again in {delay:.1f} s."
+        case ev.FallbackApplied(reason=reason, change=change):
+            return f"! {reason} {change}"
+        case ev.PromptConstructed(left_out=left_out, reason=reason) if left_out:
+            return f"! {left_out} messages are left out of the prompt: {reason}"
+        case ev.Notice(text=text):
+            return f"! {text}"
+    return None
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def _shortened(arguments: str) -> str:
+    text = " ".join(arguments.split())
+    return text if len(text) <= _ARGUMENTS_SHOWN else text[:_ARGUMENTS_SHOWN] + "…"

@@ -1,0 +1,62 @@
+"""The cutter never loses or changes a character, and gives out no more than it must hold back."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
+
+REPLY = """# Title
+
+Some prose
+in two lines.
+
+```python
+def f():
+
+    return 1
+```
+After.
+"""
+
+
+def cut(parts: list[str]) -> list[Piece]:
+    cutter = MarkdownCutter()
+    pieces = [piece for part in parts for piece in cutter.feed(part)]
+    return pieces + cutter.finish()
+
+
+def test_prose_goes_out_by_blocks_and_code_by_lines() -> None:
+    assert [(piece.kind, piece.text) for piece in cut([REPLY])] == [
+        (Kind.PROSE, "# Title\n\n"),
+        (Kind.PROSE, "Some prose\nin two lines.\n\n"),
+        (Kind.FENCE, "```python\n"),
+        (Kind.CODE, "def f():\n"),
+        (Kind.CODE, "\n"),
+        (Kind.CODE, "    return 1\n"),
+        (Kind.FENCE, "```\n"),
+        (Kind.PROSE, "After.\n"),
+    ]
+
+
+def test_the_code_snippet_format_is_code() -> None:
+    kinds = [piece.kind for piece in cut(['<code="/a/b.py" #0:4>\nx=[1\n</code>\nend'])]
+    assert kinds == [Kind.FENCE, Kind.CODE, Kind.FENCE, Kind.PROSE]
+
+
+def test_a_fence_is_closed_by_its_own_kind_only() -> None:
+    pieces = cut(["````\n```\n~~~~\n````\n"])
+    assert [piece.kind for piece in pieces] == [Kind.FENCE, Kind.CODE, Kind.CODE, Kind.FENCE]
+
+
+def test_a_long_list_is_not_held_back_until_its_end() -> None:
+    cutter = MarkdownCutter()
+    given_out = [piece for n in range(1000) for piece in cutter.feed(f"- item {n}\n")]
+    assert sum(piece.text.count("\n") for piece in given_out) > 900
+
+
+@given(st.lists(st.text(alphabet='a `~\n-<code=">/#\\[', max_size=12), max_size=30))
+def test_every_way_to_split_a_reply_gives_the_same_pieces(parts: list[str]) -> None:
+    whole = "".join(parts)
+    pieces = cut(parts)
+    assert "".join(piece.text for piece in pieces) == whole
+    assert pieces == cut([whole]) == cut(list(whole))

@@ -1,0 +1,37 @@
+"""Foreign text is shown literally: nothing in it steers the terminal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.cli.output import printable, table
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[/] [b] [bold]x[/bold]", "[/] [b] [bold]x[/bold]"),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("nul \x00 bell \x07", "nul \\x00 bell \\x07"),
+        ("a\rb", "a\\x0db"),
+        ("line\r\nline", "line\nline"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("\x9b31m", "\\x9b31m"),
+        ("lone \ud800", "lone \\ud800"),
+        ("emoji 👍🏽 עברית", "emoji 👍🏽 עברית"),
+    ],
+)
+def test_text_is_shown_literally(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(st.text())
+def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+    shown = printable(text)
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
+    assert not any(0x7F <= ord(char) < 0xA0 for char in shown)
+    shown.encode("utf-8")  # no surrogate is left, so it can be written
+
+
+def test_columns_line_up_under_their_headers() -> None:
+    assert table([("a", "1"), ("long", "2")], ("NAME", "N")) == "NAME  N\na     1\nlong  2"
