@@ -95,6 +95,7 @@ def start_server(*, context: int = _WINDOW, chat_template: str = "") -> Any:
     # One thread: two collapse when the machine is busy.
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
+    parameters.sampling.temp = 0.0
     parameters.warmup = False
     parameters.ui = False
     parameters.verbosity = -1  # nothing of the engine's own log reaches the terminal
