@@ -35,8 +35,8 @@ docs: dev-environment ## write the generated pages of docs/ anew
 	$(PYTHON) scripts/write_tool_reference.py
 
 bench: dev-environment ## measure index and search on this repository
-	$(PYTHON) bench/index.py
-	$(PYTHON) bench/query.py
+	$(PYTHON) -m bench.index
+	$(PYTHON) -m bench.query
 
 lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh
