@@ -1,6 +1,6 @@
 """Time and memory of building and refreshing the code index, as a Markdown table.
 
-Run: python bench/index.py [PATH …]   (without a path: installed packages, about 10,000 items)
+Run: python -m bench.index [PATH …]   (without a path: installed packages, about 10,000 items)
 """
 
 import argparse
@@ -9,8 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from corpus import make_corpus
-
+from bench.corpus import make_corpus
 from treadle.code import CodeIndex
 from treadle.code.files import walk
 

@@ -1,6 +1,6 @@
 """Latency of search and context at 10,000 and 50,000 items, as a Markdown table.
 
-Run: python bench/query.py [ITEMS …]
+Run: python -m bench.query [ITEMS …]
 """
 
 import argparse
@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from corpus import make_corpus
-
-from treadle.code import CodeIndex, View
+from bench.corpus import make_corpus
+from treadle.code import CodeIndex, ContextEntry, View
 
 QUERIES = (
     "How are tool calls matched to their results?",
@@ -51,34 +51,33 @@ def row(label: str, times: list[float]) -> str:
 
 
 def in_process(index: CodeIndex, rounds: int) -> list[str]:
-    queries = QUERIES * rounds
+    """Rows of a process that stays up."""
+
+    def eight_entries(entries: Sequence[ContextEntry], _omitted: int) -> bool:
+        return len(entries) <= 8
+
+    calls: dict[str, Callable[[str], object]] = {
+        "search items": index.search,
+        "search files": lambda query: index.search(query, view=View.FILES),
+        "context": lambda query: index.context(query, top_k=10, fits=eight_entries),
+    }
     for query in QUERIES:
         index.search(query)
     return [
-        row("search items", [timed(lambda q=q: index.search(q)) for q in queries]),
-        row("search files", [timed(lambda q=q: index.search(q, view=View.FILES)) for q in queries]),
-        row(
-            "context",
-            [
-                timed(
-                    lambda q=q: index.context(q, top_k=10, fits=lambda entries, _: len(entries) < 8)
-                )
-                for q in queries
-            ],
-        ),
+        row(label, [timed(partial(call, query)) for query in QUERIES * rounds])
+        for label, call in calls.items()
     ]
 
 
 def whole_process(root: Path, cache: Path, *extra: str) -> list[float]:
     """Milliseconds of a process that imports, opens and searches, less an empty one's."""
-    empty = statistics.median(
-        timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(9)
-    )
-    arguments = [sys.executable, "-c", PROCESS, str(root), str(cache)]
-    return [
-        timed(lambda q=q: subprocess.run([*arguments, q, *extra], check=True)) - empty
-        for q in QUERIES
-    ]
+
+    def run(*arguments: str) -> float:
+        return timed(partial(subprocess.run, [sys.executable, *arguments], check=True))
+
+    run("-c", PROCESS, str(root), str(cache), QUERIES[0])  # writes the byte code of the modules
+    empty = statistics.median(run("-c", "pass") for _ in range(9))
+    return [run("-c", PROCESS, str(root), str(cache), query, *extra) - empty for query in QUERIES]
 
 
 def main() -> None:

@@ -167,11 +167,9 @@ def test_workers_give_the_same_index(
 def test_workers_that_cannot_start_are_done_without(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_workers: int) -> None:
-        raise OSError("no processes here")
-
     monkeypatch.setattr(refreshing, "_POOL_BYTES", 0)
-    monkeypatch.setattr(refreshing, "_pool", refuse)
+    monkeypatch.setattr(refreshing, "_TASK_BYTES", 100)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with CodeIndex.open(root, cache_dir=tmp_path / "alone") as index:
         assert index.refresh().files == 5
 

@@ -1,17 +1,16 @@
 """Bring the index up to date: compare stats, read what changed, parse it, forget what is gone."""
 
-import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.code.files import FileEntry, walk
 from treadle.code.model import RefreshReport
-from treadle.code.parse import ParsedFile, parse_file
+from treadle.code.parse import ParsedFile
 from treadle.code.store import Store, StoredFile
+from treadle.code.workers import Task, parse_task, parsed_by_workers
 
 Progress = Callable[[int, int], None]
 
@@ -105,19 +104,6 @@ def _batches(parsed: Iterable[tuple[ParsedFile, int]]) -> Iterator[list[tuple[Pa
         yield batch
 
 
-Task = tuple[str, list[tuple[str, bytes]]]
-
-
-def parse_task(task: Task) -> list[tuple[ParsedFile, int]]:
-    """Parse a few files; the unit of work of a worker process."""
-    root = Path(task[0])
-    parsed: list[tuple[ParsedFile, int]] = []
-    for path, known_hash in task[1]:
-        read_ns = time.time_ns()
-        parsed.append((parse_file(root, path, known_hash), read_ns))
-    return parsed
-
-
 def _tasks(root: Path, found: _Difference) -> Iterator[Task]:
     files: list[tuple[str, bytes]] = []
     size = 0
@@ -134,38 +120,8 @@ def _tasks(root: Path, found: _Difference) -> Iterator[Task]:
 
 def _parsed(root: Path, found: _Difference) -> Iterator[tuple[ParsedFile, int]]:
     """Parse all that changed, in worker processes if it is much and they can be started."""
-    tasks = list(_tasks(root, found))
-    position = 0
-    workers = min(os.cpu_count() or 1, 8)
-    if workers > 1 and sum(entry.size for entry in found.changed) >= _POOL_BYTES:
-        try:
-            with _pool(workers) as pool:
-                for parsed in _mapped(pool, tasks, workers):
-                    position += 1
-                    yield from parsed
-        except (BrokenProcessPool, OSError):
-            pass  # workers cannot start here, or one died: go on in this process
-    for task in tasks[position:]:
-        yield from parse_task(task)
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-
-
-def _mapped(
-    pool: Executor, tasks: list[Task], workers: int
-) -> Iterator[list[tuple[ParsedFile, int]]]:
-    """Results in order with a bounded number of tasks under way, so that memory stays bounded."""
-    from collections import deque
-    from concurrent.futures import Future
-
-    running: deque[Future[list[tuple[ParsedFile, int]]]] = deque()
-    for task in tasks:
-        running.append(pool.submit(parse_task, task))
-        if len(running) > 2 * workers:
-            yield running.popleft().result()
-    while running:
-        yield running.popleft().result()
+    tasks = deque(_tasks(root, found))
+    if sum(entry.size for entry in found.changed) >= _POOL_BYTES:
+        yield from parsed_by_workers(tasks)
+    while tasks:
+        yield from parse_task(tasks.popleft())

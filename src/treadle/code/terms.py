@@ -18,19 +18,26 @@ _MAX_CACHED = 100_000
 STOP_WORDS = frozenset(
     {
         "a", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by", "can",
-        "could", "did", "do", "does", "doing", "done", "each", "for", "from", "get", "gets", "had",
-        "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not",
-        "of", "on", "onto", "or", "our", "shall", "should", "so", "some", "such", "than", "that",
-        "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "to",
-        "under", "until", "up", "us", "use", "used", "uses", "using", "via", "was", "we", "were",
-        "what", "when", "where", "whether", "which", "while", "who", "whom", "whose", "why", "will",
-        "with", "within", "without", "would", "you", "your", "find", "show", "tell", "explain",
-        "please", "code", "codebase", "happen", "happens", "work", "works", "implemented",
-        "implement", "defined", "define", "located", "handle", "handled",
+        "could", "did", "do", "does", "doing", "done", "each", "for", "from", "had", "has", "have",
+        "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on",
+        "onto", "or", "our", "shall", "should", "so", "some", "such", "than", "that", "the",
+        "their", "them", "then", "there", "these", "they", "this", "those", "through", "to",
+        "under", "until", "up", "us", "via", "was", "we", "were", "what", "when", "where",
+        "whether", "which", "while", "who", "whom", "whose", "why", "will", "with", "within",
+        "without", "would", "you", "your", "codebase", "please", "explain", "happen", "happens",
+        "located", "tell",
     }
 )  # fmt: skip
 """Words of questions that say nothing about code. They are indexed, since names hold them too;
 only a query that has other words leaves them out."""
+
+WEAK_WORDS = frozenset(
+    {
+        "code", "define", "defined", "find", "get", "gets", "handle", "handled", "implement",
+        "implemented", "show", "use", "used", "uses", "using", "work", "works",
+    }
+)  # fmt: skip
+"""Words that are left out only if two better ones remain: "status code" keeps both."""
 
 _lock = threading.Lock()
 _cache: dict[str, tuple[str, ...]] = {}
@@ -84,4 +91,6 @@ def query_terms(text: str) -> list[str]:
     """The distinct terms of a query in their order, without stop words unless nothing is left."""
     words = _WORD.findall(text)
     telling = [word for word in words if word.lower() not in STOP_WORDS] or words
-    return list(dict.fromkeys(term for word in telling for term in terms_of_word(word)))
+    strong = [word for word in telling if word.lower() not in WEAK_WORDS]
+    chosen = strong if len(strong) >= 2 else telling
+    return list(dict.fromkeys(term for word in chosen for term in terms_of_word(word)))
