@@ -20,7 +20,7 @@ from treadle.code.model import (
 )
 from treadle.code.nearest import nearest
 from treadle.code.ranking import ranked
-from treadle.code.store import Store, store_path
+from treadle.code.store import Store, cannot_use, store_path
 
 T = TypeVar("T")
 
@@ -56,8 +56,10 @@ class CodeIndex:
         """Run `action`; if the file turns out to be broken, build the index anew and run again."""
         try:
             return action()
-        except sqlite3.OperationalError:
-            raise
+        except sqlite3.OperationalError as error:
+            raise cannot_use(self._store.path, error) from error
+        except sqlite3.ProgrammingError:
+            raise  # used after it was closed
         except sqlite3.DatabaseError:
             self._store.rebuild()
             refreshing.refresh(self.root, self._store)
@@ -102,12 +104,16 @@ class CodeIndex:
 
     def files_summary(self, path: str) -> FileSummary | None:
         """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""
+        try:
+            key = os.fsencode(path)
+        except UnicodeEncodeError:
+            return None
 
         def run() -> FileSummary | None:
             with self._store.reading() as connection:
                 row = connection.execute(
                     "SELECT language, items, lines, hash, skipped FROM files WHERE path = ?",
-                    (os.fsencode(path),),
+                    (key,),
                 ).fetchone()
             return FileSummary(path, row[0], row[1], row[2], row[3].hex(), row[4]) if row else None
 

@@ -40,7 +40,10 @@ class IndexedItem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read."""
+    """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read.
+
+    `unchanged`: the hash was the known one, so `items` were not made.
+    """
 
     path: str
     size: int
@@ -51,6 +54,7 @@ class ParsedFile:
     lines: int = 0
     skipped: str | None = None
     items: list[IndexedItem] = field(default_factory=list)
+    unchanged: bool = False
 
 
 def content_hash(data: bytes) -> bytes:
@@ -75,8 +79,11 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     name = language.name if language else None
     skipped = _reason_to_skip(path, data, language)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    items = [] if skipped or digest == known_hash else index_items(path, data, language)
-    return ParsedFile(path, size, mtime_ns, inode, digest, name, lines, skipped, items)
+    unchanged = digest == known_hash
+    items = [] if skipped or unchanged else index_items(path, data, language)
+    return ParsedFile(
+        path, size, mtime_ns, inode, digest, name, lines, skipped, items, unchanged
+    )  # fmt: skip
 
 
 def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
@@ -220,10 +227,10 @@ def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[
     while start < end:
         first = lines.of(start)
         last = min(first + _CHUNK_LINES, len(lines.starts))
-        stop = min(end, lines.starts[last] if last < len(lines.starts) else len(data))
-        while stop - start > _CHUNK_BYTES and last > first + 1:
+        stop = min(end, _line_end(lines, last, data))
+        while stop - start > _CHUNK_BYTES and last > first:
             last = first + (last - first) // 2
-            stop = lines.starts[last - 1 + 1] if last < len(lines.starts) else stop
+            stop = min(end, _line_end(lines, last, data))
         stop = _cut(data, start, min(stop, start + 2 * _CHUNK_BYTES), stop)
         trimmed = start + len(data[start:stop]) - len(data[start:stop].lstrip())
         tail = start + len(data[start:stop].rstrip())
@@ -246,6 +253,11 @@ def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[
             )
         start = stop
     return found
+
+
+def _line_end(lines: Lines, line: int, data: bytes) -> int:
+    """Where the line after `line` begins."""
+    return lines.starts[line] if line < len(lines.starts) else len(data)
 
 
 def _cut(data: bytes, start: int, wanted: int, stop: int) -> int:

@@ -48,9 +48,9 @@ _DEFINITION_ORDER = {
 
 _CANDIDATE_SQL = """
 WITH rare (term_id, weight) AS MATERIALIZED (
-    SELECT value ->> 0, value ->> 1 FROM json_each(:rare)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:rare)
 ), frequent (term_id, weight) AS MATERIALIZED (
-    SELECT value ->> 0, value ->> 1 FROM json_each(:frequent)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:frequent)
 ), candidates (item_id, score) AS MATERIALIZED (
     SELECT p.item_id, SUM(t.weight * p.frequency / (p.frequency + :k + :s * p.length)) AS score
     FROM rare AS t CROSS JOIN postings AS p ON p.term_id = t.term_id

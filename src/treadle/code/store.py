@@ -101,7 +101,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except (OSError, sqlite3.OperationalError) as error:
-            raise _cannot_use(path, error) from error
+            raise cannot_use(path, error) from error
 
     def _open(self) -> None:
         try:
@@ -237,7 +237,8 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _cannot_use(path: Path, error: Exception) -> StoreError:
+def cannot_use(path: Path, error: Exception) -> StoreError:
+    """The error for a person when SQLite or the file system refuses."""
     return StoreError(
         f"The code index at {path} cannot be used: {error}.",
         hint="Check that its folder can be written and has room, or delete it; it is rebuilt.",
@@ -267,6 +268,8 @@ class _Batch:
                 (file.size, file.mtime_ns, file.inode, read_ns, row[0]),
             )
             return
+        if file.unchanged:
+            return  # another process has replaced or removed it; the next refresh will see
         if row:
             self.remove(path)
         self._insert(path, file, read_ns)
