@@ -1,20 +1,23 @@
 """The assistant for one repository: every part wired together, for whichever front end asks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+from uuid import UUID
 
 from treadle.app.automatic_context import automatic_context
 from treadle.app.stores import conversations_path, open_trace_store
-from treadle.app.workspace import Progress, build_registry, open_index
+from treadle.app.workspace import build_registry, open_index
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.model import Settings
 from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.events.types import IndexProgress
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
@@ -64,32 +67,31 @@ class Assistant:
         settings: Settings,
         env: Mapping[str, str],
         *,
+        bus: EventBus,
+        request_id: UUID,
         choices: Choices | None = None,
-        progress: Progress | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Refresh the index (`progress` is told how far it is) and connect to a model meanwhile.
+        """Refresh the index and connect to a model meanwhile.
 
-        Raises ProviderError when no model is in reach, StoreError and ConfigError.
+        How far the index is goes out on `bus` as a part of the request that waits for it. Raises
+        ProviderError when no model is in reach, StoreError and ConfigError.
         """
         choices = choices or Choices()
         clock = clock or SystemClock()
         async with AsyncExitStack() as stack:
             index = open_index(root)
             stack.callback(index.close)
-            connecting = asyncio.create_task(connect(settings, env, model=choices.model))
-            try:
-                await asyncio.to_thread(index.refresh, progress)
-                model = await connecting
-            finally:
-                connecting.cancel()
+            model = await _connected(
+                connect(settings, env, model=choices.model), _refresh(index, bus, request_id)
+            )
             stack.push_async_callback(model.close)
             tools = build_registry(root, index) if choices.tools else Registry(())
             assistant = cls(
                 root=root,
                 settings=settings,
                 choices=choices,
-                bus=EventBus(clock),
+                bus=bus,
                 index=index,
                 registry=tools,
                 model=model,
@@ -119,8 +121,8 @@ class Assistant:
             return await self.conversations.create(self.root, name)
         return await self.conversations.load(reference, root=self.root)
 
-    def session(self, conversation: Conversation) -> RequestSession:
-        """A session that serves the next message of `conversation`."""
+    def session(self, conversation: Conversation, request_id: UUID) -> RequestSession:
+        """A session that serves the next message of `conversation` as that request."""
         return RequestSession(
             bus=self.bus,
             model=self.model,
@@ -133,4 +135,29 @@ class Assistant:
             ),
             stream=self.choices.stream,
             clock=self.clock,
+            ids=lambda: request_id,
         )
+
+
+async def _connected(connecting: Awaitable[ChatModel], refreshing: Awaitable[None]) -> ChatModel:
+    """The model, when the index is fresh too; neither is left behind when the other fails."""
+    model = asyncio.ensure_future(connecting)
+    try:
+        await refreshing
+        return await model
+    except BaseException:
+        model.cancel()
+        with contextlib.suppress(BaseException):
+            await (await model).close()
+        raise
+
+
+async def _refresh(index: CodeIndex, bus: EventBus, request_id: UUID) -> None:
+    """Bring the index up to date in a thread, and tell how far it is."""
+    loop = asyncio.get_running_loop()
+
+    def progress(done: int, total: int) -> None:
+        event = IndexProgress(request_id=request_id, parent_id=request_id, done=done, total=total)
+        asyncio.run_coroutine_threadsafe(bus.publish(event), loop)
+
+    await asyncio.to_thread(index.refresh, progress)

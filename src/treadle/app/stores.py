@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.paths import user_data_dir
+from treadle.paths import data_path
 
 if TYPE_CHECKING:
     from treadle.traces import TraceStore
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 def traces_path() -> Path:
     """The file that holds the recorded spans of every repository."""
-    return user_data_dir() / "traces.db"
+    return data_path("traces.db")
 
 
 def conversations_path() -> Path:
     """The file that holds the conversations of every repository."""
-    return user_data_dir() / "conversations.db"
+    return data_path("conversations.db")
 
 
 def open_trace_store() -> "TraceStore":

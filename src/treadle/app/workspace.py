@@ -3,7 +3,6 @@
 Imports stay light: `treadle search` opens an index and nothing else.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,6 @@ from treadle.paths import user_cache_dir
 
 if TYPE_CHECKING:
     from treadle.tools.registry import Registry
-
-Progress = Callable[[int, int], None]
-"""Told how far a refresh is: files done, of total."""
 
 
 def open_index(root: Path) -> CodeIndex:

@@ -20,7 +20,7 @@ class JsonLines:
                 case _:
                     pass
 
-    def finish(self, outcome: SessionOutcome, trace_id: str | None) -> None:
+    def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Print the final line of a request that ended by itself."""
         _final(
             outcome.text,

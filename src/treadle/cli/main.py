@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words or bool(os.environ.get("TREADLE_DEBUG"))
+    debug = "--debug" in words
     try:
         status = _run(words)
         sys.stdout.flush()

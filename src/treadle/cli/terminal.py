@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
 from treadle.cli.output import printable, say, short_id, tell
+from treadle.cli.progress import IndexBar
 from treadle.clock import Clock
 from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
@@ -41,8 +42,9 @@ class Terminal:
         """Show every event until the subscription is closed."""
         watch = asyncio.create_task(self._watch())
         try:
-            async for envelope in events:
-                self._show(envelope.event)
+            with IndexBar() as self._bar:
+                async for envelope in events:
+                    self._show(envelope.event)
         finally:
             watch.cancel()
             self._clear_status()
@@ -77,6 +79,9 @@ class Terminal:
 
     def _show(self, event: Event) -> None:
         match event:
+            case ev.IndexProgress(done=done, total=total):
+                self._bar(done, total)
+                self._now("indexing the repository")
             case ev.ModelDelta(text=text, reasoning=False):
                 self._now("waiting for more of the answer")
                 self._answer(self._cutter.feed(text), raw=text)
@@ -93,21 +98,20 @@ class Terminal:
         if (line := _line(event)) is not None:
             self._tell(line)
 
-    def finish(self, outcome: SessionOutcome, trace_id: str | None) -> None:
+    def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Show the sources under the answer, and what it took."""
         self._end_line()
         if not outcome.text.strip():
             tell("The model gave no answer in words.")
         if outcome.sources:
-            say("\nSources")
+            say("\nSources (the code that the model was given)")
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
             say(f"  {source.file}:{lines}  {source.name}".rstrip())
         used = tokens(outcome.usage) or "tokens unknown"
         price = "cost unknown" if outcome.cost is None else cost(outcome.cost)
-        parts = [f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}", used, price]
-        if trace_id:
-            parts.append(f"trace {short_id(trace_id)}")
+        calls = f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}"
+        parts = (calls, used, price, f"trace {short_id(trace_id)}")
         tell(f"\n{' · '.join(parts)}")
 
     def fail(self, error: TreadleError) -> None:  # noqa: ARG002  (main prints the error itself)

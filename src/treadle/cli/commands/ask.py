@@ -5,18 +5,19 @@ import asyncio
 import os
 import sys
 from typing import Protocol
+from uuid import UUID
 
 from treadle.app.assistant import Assistant, Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.json_lines import JsonLines
 from treadle.cli.output import tell
-from treadle.cli.progress import IndexBar
 from treadle.cli.terminal import Terminal
 from treadle.clock import SystemClock
 from treadle.config.loader import load
 from treadle.errors import ExitStatus, TreadleError, UsageError
-from treadle.events import Subscription
+from treadle.events import EventBus, Subscription
 from treadle.events.types import StopReason
+from treadle.ids import new_id
 from treadle.session import SessionOutcome
 
 _UNANSWERED = {StopReason.UNKNOWN_TOOLS, StopReason.INVALID_CALLS}
@@ -28,7 +29,7 @@ class Screen(Protocol):
 
     async def follow(self, events: Subscription) -> None: ...
 
-    def finish(self, outcome: SessionOutcome, trace_id: str | None) -> None: ...
+    def finish(self, outcome: SessionOutcome, trace_id: str) -> None: ...
 
     def fail(self, error: TreadleError) -> None: ...
 
@@ -71,35 +72,47 @@ def serve(options: argparse.Namespace, question: str, session: str | None) -> in
 async def _ask(
     options: argparse.Namespace, question: str, reference: str | None, screen: Screen
 ) -> SessionOutcome:
-    root = repository(options)
-    loaded = load(root, os.environ, {"model": options.model})
-    for warning in loaded.warnings:
-        tell(f"! {warning}")
-    choices = Choices(options.model, tools=not options.no_tools, stream=not options.no_stream)
-    with IndexBar(quiet=options.json) as bar:
-        opening = Assistant.open(root, loaded.settings, os.environ, choices=choices, progress=bar)
-        async with opening as assistant:
-            return await _follow(assistant, question, reference, screen)
-
-
-async def _follow(
-    assistant: Assistant, question: str, reference: str | None, screen: Screen
-) -> SessionOutcome:
-    session = assistant.session(await assistant.conversation(reference))
-    events = assistant.bus.subscribe(request_id=session.request_id)
-    running = asyncio.create_task(session.run(question))
+    bus, request_id = EventBus(), new_id()
+    events = bus.subscribe(request_id=request_id)
+    running = asyncio.create_task(_run(options, question, reference, bus, request_id))
     following = asyncio.create_task(screen.follow(events))
     # When the reader of standard output goes away, nobody is left to work for.
     following.add_done_callback(lambda _: running.cancel())
     try:
-        outcome = await running
+        outcome, missing = await running
     finally:
         events.close()
         await following
-    if assistant.unrecorded:
-        tell(f"! {assistant.unrecorded}")
-    screen.finish(outcome, session.request_id.hex if assistant.recorder else None)
+    if missing:
+        tell(f"! {missing}")
+    screen.finish(outcome, request_id.hex)
     return outcome
+
+
+async def _run(
+    options: argparse.Namespace,
+    question: str,
+    reference: str | None,
+    bus: EventBus,
+    request_id: UUID,
+) -> tuple[SessionOutcome, str | None]:
+    """What came of the question, and what is missing from the record."""
+    root = repository(options)
+    loaded = load(root, os.environ, {"model": options.model})
+    for warning in loaded.warnings:
+        tell(f"! {warning}")
+    opening = Assistant.open(
+        root,
+        loaded.settings,
+        os.environ,
+        bus=bus,
+        request_id=request_id,
+        choices=Choices(options.model, tools=not options.no_tools, stream=not options.no_stream),
+    )
+    async with opening as assistant:
+        session = assistant.session(await assistant.conversation(reference), request_id)
+        outcome = await session.run(question)
+    return outcome, assistant.unrecorded
 
 
 COMMAND = Command("Answer a question about a repository, with its code at hand.", configure, run)

@@ -55,7 +55,7 @@ def _show(loaded: LoadedConfig, *, as_json: bool) -> int:
         )
         return 0
     rows = [
-        (key, json.dumps(value, ensure_ascii=False), str(loaded.origins.get(key, "default")))
+        (key, json.dumps(value, ensure_ascii=False), str(loaded.origin_of(key)))
         for key, value in _flat(loaded.settings.model_dump(mode="json"))
     ]
     say(table(rows, ("SETTING", "VALUE", "FROM")))

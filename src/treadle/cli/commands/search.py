@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for hit in results.results:
         say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}")
-    if not results.results:
+    if not results.files:
+        tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
+    elif not results.results:
         tell(f"Nothing in {results.files:,} files matches {options.query!r}.")
     return 0
 

@@ -1,0 +1,63 @@
+"""Runs the command line as a user would: a process of its own, in a home of its own."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_WORDS = (sys.executable, "-m", "treadle.cli.main")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a command."""
+
+    status: int
+    out: str
+    err: str
+
+
+def treadle(
+    *arguments: str, home: Path, repo: Path | None = None, stdin: str = "", **env: str
+) -> Ran:
+    """Run `treadle` with the given arguments, on `repo` if given, with no key and no server."""
+    words = [*_WORDS, *arguments, *(["--repo", str(repo)] if repo else [])]
+    done = subprocess.run(
+        words,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=environment(home, **env),
+        timeout=110,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+async def start(*arguments: str, home: Path, repo: Path, **env: str) -> asyncio.subprocess.Process:
+    """Start `treadle` beside a provider that runs on this loop."""
+    return await asyncio.create_subprocess_exec(
+        *_WORDS,
+        *arguments,
+        "--repo",
+        str(repo),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment(home, **env),
+    )
+
+
+async def ended(process: asyncio.subprocess.Process) -> Ran:
+    """Wait for the end of a started command."""
+    out, err = await asyncio.wait_for(process.communicate(), 110)
+    assert process.returncode is not None
+    return Ran(process.returncode, out.decode(), err.decode())
+
+
+def environment(home: Path, **env: str) -> dict[str, str]:
+    """An environment with no key in it, whose Treadle lives in `home`."""
+    clean = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+    return {**clean, "TREADLE_HOME": str(home), "PYTHONWARNINGS": "default", **env}

@@ -1,0 +1,217 @@
+"""`treadle ask` as a user runs it: a process, a repository, a provider over real HTTP."""
+
+import asyncio
+import json
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Ran, ended, start, treadle
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, Call, Cut, Pause, delta, error, sse
+
+CONTEXT = Call("request_code_context", {"token_budget": 2000, "hint": "add"}, id="c1")
+KEY = "sk-very-secret-0123456789abcdefghij"
+
+
+SOURCES = "\nSources (the code that the model was given)\n  calc.py:1-3  calc.add\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "calc.py").write_text(
+        'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
+    )
+    (folder / "other.py").write_text("def unrelated():\n    pass\n")
+    return folder
+
+
+async def ask(
+    provider: FakeProvider, repo: Path, *options: str, question: str = "How does add work?"
+) -> Ran:
+    process = await start(
+        "ask",
+        question,
+        *options,
+        home=repo.parent / "home",
+        repo=repo,
+        TREADLE_BASE_URL=provider.base_url,
+        TREADLE_API_KEY=KEY,
+    )
+    return await ended(process)
+
+
+def lines(ran: Ran) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-stream"]])
+async def test_the_answer_and_its_sources_go_out_and_the_rest_beside(
+    repo: Path, options: list[str]
+) -> None:
+    async with FakeProvider([Answer("", (CONTEXT,)), Answer("It **adds**.")]) as provider:
+        ran = await ask(provider, repo, *options)
+    assert ran.status == 0
+    assert ran.out == f"It **adds**.\n{SOURCES}"
+    assert "● request_code_context" in ran.err
+    assert "1 snippet of 1 file" in ran.err
+    assert "1 tool call · 20 tokens in, 10 out" in ran.err
+    assert KEY not in ran.out + ran.err
+
+
+async def test_the_tool_message_holds_the_bytes_of_the_file(repo: Path) -> None:
+    async with FakeProvider([Answer("", (CONTEXT,)), Answer("Done.")]) as provider:
+        await ask(provider, repo)
+    first, second = provider.requests
+    assert "How does add work?" in str(first.messages[-1]["content"])
+    assert "request_code_context" in first.tool_names
+    result = json.loads(str(second.messages[-1]["content"]))
+    data = (repo / "calc.py").read_bytes()
+    assert list(result) == ["ok", "query", "top_k", "context", "omitted"]
+    assert result["context"][0]["snippet"] == (
+        f'<code="{repo / "calc.py"}" #0:{len(data) - 1}>\n{data.decode().rstrip()}\n</code>'
+    )
+
+
+async def test_json_prints_every_event_and_ends_with_the_final_line(repo: Path) -> None:
+    calls = (
+        Call("read_file", {"path": "calc.py"}, id=""),
+        Call("list_dir", {"path": "."}, id=""),
+        Call("no_such_tool", {}, id=""),
+    )
+    async with FakeProvider([Answer("Looking.", calls), Answer("So.")]) as provider:
+        ran = await ask(provider, repo, "--json")
+    events = lines(ran)
+    kinds = [event["type"] for event in events]
+    assert set(kinds[: kinds.index("SessionStarted")]) == {"IndexProgress"}
+    assert kinds[-2:] == ["SessionFinished", "final"]
+    assert kinds.count("ToolCallRequested") == 3
+    assert kinds.count("ToolCallCompleted") == 2
+    assert [event["seq"] for event in events[:-1]] == sorted(e["seq"] for e in events[:-1])
+    failed = next(event for event in events if event["type"] == "ToolCallFailed")
+    assert (failed["key"], failed["error"]["kind"]) == ({"turn": 0, "slot": 2}, "unknown_tool")
+    final = events[-1]
+    assert (final["text"], final["stop_reason"], final["tool_calls"]) == ("So.", "completed", 3)
+    assert final["usage"]["input"] == 20
+    assert final["cost"] is None
+    results = [m for m in provider.requests[1].messages if m["role"] == "tool"]
+    assert [json.loads(str(m["content"]))["ok"] for m in results] == [True, True, False]
+
+
+async def test_a_bad_key_is_final_and_said_in_one_line(repo: Path) -> None:
+    async with FakeProvider([error(401, f"Incorrect API key provided: {KEY}")]) as provider:
+        ran = await ask(provider, repo)
+    assert ran.status == 4
+    assert KEY not in ran.out + ran.err
+    assert ran.out == ""
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+async def test_a_failure_in_json_ends_with_a_final_line_too(repo: Path) -> None:
+    async with FakeProvider([error(400, "context too long")]) as provider:
+        ran = await ask(provider, repo, "--json")
+    final = lines(ran)[-1]
+    assert ran.status == 4
+    assert (final["type"], final["stop_reason"]) == ("final", "failed")
+    assert final["error"]["message"]
+
+
+async def test_a_rate_limit_is_said_and_waited_for(repo: Path) -> None:
+    async with FakeProvider(
+        [error(429, "slow down", retry_after="1"), Answer("Late.")]
+    ) as provider:
+        ran = await ask(provider, repo)
+    assert (ran.status, ran.out) == (0, f"Late.\n{SOURCES}")
+    assert "Trying again in 1.0 s." in ran.err
+
+
+async def test_a_cut_stream_after_shown_text_is_a_failure(repo: Path) -> None:
+    async with FakeProvider([sse(delta(content="Half an ans"), Cut(), done=False)]) as provider:
+        ran = await ask(provider, repo)
+    assert ran.status == 4
+    assert ran.out == "Half an ans\n"
+
+
+async def test_no_tools_offers_none(repo: Path) -> None:
+    async with FakeProvider([Answer("Plain.")]) as provider:
+        ran = await ask(provider, repo, "--no-tools")
+    assert (ran.status, ran.out) == (0, f"Plain.\n{SOURCES}")
+    assert provider.requests[0].tool_names == []
+
+
+async def test_foreign_text_is_shown_literally(repo: Path) -> None:
+    async with FakeProvider([Answer("[bold]x[/bold] \x1b[31mred [/]")]) as provider:
+        ran = await ask(provider, repo)
+    assert ran.out == f"[bold]x[/bold] \\x1b[31mred [/]\n{SOURCES}"
+
+
+async def test_ctrl_c_ends_the_turn_and_the_conversation_goes_on(repo: Path) -> None:
+    home = repo.parent / "home"
+    hanging = sse(delta(content="I will"), Pause(), done=False)
+    async with FakeProvider([hanging, Answer("Now then.")]) as provider:
+        env = {"TREADLE_BASE_URL": provider.base_url}
+        process = await start("ask", "First?", home=home, repo=repo, **env)
+        await provider.wait_for_requests(1)
+        assert process.stdout is not None
+        assert await process.stdout.read(6) == b"I will"
+        process.send_signal(signal.SIGINT)
+        ran = await ended(process)
+        assert ran.status == 130
+        assert ran.err.strip().endswith("Cancelled.")
+        again = await ask(provider, repo, "--session", "last", question="Second?")
+    assert again.out.splitlines()[0] == "Now then."
+    asked = "".join(str(m["content"]) for m in provider.requests[1].messages if m["role"] == "user")
+    assert "First?" in asked
+    assert asked.endswith("Second?")
+    shown = treadle("sessions", "show", "last", home=home, repo=repo)
+    assert "You: First?" in shown.out
+    assert "this turn ended: cancelled" in shown.out
+
+
+async def test_a_silent_provider_is_named_within_seconds(repo: Path) -> None:
+    late = sse(Pause(3.5), delta(content="Well.", finish_reason="stop"))
+    async with FakeProvider([late]) as provider:
+        ran = await ask(provider, repo)
+    assert ran.status == 0
+    assert re.search(r"… waiting for custom \([23] s\)", ran.err)
+
+
+async def test_a_trace_tells_a_stranger_what_happened(repo: Path) -> None:
+    home = repo.parent / "home"
+    async with FakeProvider([Answer("", (CONTEXT,)), Answer("It adds.")]) as provider:
+        await ask(provider, repo)
+    shown = treadle("traces", "show", "LAST", home=home).out
+    for told in (
+        "How does add work?",
+        "fake-model",
+        "request_code_context",
+        "calc.py:1-3",
+        "It adds.",
+        "2 model calls, 1 tool call, 20 tokens in, 10 out, cost unknown",
+    ):
+        assert told in shown
+    trace = json.loads(treadle("traces", "show", "LAST", "--json", home=home).out)
+    kinds = [span["kind"] for span in trace["spans"]]
+    assert sorted(kinds) == ["model", "model", "retrieval", "retrieval", "run", "tool"]
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert KEY.encode() not in stored
+
+
+async def test_a_reader_that_goes_away_ends_the_question(repo: Path) -> None:
+    endless = sse(*(delta(content="word " * 50) for _ in range(400)), Pause(), done=False)
+    async with FakeProvider([endless]) as provider:
+        process = await start(
+            "ask", "Q?", home=repo.parent / "home", repo=repo, TREADLE_BASE_URL=provider.base_url
+        )
+        assert process.stdout is not None
+        await process.stdout.read(10)
+        transport = process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # no public way to close one end
+        transport.close()
+        assert await asyncio.wait_for(process.wait(), 60) == 1
+        assert process.stderr is not None
+        assert b"Traceback" not in await process.stderr.read()

@@ -1,0 +1,107 @@
+"""Whatever goes wrong, a person gets one line that says what to do, and the right exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import treadle
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "calc.py").write_text("def add(left, right):\n    return left + right\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["serach", "x"], 2, "Did you mean `treadle search`?"),
+        (["search"], 2, "required: query"),
+        (["search", "x", "--top-k", "0"], 2, "not a whole number of at least 1"),
+        (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
+        (["--json", "search", "x"], 2, "`treadle search --json …`"),
+        (["search", "x", "--repo", "/no/such/folder"], 2, "/no/such/folder does not exist"),
+        (["ask", ""], 2, "The question is empty"),
+        (["ask", "hi", "--model", "nope/x"], 2, "no provider named 'nope'"),
+        (["ask", "hi", "--model", "openai/x"], 4, "OPENAI_API_KEY is not set"),
+        (["tools", "call", "nope"], 2, "no tool named 'nope'"),
+        (["tools", "call", "read_file", "--args", "{bad"], 2, "not valid JSON"),
+        (["tools", "call", "read_file", "--args", '{"pth": "x"}'], 2, "Did you mean `path`?"),
+        (["tools", "call", "read_file", "--args", '{"path": "../x"}'], 3, "out of the root"),
+        (["tools", "call", "read_file", "--args", '{"path": "clac.py"}'], 1, "calc.py"),
+        (["tools", "schema", "nope"], 1, "There are: request_code_context"),
+        (["traces", "show", "LAST"], 1, "Ask something first"),
+        (["sessions", "show", "last"], 1, "no conversation"),
+    ],
+)
+def test_one_line_and_the_exit_status(
+    arguments: list[str], status: int, said: str, repo: Path, tmp_path: Path
+) -> None:
+    ran = treadle(*arguments, home=tmp_path / "home", repo=None if "--repo" in arguments else repo)
+    assert ran.status == status
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_broken_configuration_names_file_line_and_the_nearest_key(
+    repo: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[tools]\ntimeuot = 3\n")
+    ran = treadle("config", "check", home=tmp_path / "home", repo=repo)
+    assert ran.status == 2
+    assert "timeuot" in ran.err
+    assert "timeout" in ran.err
+    assert str(config) in ran.err
+
+
+def test_an_empty_repository_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = treadle("search", "x", home=tmp_path / "home", repo=tmp_path / "empty")
+    assert (ran.status, ran.out) == (0, "")
+    assert "nothing to search" in ran.err
+
+
+def test_a_home_that_cannot_be_written_is_said(repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file, where a folder should be")
+    ran = treadle("search", "add", home=tmp_path / "home", repo=repo)
+    assert ran.status == 1
+    assert "Traceback" not in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_unreadable_binary_and_huge_files_are_left_out_with_a_reason(
+    repo: Path, tmp_path: Path
+) -> None:
+    (repo / "image.bin").write_bytes(b"\x00\x01\x02" * 100)
+    (repo / "huge.py").write_text("x = 1\n" * 2_000_000)
+    (repo / "broken.py").write_text("def broken(:\n    return (\n\ndef fine():\n    pass\n")
+    ran = treadle("index", "--report", "--json", home=tmp_path / "home", repo=repo)
+    report = json.loads(ran.out)
+    reasons = {entry["path"]: entry["reason"] for entry in report["skipped"]}
+    assert ran.status == 0
+    assert set(reasons) == {"image.bin", "huge.py"}
+    assert all(reasons.values())
+    assert report["files"] >= 2
+
+
+def test_a_closed_pipe_ends_quietly(repo: Path, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    command = f'"{sys.executable}" -m treadle.cli.main tools schema --repo "{repo}" | true'
+    done = subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        env={"TREADLE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout == ""
