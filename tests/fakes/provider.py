@@ -10,6 +10,7 @@ answered with 400 and raised as AssertionError when the block ends.
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,8 @@ class FakeProvider:
             pass
         finally:
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _choose(self, request: RecordedRequest) -> Script:
         if request.path.endswith("/models"):

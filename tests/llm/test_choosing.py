@@ -14,7 +14,7 @@ from treadle.llm import ProviderError, check_model, connect, list_models, profil
 from treadle.llm.embedded import EmbeddedModel
 from treadle.llm.messages import ChatRequest, UserMessage
 from treadle.llm.probing import ModelInfo, probe
-from treadle.llm.profiles import PROFILES, Profile, survey
+from treadle.llm.profiles import PROFILES, Profile
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
 KEYS = {"OPENAI_API_KEY": "sk-openai-key-1234", "OPENROUTER_API_KEY": "sk-or-key-1234"}
@@ -175,16 +175,6 @@ async def test_a_probe_takes_only_what_lists_models() -> None:
 async def test_a_probe_does_not_wait_for_a_server_that_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert await probe(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") is None
-
-
-async def test_the_survey_says_what_is_usable() -> None:
-    async with FakeProvider(models=["a", "b"]) as fake:
-        settings = Settings(providers={"ollama": ProviderSettings(base_url=fake.base_url)})
-        found = {f.provider: f for f in await survey(settings, {"OPENAI_API_KEY": "sk-12345678"})}
-    assert (found["openai"].usable, found["openrouter"].usable) == (True, False)
-    assert "2 model(s)" in found["ollama"].detail
-    assert not found["vllm"].usable
-    assert "sk-12345678" not in str(found)
 
 
 async def test_listing_asks_every_provider_in_reach() -> None:

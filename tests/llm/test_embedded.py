@@ -134,7 +134,7 @@ async def test_the_real_server_over_http_calls_a_tool_and_answers(
 ) -> None:
     model = await connect(Settings(), {"TREADLE_BASE_URL": base_url})
     observer = RecordingObserver()
-    request = replace(REQUEST, stream=stream, max_output_tokens=25)
+    request = replace(REQUEST, stream=stream, max_output_tokens=60)
     reply = await model.complete(request, observer)
     assert [call.name for call in reply.message.calls] == ["request_code_context"]
     assert json.loads(reply.message.calls[0].arguments) == {"token_budget": 800}

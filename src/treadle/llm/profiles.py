@@ -61,15 +61,6 @@ class LocalServer:
     models: tuple[ModelInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Whether a provider can be used here, and in words why or why not."""
-
-    provider: str
-    usable: bool
-    detail: str
-
-
 async def endpoint_for(
     settings: Settings, env: Mapping[str, str], provider: str, model: str
 ) -> Endpoint:
@@ -155,30 +146,6 @@ async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[Loca
     near = [e for e in endpoints if e.loopback and e.base_url.startswith("http://")]
     answers = await asyncio.gather(*(probe(endpoint.base_url) for endpoint in near))
     return [LocalServer(e, models) for e, models in zip(near, answers, strict=True) if models]
-
-
-async def survey(settings: Settings, env: Mapping[str, str]) -> list[Found]:
-    """What could be used here, without asking anyone but this machine."""
-    from treadle.llm.embedded import missing_parts
-
-    found = []
-    if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
-        found.append(Found(UNNAMED, usable=True, detail=f"TREADLE_BASE_URL is {unnamed.base_url}"))
-    hosted = hosted_with_key(env)
-    found += [Found(p.name, usable=True, detail=f"a key is in {p.key_env}") for p in hosted]
-    local = {server.endpoint.provider: server for server in await local_servers(settings, env)}
-    for profile in PROFILES.values():
-        server = local.get(profile.name)
-        if server is not None:
-            count = len(server.models)
-            detail = f"answers at {server.endpoint.base_url} with {count} model(s)"
-            found.append(Found(profile.name, usable=True, detail=detail))
-        elif profile not in hosted:
-            reason = "no answer at its port" if profile.local else f"{profile.key_env} is not set"
-            found.append(Found(profile.name, usable=False, detail=reason))
-    missing = missing_parts()
-    detail = f"not installed: {' and '.join(missing)}" if missing else "installed, runs in process"
-    return [*found, Found(EMBEDDED, usable=not missing, detail=detail)]
 
 
 def _needs_no_key(settings: Settings, provider: str) -> bool:
