@@ -4,6 +4,7 @@ Run: python -m bench.query [ITEMS …]
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,9 @@ QUERIES = (
     "encode unicode text as bytes",
     "read the configuration file and merge it with the defaults",
 )
+BYTE_CODE = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
+"""Variables that would make each process compile its modules again."""
+
 PROCESS = (
     "import sys; from pathlib import Path; from treadle.code import CodeIndex;"
     "index = CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]));"
@@ -72,8 +76,12 @@ def in_process(index: CodeIndex, rounds: int) -> list[str]:
 def whole_process(root: Path, cache: Path, *extra: str) -> list[float]:
     """Milliseconds of a process that imports, opens and searches, less an empty one's."""
 
+    environment = {key: value for key, value in os.environ.items() if key not in BYTE_CODE}
+    environment["PYTHONPYCACHEPREFIX"] = str(cache / "bytecode")
+
     def run(*arguments: str) -> float:
-        return timed(partial(subprocess.run, [sys.executable, *arguments], check=True))
+        command = [sys.executable, *arguments]
+        return timed(partial(subprocess.run, command, check=True, env=environment))
 
     run("-c", PROCESS, str(root), str(cache), QUERIES[0])  # writes the byte code of the modules
     empty = statistics.median(run("-c", "pass") for _ in range(9))

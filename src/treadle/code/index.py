@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from treadle.code import assembly, refreshing
+from treadle.code import refreshing
 from treadle.code.model import (
     ContextEntry,
     ContextResult,
@@ -92,6 +92,7 @@ class CodeIndex:
         budget. Snippets are read now and checked against the indexed hash; where a file has
         changed since, the index is refreshed first. Never stale, never above the budget.
         """
+        from treadle.code import assembly  # a search needs none of it
 
         def run() -> ContextResult:
             found = assembly.retrieve(self._store, self.root, query, top_k)

@@ -5,12 +5,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treadle.code.files import FileEntry, walk
 from treadle.code.model import RefreshReport
-from treadle.code.parse import ParsedFile
 from treadle.code.store import Store, StoredFile
-from treadle.code.workers import Task, parse_task, parsed_by_workers
+
+if TYPE_CHECKING:
+    from treadle.code.parse import ParsedFile
+    from treadle.code.workers import Task
 
 Progress = Callable[[int, int], None]
 
@@ -91,7 +94,9 @@ def refresh(root: Path, store: Store, progress: Progress | None = None) -> Refre
     )
 
 
-def _batches(parsed: Iterable[tuple[ParsedFile, int]]) -> Iterator[list[tuple[ParsedFile, int]]]:
+def _batches(
+    parsed: "Iterable[tuple[ParsedFile, int]]",
+) -> "Iterator[list[tuple[ParsedFile, int]]]":
     batch: list[tuple[ParsedFile, int]] = []
     size = 0
     for file, read_ns in parsed:
@@ -104,7 +109,7 @@ def _batches(parsed: Iterable[tuple[ParsedFile, int]]) -> Iterator[list[tuple[Pa
         yield batch
 
 
-def _tasks(root: Path, found: _Difference) -> Iterator[Task]:
+def _tasks(root: Path, found: _Difference) -> "Iterator[Task]":
     files: list[tuple[str, bytes]] = []
     size = 0
     for entry in found.changed:
@@ -118,8 +123,12 @@ def _tasks(root: Path, found: _Difference) -> Iterator[Task]:
         yield str(root), files
 
 
-def _parsed(root: Path, found: _Difference) -> Iterator[tuple[ParsedFile, int]]:
+def _parsed(root: Path, found: _Difference) -> "Iterator[tuple[ParsedFile, int]]":
     """Parse all that changed, in worker processes if it is much and they can be started."""
+    if not found.changed:
+        return
+    from treadle.code.workers import parse_task, parsed_by_workers  # parsers load slowly
+
     tasks = deque(_tasks(root, found))
     if sum(entry.size for entry in found.changed) >= _POOL_BYTES:
         yield from parsed_by_workers(tasks)

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from treadle.code.parse import ParsedFile
 from treadle.errors import StoreError
+
+if TYPE_CHECKING:
+    from treadle.code.parse import ParsedFile
 
 SCHEMA_VERSION = 1
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt."""
@@ -184,7 +187,7 @@ class Store:
             ).fetchone()
         return int(row[0]), int(row[2]), int(row[1])
 
-    def write(self, parsed: Iterable[tuple[ParsedFile, int]]) -> None:
+    def write(self, parsed: "Iterable[tuple[ParsedFile, int]]") -> None:
         """Store files in one transaction, each with the time (ns) before it was read.
 
         What was known of them is replaced; where the hash is the same, only the stat is.
@@ -256,7 +259,7 @@ class _Batch:
         self._items = 0
         self._length = 0
 
-    def add(self, file: ParsedFile, read_ns: int) -> None:
+    def add(self, file: "ParsedFile", read_ns: int) -> None:
         path = os.fsencode(file.path)
         row = self._connection.execute(
             "SELECT id, hash, skipped FROM files WHERE path = ?", (path,)
@@ -293,7 +296,7 @@ class _Batch:
         self._items -= items
         self._length -= length
 
-    def _insert(self, path: bytes, file: ParsedFile, read_ns: int) -> None:
+    def _insert(self, path: bytes, file: "ParsedFile", read_ns: int) -> None:
         first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
         terms = set[str]().union(*(indexed.terms for indexed in file.items))
         for term in terms.difference(self._term_ids):
