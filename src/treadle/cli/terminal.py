@@ -81,7 +81,7 @@ class Terminal:
         match event:
             case ev.IndexProgress(done=done, total=total):
                 self._bar(done, total)
-                self._now("indexing the repository")
+                self._now("indexing the repository" if done < total else "connecting to a model")
             case ev.ModelDelta(text=text, reasoning=False):
                 self._now("waiting for more of the answer")
                 self._answer(self._cutter.feed(text), raw=text)
