@@ -425,6 +425,35 @@ async def test_t21_a_missing_end_mark_after_a_finish_reason_is_fine(provider: Fa
     assert reply.message.text == "Hi"
 
 
+@pytest.mark.parametrize("end", [Cut(), Cut(reset=True)])
+async def test_t21_any_end_after_a_finish_reason_is_fine(provider: FakeProvider, end: Cut) -> None:
+    script = sse(delta(content="Hi"), delta(finish_reason="stop"), Pause(0.05), end)
+    reply, _ = await ask(provider, script)
+    assert (reply.message.text, reply.finish_reason) == ("Hi", "stop")
+
+
+async def test_t21_a_connection_left_open_after_a_finish_reason_is_not_waited_for(
+    provider: FakeProvider,
+) -> None:
+    provider.add(sse(delta(content="Hi"), delta(finish_reason="stop"), Pause()))
+    clock = FakeClock()
+    asked = Asked(provider, clock)
+    task = asyncio.ensure_future(asked())
+    await asked.observer.until(lambda: asked.observer.text)
+    while not task.done():
+        await clock.advance(0.5)
+    assert task.result().message.text == "Hi"
+    assert clock.monotonic() < 1_030
+    await asked.model.close()
+
+
+async def test_events_without_a_blank_line_between_them_are_read(provider: FakeProvider) -> None:
+    chunks = (delta(content="Hi"), delta(finish_reason="stop"))
+    lines = "".join(f"data: {json.dumps(chunk)}\n" for chunk in chunks)
+    reply, _ = await ask(provider, sse(lines, "data: [DONE]\n", done=False))
+    assert reply.message.text == "Hi"
+
+
 async def test_t25_usage_comes_with_a_chunk_without_choices(provider: FakeProvider) -> None:
     script = sse(
         {"choices": []}, delta(content="Hi"), delta(finish_reason="stop"), usage_chunk(usage(8, 3))

@@ -18,6 +18,7 @@ from treadle.llm.port import AttemptFinished, AttemptStarted, ChatModel
 from treadle.llm.probing import ModelInfo, parse_models
 from treadle.llm.profiles import (
     EMBEDDED,
+    UNNAMED,
     endpoint_for,
     hosted_with_key,
     local_servers,
@@ -91,7 +92,10 @@ async def list_models(
     if (unnamed := unnamed_endpoint(settings, env, "")) is not None:
         endpoints.append(unnamed)
     listed = []
-    for name in dict.fromkeys([*(p.name for p in hosted_with_key(env)), *settings.providers]):
+    hosted = [profile.name for profile in hosted_with_key(settings, env)]
+    for name in dict.fromkeys([*hosted, *settings.providers]):
+        if name in (UNNAMED, EMBEDDED):
+            continue
         try:
             endpoints.append(await endpoint_for(settings, env, name, ""))
         except TreadleError as error:
@@ -131,7 +135,8 @@ async def _listed(endpoint: Endpoint, clock: Clock) -> ProviderModels:
         return ProviderModels(name, url, False, str(error), None, tuple(map(ModelInfo, own)))
     latency = clock.monotonic() - started
     if own:
-        models = tuple(info for info in models if info.id in own)
+        known = {info.id: info for info in models}
+        models = tuple(known.get(model, ModelInfo(model)) for model in own)
     return ProviderModels(name, url, True, None, latency, models)
 
 

@@ -54,9 +54,11 @@ async def connect(
     window = endpoint.settings.context_window or (info.context_window if info else None)
     if window is None:
         window = await asyncio.to_thread(prices.context_window, endpoint)
-    return HttpChatModel(
+    chosen = HttpChatModel(
         endpoint, context_window=window or DEFAULT_CONTEXT_WINDOW, clock=clock, ids=ids
     )
+    await chosen.prepare()
+    return chosen
 
 
 async def _choose(
@@ -67,7 +69,7 @@ async def _choose(
         return await _unnamed(endpoint, wanted)
     if wanted:
         return await _named(settings, env, wanted)
-    for profile in hosted_with_key(env):
+    for profile in hosted_with_key(settings, env):
         model = _configured(settings, profile.name) or profile.default_model or ""
         return await endpoint_for(settings, env, profile.name, model), None
     for server in await local_servers(settings, env):

@@ -96,6 +96,10 @@ class HttpChatModel:
                     await self._clock.sleep(delay)
             attempt += 1
 
+    async def prepare(self) -> None:
+        """Load the client library ahead, which takes seconds, while others work."""
+        await self._connected()
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()

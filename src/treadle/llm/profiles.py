@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from treadle import secrets
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError
@@ -105,11 +107,13 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
     base_url = env.get("TREADLE_BASE_URL", "").strip()
     if not base_url:
         return None
-    if not base_url.startswith(("http://", "https://")):
+    try:
+        ProviderSettings(base_url=base_url)
+    except ValidationError as error:
         raise ConfigError(
-            f"TREADLE_BASE_URL is {base_url!r}, which is no address.",
-            hint="Write it with http:// or https://, up to and including the version.",
-        )
+            "TREADLE_BASE_URL is no address that can be used.",
+            hint="Write it with http:// or https://, up to and including the version, no password.",
+        ) from error
     key = checked_key(env.get("TREADLE_API_KEY"), "TREADLE_API_KEY")
     own = settings.providers.get(UNNAMED) or ProviderSettings()
     return Endpoint(UNNAMED, model, base_url, key, "TREADLE_API_KEY", own)
@@ -131,9 +135,15 @@ def checked_key(key: str | None, name: str | None) -> str | None:
     return key
 
 
-def hosted_with_key(env: Mapping[str, str]) -> list[Profile]:
+def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]:
     """The hosted providers whose key is in the environment, in order of preference."""
-    return [p for p in PROFILES.values() if p.key_env and env.get(p.key_env, "").strip()]
+    found = []
+    for profile in PROFILES.values():
+        own = settings.providers.get(profile.name)
+        key_env = own.api_key_env if own and own.api_key_env else profile.key_env
+        if not profile.local and env.get(key_env or "", "").strip():
+            found.append(profile)
+    return found
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:

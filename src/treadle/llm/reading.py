@@ -13,6 +13,9 @@ from treadle.llm.sse import Data, SseReader
 from treadle.llm.watchdog import IdleWatchdog
 
 _END = "[DONE]"
+_GRACE = 5.0
+"""Seconds that usage and end mark may take once the finish reason is there."""
+
 _DRAIN = 0.25
 """Real seconds for the rest of a finished body, so that its connection can be used again."""
 
@@ -48,7 +51,7 @@ class ReplyReader:
         reader = SseReader()
         source = response.iter_bytes()
         while not self.done:
-            chunk = await self._watchdog.wait(_next(source))
+            chunk = await self._next_chunk(source)
             events = reader.end() if chunk is None else reader.feed(chunk)
             for event in events:
                 if isinstance(event, Data) and not self.done:
@@ -59,7 +62,23 @@ class ReplyReader:
                 return
         await _drain(source)
 
+    async def _next_chunk(self, source: AsyncIterator[bytes]) -> bytes | None:
+        """The next bytes. Behind a finish reason any kind of end is as good as a proper one."""
+        import httpx2
+
+        if self._assembler.finish_reason is not None:
+            self._watchdog.limit(_GRACE)
+        try:
+            return await self._watchdog.wait(_next(source))
+        except (TimeoutError, httpx2.HTTPError):
+            if self._assembler.finish_reason is None:
+                raise
+            return None
+
     def _data(self, data: Data) -> list[Shown]:
+        if "\n" in data.text:  # servers that leave out the blank line between events
+            lines = data.text.split("\n")
+            return [shown for line in lines for shown in self._data(Data(line, data.event))]
         if data.text.strip() == _END:
             self.done = True
             return []

@@ -28,6 +28,10 @@ class IdleWatchdog:
         self._since = clock.monotonic()
         self._notice = min(_FIRST_NOTICE, limit / 3)
 
+    def limit(self, seconds: float) -> None:
+        """From now on wait no longer than `seconds` for data."""
+        self._limit = min(self._limit, seconds)
+
     def data(self) -> None:
         """Data has come: the time starts anew."""
         self._since = self._clock.monotonic()
