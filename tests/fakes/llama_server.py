@@ -51,7 +51,7 @@ TEMPLATE = r"""
 @contextmanager
 def llama_server() -> Iterator[str]:
     """The base URL of a running server, version included. Needs the embedded model's packages."""
-    server = start_server(chat_template=TEMPLATE)
+    server = start_server(chat_template=TEMPLATE, longest_reply=120)
     try:
         yield f"{server.listening_address}/v1"
     finally:

@@ -73,8 +73,10 @@ def weights_path() -> Path | None:
     return None
 
 
-def start_server(*, context: int = _WINDOW, chat_template: str = "") -> Any:
+def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     """The running llama.cpp server, an `xllamacpp.Server`, bound to loopback at any free port.
+
+    `longest_reply` limits in tokens what a request that sets no limit of its own gets.
 
     Blocks for a few seconds: call it in a thread. Raises ProviderError when a part is missing.
     """
@@ -90,7 +92,8 @@ def start_server(*, context: int = _WINDOW, chat_template: str = "") -> Any:
     parameters.model.path = str(weights)
     parameters.model_alias = {MODEL_NAME}
     parameters.hostnames = ["127.0.0.1"]
-    parameters.n_ctx = context
+    parameters.n_ctx = _WINDOW
+    parameters.n_predict = longest_reply
     parameters.n_parallel = 1
     # One thread: two collapse when the machine is busy.
     parameters.cpuparams.n_threads = 1
