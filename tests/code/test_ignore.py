@@ -1,6 +1,5 @@
 """Ignore rules, compared with git's own verdict."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -19,9 +18,16 @@ def git_ignored(root: Path, paths: list[str]) -> set[str]:
         input="\0".join(paths).encode(),
         capture_output=True,
         check=False,
-        env={"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/nonexistent"},
     )
     return {path for path in done.stdout.decode().split("\0") if path}
+
+
+@pytest.fixture(autouse=True)
+def no_rules_of_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
 
 
 def make_tree(root: Path) -> list[str]:
@@ -117,3 +123,34 @@ def test_caches_are_left_out_without_git_unless_re_included(tmp_path: Path) -> N
     (tmp_path / ".ignore").write_text("!node_modules/\n")
     assert not IgnoreRules(tmp_path).ignored("node_modules/x/index.js", is_dir=False)
     assert IgnoreRules(tmp_path).ignored(".git/config", is_dir=False)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_gits_own_exclude_files_hold_as_git_says(tmp_path: Path, linked: bool) -> None:
+    """The global file and `info/exclude`, also of the repository of a linked worktree."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
+    root = tmp_path / "repo"
+    subprocess.run([*git, "init", "-q", str(root)], check=True)
+    subprocess.run([*git, "-C", root, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    (root / ".git/info/exclude").write_text("*.secret\n!kept.log\n")
+    if linked:
+        subprocess.run([*git, "-C", root, "worktree", "add", "-q", str(tmp_path / "w")], check=True)
+        root = tmp_path / "w"
+    files = ["a.secret", "b.log", "kept.log", "c.tmp", "d.bak", "e.py"]
+
+    def agreed() -> set[str]:
+        rules = IgnoreRules(root)
+        ours = {path for path in files if rules.ignored(path, is_dir=False)}
+        assert ours == git_ignored(root, files)
+        return ours
+
+    (tmp_path / ".config/git").mkdir(parents=True)
+    (tmp_path / ".config/git/ignore").write_text("*.log\n")
+    assert agreed() == {"a.secret", "b.log"}
+    config = '[user]\n\tname = x\n[Core]\n\teditor = vi\n\texcludesFile = "~/my ignores" ; mine\n'
+    (tmp_path / ".gitconfig").write_text(config)
+    (tmp_path / "my ignores").write_text("*.tmp\n")
+    assert agreed() == {"a.secret", "c.tmp"}
+    subprocess.run([*git, "-C", root, "config", "core.excludesfile", ".own"], check=True)
+    (root / ".own").write_text("*.bak\n")
+    assert agreed() == {"a.secret", "d.bak"}

@@ -1,28 +1,32 @@
-"""The files of a tree: an iterative walk that honours ignore files and never follows a link."""
+"""The files of a tree: an iterative walk that honours ignore files, and how one file is read."""
 
 import os
+import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from treadle.code.ignore import IgnoreRules
+from treadle.code.ignore import IGNORE_FILES, IgnoreRules
 from treadle.paths import why_private
 
-__all__ = ["FileEntry", "IgnoreRules", "walk"]
+__all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
+
+MAX_FILE_BYTES = 2_000_000
+"""Larger files are generated or data; they are not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """One regular file.
 
     `path` is relative to the root of the walk, POSIX, with bytes that are no UTF-8 as
-    surrogates (PEP 383). `size` is in bytes; size, `mtime_ns` and `inode` together tell
-    cheaply that a file was not touched.
+    surrogates (PEP 383). `size` is in bytes; together with `mtime_ns`, `ctime_ns` and `inode`
+    it tells cheaply that a file was not touched.
     """
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     inode: int
 
 
@@ -36,30 +40,53 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
     """
     rules = IgnoreRules(root)
     skip = on_skip or (lambda _path, _reason: None)
+    top = os.path.join(root, "")  # noqa: PTH118  (a Path for each folder takes longer than the rest)
     folders = [""]
     while folders:
         folder = folders.pop()
         try:
-            with os.scandir(root / folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+            with os.scandir(top + folder) as listing:
+                entries = {entry.name: entry for entry in listing}
         except OSError as error:
             skip(folder or ".", f"unreadable folder: {error.strerror}")
             continue
+        ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
         below: list[str] = []
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
+        for name in sorted(entries):
+            entry = entries[name]
+            path = f"{folder}/{name}" if folder else name
             try:
                 is_dir = entry.is_dir(follow_symlinks=False)
-                if rules.entry_ignored(path, is_dir=is_dir):
+                if ignored(name, is_dir):
                     continue
-                reason = "link" if entry.is_symlink() else why_private(path)
+                reason = "link" if entry.is_symlink() else why_private(name)
                 if reason is not None:
                     skip(path, reason)
                 elif is_dir:
                     below.append(path)
                 elif entry.is_file(follow_symlinks=False):
-                    stat = entry.stat(follow_symlinks=False)
-                    yield FileEntry(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+                    status = entry.stat(follow_symlinks=False)
+                    yield FileEntry(
+                        path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+                    )
             except OSError as error:
                 skip(path, f"unreadable: {error.strerror}")
         folders.extend(reversed(below))
+
+
+def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
+    """The bytes of a regular file, None if it is too large. Never waits on a pipe or a link."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(0, "not a regular file")
+        data = file.read(MAX_FILE_BYTES + 1)
+    return (None if len(data) > MAX_FILE_BYTES else data), status
+
+
+def content_hash(data: bytes) -> bytes:
+    """BLAKE2b-256 of the raw bytes of a file."""
+    import hashlib  # loads OpenSSL, which a search in an unchanged tree does not need
+
+    return hashlib.blake2b(data, digest_size=32).digest()

@@ -1,7 +1,8 @@
 """Ignore files: which paths of a tree are left out (gitignore(5), checked against git itself)."""
 
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
@@ -27,70 +28,91 @@ _DEFAULT_PATTERNS = (
 """The weakest rules, so that a tree without git is not drowned in caches; `!` re-includes."""
 
 _MAX_IGNORE_FILE = 1_000_000
-_POSIX_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "\\x21-\\x7e",
-    "lower": "a-z",
-    "print": "\\x20-\\x7e",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": "\\s",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
+_SPECIAL = frozenset("*?[\\")
 
 
-@dataclass(frozen=True, slots=True)
 class _Rule:
-    regex: re.Pattern[str]
-    negated: bool
-    folders_only: bool
+    """One line of an ignore file.
 
+    Most are a plain name or path, or `*` and an ending; only the others need an expression.
+    Without a slash a pattern speaks of names, else of paths from the folder of its file.
+    """
 
-@dataclass(frozen=True, slots=True)
-class _RuleSet:
-    """The rules of one folder. `any_rule` tells quickly that none of them matches."""
+    __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated")
 
-    rules: tuple[_Rule, ...]
-    any_rule: re.Pattern[str]
+    def __init__(self, pattern: str, *, negated: bool, folders_only: bool) -> None:
+        self.negated = negated
+        self.folders_only = folders_only
+        self.anchored = "/" in pattern
+        pattern = pattern.removeprefix("/")
+        self.literal = pattern if _SPECIAL.isdisjoint(pattern) else None
+        plain_ending = not self.anchored and pattern[:1] == "*" and _SPECIAL.isdisjoint(pattern[1:])
+        self.ending = pattern[1:] if plain_ending else None
+        self.expression = ""
+        if self.literal is None and self.ending is None:
+            from treadle.code.globs import translate
+
+            self.expression = translate(pattern) or "(?!)"
 
     @classmethod
-    def of(cls, lines: list[str]) -> Self | None:
-        rules = tuple(rule for line in lines if (rule := _parse(line)) is not None)
-        if not rules:
+    def parse(cls, line: str) -> Self | None:
+        """The rule of a line; None for a comment or an empty line."""
+        pattern = _strip_trailing_spaces(line)
+        if not pattern or pattern.startswith("#"):
             return None
-        return cls(rules, re.compile("|".join(rule.regex.pattern for rule in rules), re.DOTALL))
+        negated = pattern.startswith("!")
+        pattern = pattern[negated:]
+        folders_only = pattern.endswith("/")
+        pattern = pattern.removesuffix("/")
+        return cls(pattern, negated=negated, folders_only=folders_only) if pattern else None
 
-    def verdict(self, path: str, *, is_dir: bool) -> bool | None:
-        """True: ignored, False: re-included, None: no rule speaks of it. The last rule wins."""
-        if self.any_rule.fullmatch(path) is None:
-            return None
-        for rule in reversed(self.rules):
-            if (is_dir or not rule.folders_only) and rule.regex.fullmatch(path):
-                return not rule.negated
+    def matches(self, path: str, name: str) -> bool:
+        text = path if self.anchored else name
+        if self.literal is not None:
+            return text == self.literal
+        if self.ending is not None:
+            return text.endswith(self.ending)
+        return re.fullmatch(self.expression, text, re.DOTALL) is not None
+
+
+class _RuleSet:
+    """The rules of one folder, with what tells quickly that none of them matches."""
+
+    def __init__(self, rules: list[_Rule]) -> None:
+        self._rules = rules[::-1]
+        self._names = {rule.literal for rule in rules if not rule.anchored}
+        self._paths = {rule.literal for rule in rules if rule.anchored}
+        self._endings = tuple(rule.ending for rule in rules if rule.ending is not None)
+        self._name_expression = _any_of(rules, anchored=False)
+        self._path_expression = _any_of(rules, anchored=True)
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self | None:
+        rules = [rule for line in lines if (rule := _Rule.parse(line)) is not None]
+        return cls(rules) if rules else None
+
+    def verdict(self, folder: str, name: str, *, is_dir: bool) -> bool | None:
+        """True: ignored, False: re-included, None: no rule speaks of it. The last rule wins.
+
+        `folder` leads from these rules to what has the `name`; it is empty or ends with a slash.
+        """
+        path = folder + name
+        if (
+            name in self._names
+            or name.endswith(self._endings)
+            or path in self._paths
+            or (self._name_expression and self._name_expression.fullmatch(name))
+            or (self._path_expression and self._path_expression.fullmatch(path))
+        ):
+            for rule in self._rules:
+                if (is_dir or not rule.folders_only) and rule.matches(path, name):
+                    return not rule.negated
         return None
 
 
-def _parse(line: str) -> _Rule | None:
-    """One line of an ignore file; None for a comment, an empty line or a broken pattern."""
-    pattern = _strip_trailing_spaces(line)
-    if not pattern or pattern.startswith("#"):
-        return None
-    negated = pattern.startswith("!")
-    pattern = pattern[negated:]
-    folders_only = pattern.endswith("/")
-    pattern = pattern.removesuffix("/")
-    if not pattern:
-        return None
-    anchored = "/" in pattern
-    body = _translate(pattern.removeprefix("/"))
-    if body is None:
-        return None
-    prefix = "" if anchored else "(?:.*/)?"
-    return _Rule(re.compile(f"(?:{prefix}{body})", re.DOTALL), negated, folders_only)
+def _any_of(rules: list[_Rule], *, anchored: bool) -> re.Pattern[str] | None:
+    bodies = [rule.expression for rule in rules if rule.expression and rule.anchored is anchored]
+    return re.compile("|".join(f"(?:{body})" for body in bodies), re.DOTALL) if bodies else None
 
 
 def _strip_trailing_spaces(line: str) -> str:
@@ -100,98 +122,22 @@ def _strip_trailing_spaces(line: str) -> str:
     return line[:end]
 
 
-def _translate(pattern: str) -> str | None:
-    """The pattern as a regular expression; None where git would match nothing."""
-    out: list[str] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == "*":
-            text, position = _translate_stars(pattern, position)
-            out.append(text)
-        elif character == "?":
-            out.append("[^/]")
-            position += 1
-        elif character == "[":
-            bracket = _translate_class(pattern, position)
-            if bracket is None:
-                return None
-            text, position = bracket
-            out.append(text)
-        else:
-            if character == "\\":
-                position += 1
-                if position == len(pattern):
-                    return None
-            out.append(re.escape(pattern[position]))
-            position += 1
-    return "".join(out)
-
-
-def _translate_stars(pattern: str, start: int) -> tuple[str, int]:
-    """The run of stars at `start`, and where it ends; `**` is special only as a whole part."""
-    end = start
-    while end < len(pattern) and pattern[end] == "*":
-        end += 1
-    whole_start = end - start == 2 and (start == 0 or pattern[start - 1] == "/")
-    if whole_start and end == len(pattern):
-        return ".*", end
-    if whole_start and pattern[end] == "/":
-        return "(?:.*/)?", end + 1
-    return "[^/]*", end
-
-
-def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:
-    """The bracket expression at `start`, and where it ends; None if it is not closed."""
-    position = start + 1
-    negated = pattern[position : position + 1] in {"!", "^"}
-    position += negated
-    members: list[str] = []
-    first = True
-    while True:
-        character = pattern[position : position + 1]
-        if not character:
-            return None
-        if character == "]" and not first:
-            break
-        first = False
-        if pattern.startswith("[:", position):
-            end = pattern.find(":]", position + 2)
-            if end < 0 or (known := _POSIX_CLASSES.get(pattern[position + 2 : end])) is None:
-                return None
-            members.append(known)
-            position = end + 2
-            continue
-        low, position = _class_character(pattern, position)
-        high = low
-        following = pattern[position + 1 : position + 2]
-        if pattern[position : position + 1] == "-" and following not in {"]", ""}:
-            high, position = _class_character(pattern, position + 1)
-        members.append(re.escape(low))  # as in git, also where the range is empty
-        if low and high and low <= high:
-            members.append(f"{re.escape(low)}-{re.escape(high)}")
-    if negated:
-        return f"[^/{''.join(members)}]", position + 1
-    return f"(?!/)[{''.join(members)}]" if members else "(?!)", position + 1
-
-
-def _class_character(pattern: str, position: int) -> tuple[str, int]:
-    if pattern[position] == "\\":
-        position += 1
-    return pattern[position : position + 1], position + 1
+_Chain = list[tuple[str, _RuleSet]]
+"""Rule sets, strongest first, each with the path that leads from it to the folder at hand."""
 
 
 class IgnoreRules:
     """The ignore rules that hold in a tree.
 
-    Its ignore files, those of the folders above it up to the enclosing git root,
-    `.git/info/exclude`, and a few defaults. Files are read when first needed and kept.
+    Its ignore files, those of the folders above it up to the enclosing git root, git's own
+    exclude files (see `git_excludes`), and a few defaults. Files are read when first needed and
+    kept.
     """
 
     def __init__(self, root: Path) -> None:
         """`root`: the folder that paths are relative to; it need not be a git root."""
-        self._root = root
-        self._sets: dict[str, _RuleSet | None] = {}
+        self._root = os.fspath(root)
+        self._chains: dict[str, _Chain] = {}
         self._above = _rules_above(root)
 
     def ignored(self, relative_path: str, is_dir: bool) -> bool:
@@ -199,54 +145,60 @@ class IgnoreRules:
 
         As in git, nothing below an ignored folder can be re-included.
         """
-        parts = relative_path.split("/")
-        for count in range(1, len(parts)):
-            if self.entry_ignored("/".join(parts[:count]), is_dir=True):
+        *folders, name = relative_path.split("/")
+        above = ""
+        for folder in folders:
+            if self.in_folder(above)(folder, True):
                 return True
-        return self.entry_ignored(relative_path, is_dir=is_dir)
+            above = f"{above}/{folder}" if above else folder
+        return self.in_folder(above)(name, is_dir)
 
-    def entry_ignored(self, path: str, *, is_dir: bool) -> bool:
-        """The same for an entry whose folder is known not to be ignored; what a walk asks."""
-        folder, _, name = path.rpartition("/")
-        if name in REPOSITORY_FOLDERS:
-            return True
-        while True:
-            rules = self._rules_of(folder)
-            if rules is not None:
-                below = path[len(folder) + 1 :] if folder else path
-                verdict = rules.verdict(below, is_dir=is_dir)
+    def in_folder(
+        self, folder: str, present: Iterable[str] = IGNORE_FILES
+    ) -> Callable[[str, bool], bool]:
+        """What tells of a name in `folder`, itself not ignored, whether it is (name, is_dir).
+
+        `present` names the ignore files in the folder, where they are known.
+        """
+        chain = self._chain(folder, present)
+
+        def ignored(name: str, is_dir: bool) -> bool:
+            if name in REPOSITORY_FOLDERS:
+                return True
+            for lead, rules in chain:
+                verdict = rules.verdict(lead, name, is_dir=is_dir)
                 if verdict is not None:
                     return verdict
-            if not folder:
-                break
-            folder = folder.rpartition("/")[0]
-        for prefix, above in self._above:
-            verdict = above.verdict(prefix + path, is_dir=is_dir)
-            if verdict is not None:
-                return verdict
-        return False
+            return False
 
-    def _rules_of(self, folder: str) -> _RuleSet | None:
-        try:
-            return self._sets[folder]
-        except KeyError:
-            rules = self._sets[folder] = _read_folder(self._root / folder)
-            return rules
+        return ignored
 
-
-def _read_folder(folder: Path) -> _RuleSet | None:
-    lines: list[str] = []
-    for name in IGNORE_FILES:
-        lines += _read_lines(folder / name)
-    return _RuleSet.of(lines) if lines else None
+    def _chain(self, folder: str, present: Iterable[str]) -> _Chain:
+        chain = self._chains.get(folder)
+        if chain is None:
+            if folder:
+                above, _, name = folder.rpartition("/")
+                inherited = self._chain(above, IGNORE_FILES)
+                chain = [(f"{lead}{name}/", rules) for lead, rules in inherited]
+            else:
+                chain = list(self._above)
+            own = _read_folder(f"{self._root}/{folder}", present)
+            if own is not None:
+                chain.insert(0, ("", own))
+            self._chains[folder] = chain
+        return chain
 
 
-def _read_lines(path: Path) -> list[str]:
+def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet | None:
+    return _RuleSet.of(line for name in present for line in read_lines(f"{folder}/{name}"))
+
+
+def read_lines(path: str) -> list[str]:
     """The lines of an ignore file; none if it is absent, unreadable, a link, or absurdly long."""
     try:
-        if path.is_symlink() or not path.is_file():
+        if os.path.islink(path) or not os.path.isfile(path):  # noqa: PTH113, PTH114  (in each folder)
             return []
-        with path.open("rb") as file:
+        with open(path, "rb") as file:  # noqa: PTH123
             data = file.read(_MAX_IGNORE_FILE)
     except OSError:
         return []
@@ -254,28 +206,38 @@ def _read_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _rules_above(root: Path) -> list[tuple[str, _RuleSet]]:
-    """Rule sets from above `root` with the prefix that leads from them to it, strongest first.
+def _rules_above(root: Path) -> _Chain:
+    """The rules from above `root`: the folders up to the git root, git's excludes, the defaults.
 
-    The folders up to the git root, then its `info/exclude`, then the defaults.
+    Where they would leave out `root` itself only the defaults hold: whoever opens an ignored
+    folder wants to see it.
     """
-    found: list[tuple[str, _RuleSet]] = []
+    from treadle.code.git_excludes import exclude_files
+
+    found: _Chain = []
     git_root = next(
-        (folder for folder in (root, *root.parents) if (folder / ".git").exists()), None
+        (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
     )
-    if git_root is not None:
+    if git_root is not None and not _left_out(root, git_root):
         for folder in root.parents:
             if not folder.is_relative_to(git_root):
                 break
-            if (rules := _read_folder(folder)) is not None:
-                found.append((_prefix(folder, root), rules))
-        if (exclude := _RuleSet.of(_read_lines(git_root / ".git/info/exclude"))) is not None:
-            found.append((_prefix(git_root, root), exclude))
-    if (defaults := _RuleSet.of(list(_DEFAULT_PATTERNS))) is not None:
+            if (rules := _read_folder(os.fspath(folder))) is not None:
+                found.append((_lead(folder, root), rules))
+        for path in exclude_files(git_root):
+            if (rules := _RuleSet.of(read_lines(path))) is not None:
+                found.append((_lead(git_root, root), rules))
+    if (defaults := _RuleSet.of(_DEFAULT_PATTERNS)) is not None:
         found.append(("", defaults))
     return found
 
 
-def _prefix(folder: Path, root: Path) -> str:
+def _left_out(root: Path, git_root: Path) -> bool:
+    if root == git_root:
+        return False
+    return IgnoreRules(git_root).ignored(root.relative_to(git_root).as_posix(), is_dir=True)
+
+
+def _lead(folder: Path, root: Path) -> str:
     below = root.relative_to(folder).as_posix()
     return "" if below == "." else below + "/"
