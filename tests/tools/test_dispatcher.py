@@ -20,6 +20,7 @@ from treadle.events.types import (
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
+    ToolCallRequested,
     ToolFailure,
     Usage,
 )
@@ -245,16 +246,40 @@ async def test_a_tool_of_a_front_end_is_left_to_it(
     assert outcome.error.kind is ErrorKind.UNAVAILABLE
 
 
-async def test_a_tool_can_be_called_without_a_session(bus: EventBus, root: Path) -> None:
+async def test_a_call_without_a_session_is_a_request_of_its_own(bus: EventBus, root: Path) -> None:
     with bus.subscribe() as everything:
-        serving = dispatcher(bus, root, Echo(), Raising(OSError("odd")))
-        completed = await serving.call("echo", "", last_user_message="why?")
-        failed = await serving.call("raising", "{}")
+        async with dispatcher(bus, root, Echo(), Raising(OSError("odd"))) as serving:
+            completed = await serving.call("echo", "", call_id="7", vendor="somebody")
+            failed = await serving.call("raising", "{}")
+            unknown = await serving.call("nothing", "{}")
         everything.close()
-        assert [envelope async for envelope in everything] == []
+        events = [envelope.event async for envelope in everything]
     assert isinstance(completed, ToolCallCompleted)
-    assert json.loads(completed.content)["asked"] == "why?"
     assert isinstance(failed, ToolCallFailed)
+    assert isinstance(unknown, ToolCallFailed)
+    assert [type(event) for event in events] == [
+        ToolCallRequested, ToolCallCompleted, ToolCallRequested, ToolCallFailed,
+        ToolCallRequested, ToolCallFailed,
+    ]  # fmt: skip
+    assert len({event.request_id for event in events}) == 3
+    assert isinstance(events[0], ToolCallRequested)
+    assert (events[0].call_id, events[0].vendor) == ("7", "somebody")
+
+
+async def test_a_caller_that_is_cancelled_ends_its_call(bus: EventBus, root: Path) -> None:
+    gate = Gate()
+    with bus.subscribe(ToolCallFailed, ToolCallLate) as failures:
+        async with dispatcher(bus, root, gate) as serving:
+            call = asyncio.create_task(serving.call("gate", "{}"))
+            await asyncio.wait_for(gate.started.acquire(), 10)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await asyncio.wait_for(gate.cancelled.acquire(), 10)
+        failures.close()
+        (failed,) = [envelope.event async for envelope in failures]
+    assert isinstance(failed, ToolCallFailed)
+    assert (failed.error.kind, failed.error.effect) == (ErrorKind.CANCELLED, Effect.NONE)
 
 
 @given(st.lists(st.sampled_from(["echo", "needy", "raising", "nothing", "{", ""]), max_size=30))

@@ -10,20 +10,19 @@ from typing import Self
 from uuid import UUID
 
 from treadle.app.automatic_context import automatic_context
-from treadle.app.stores import conversations_path, open_trace_store
+from treadle.app.recording import Recording, recording
+from treadle.app.refreshing import refresh_index
+from treadle.app.stores import conversations_path
 from treadle.app.workspace import build_registry, open_index
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.model import Settings
-from treadle.errors import StoreError
 from treadle.events import EventBus
-from treadle.events.types import IndexProgress
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +47,12 @@ class Assistant:
     model: ChatModel
     conversations: ConversationStore
     clock: Clock
-    recorder: Recorder | None = None
-    broken_store: str | None = None
+    recording: Recording
 
     @property
     def unrecorded(self) -> str | None:
         """What is missing from the record, and why; None when nothing is."""
-        if self.recorder is None:
-            return f"Nothing is recorded: {self.broken_store}"
-        loss = self.recorder.loss
-        return f"{loss.count} spans could not be recorded: {loss.reason}" if loss else None
+        return self.recording.missing
 
     @classmethod
     @asynccontextmanager
@@ -83,7 +78,7 @@ class Assistant:
             index = open_index(root)
             stack.callback(index.close)
             model = await _connected(
-                connect(settings, env, model=choices.model), _refresh(index, bus, request_id)
+                connect(settings, env, model=choices.model), refresh_index(index, bus, request_id)
             )
             stack.push_async_callback(model.close)
             tools = build_registry(root, index) if choices.tools else Registry(())
@@ -99,20 +94,10 @@ class Assistant:
                     await ConversationStore.open(conversations_path(), clock=clock)
                 ),
                 clock=clock,
+                recording=await stack.enter_async_context(recording(bus)),
             )
-            await assistant._record(stack)
             await stack.enter_async_context(Dispatcher(assistant.bus, tools, root, clock=clock))
             yield assistant
-
-    async def _record(self, stack: AsyncExitStack) -> None:
-        """Start the recorder; a question is answered also where it cannot run."""
-        try:
-            store = await asyncio.to_thread(open_trace_store)
-        except StoreError as error:
-            self.broken_store = str(error)
-            return
-        stack.callback(store.close)
-        self.recorder = await stack.enter_async_context(Recorder(self.bus, store))
 
     async def conversation(self, reference: str | None = None) -> Conversation:
         """The saved conversation with that id, prefix or "last"; a new one without reference."""
@@ -150,14 +135,3 @@ async def _connected(connecting: Awaitable[ChatModel], refreshing: Awaitable[Non
         with contextlib.suppress(BaseException):
             await (await model).close()
         raise
-
-
-async def _refresh(index: CodeIndex, bus: EventBus, request_id: UUID) -> None:
-    """Bring the index up to date in a thread, and tell how far it is."""
-    loop = asyncio.get_running_loop()
-
-    def progress(done: int, total: int) -> None:
-        event = IndexProgress(request_id=request_id, parent_id=request_id, done=done, total=total)
-        asyncio.run_coroutine_threadsafe(bus.publish(event), loop)
-
-    await asyncio.to_thread(index.refresh, progress)

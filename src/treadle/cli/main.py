@@ -32,6 +32,7 @@ COMMANDS = {
     "search": Entry("search", "find code by symbol or by meaning"),
     "context": Entry("context", "print what a model would be given for a question"),
     "tools": Entry("tools", "list the tools, show their schemas, call one"),
+    "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "traces": Entry("traces", "read what was recorded"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
     "models": Entry("models", "list the models in reach, test one"),

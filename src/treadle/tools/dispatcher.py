@@ -11,6 +11,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     CallKey,
+    Effect,
     ErrorKind,
     Event,
     SessionCancelled,
@@ -24,7 +25,7 @@ from treadle.events.types import (
 )
 from treadle.ids import new_id
 from treadle.tools.arguments import parse_arguments
-from treadle.tools.contract import ToolContext, ToolPlace
+from treadle.tools.contract import ToolContext, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_of, no_front_end, unknown_tool
 from treadle.tools.registry import AnyTool, Registry
 
@@ -78,25 +79,38 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def call(
-        self, name: str, arguments: str, *, last_user_message: str = ""
-    ) -> ToolCallCompleted | ToolCallFailed:
-        """Run one tool outside a session and return what came of it; nothing is published."""
+        self, name: str, arguments: str, *, call_id: str = "", vendor: str = ""
+    ) -> Outcome:
+        """Run one tool outside a session, as a request of its own, and return what came of it.
+
+        The call goes over the bus as one of a session does, so that a recorder sees it. It has no
+        time limit; when the caller is cancelled, so is the call. Only while this is entered.
+        """
         call = ToolCallRequested(
             request_id=new_id(),
             key=CallKey(0, 0),
-            call_id="",
-            vendor="",
+            call_id=call_id,
+            vendor=vendor,
             name=name,
             arguments=arguments,
         )
-        context = ToolContext(
-            request_id=call.request_id,
-            key=call.key,
-            root=self._root,
-            last_user_message=last_user_message,
-            clock=self._clock,
-        )
-        return await self._outcome(call, context)
+        tool = self._registry.get(name)
+        started = self._clock.monotonic()
+        outcome = self._bus.expect(call.request_id, call.key)
+        try:
+            await self._bus.publish(call)
+            if tool is not None and tool.place is ToolPlace.EXTERNAL:
+                await self._bus.publish(self._failed(call, no_front_end(name), started))
+            return await asyncio.shield(outcome)
+        except asyncio.CancelledError:
+            effect = (
+                Effect.NONE if tool is None or tool.effect is ToolEffect.READ else Effect.UNKNOWN
+            )
+            failure = ToolFailure(
+                ErrorKind.CANCELLED, f"{name} was cancelled by its caller.", effect=effect
+            )
+            await self._bus.publish(self._failed(call, failure, started))
+            raise
 
     async def _serve(self) -> None:
         async for envelope in self._subscription:
@@ -158,8 +172,6 @@ class Dispatcher:
         tool = self._registry.get(call.name)
         if tool is None:
             return self._failed(call, unknown_tool(call.name, self._registry.names()), started)
-        if tool.place is ToolPlace.EXTERNAL:
-            return self._failed(call, no_front_end(call.name), started)
         try:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
             result = await tool.run(arguments, context)

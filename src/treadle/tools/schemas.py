@@ -1,4 +1,4 @@
-"""JSON schemas of argument models: as models are shown them, and in words for error messages."""
+"""JSON schemas of arguments and results: as models are shown them, and in words for errors."""
 
 from typing import Any
 
@@ -14,7 +14,15 @@ def schema_of(model: type[BaseModel]) -> JsonSchema:
     references (they are written out), and an optional argument has its type alone, without null.
     Raises ValueError for a model that contains itself.
     """
-    schema = model.model_json_schema()
+    return _plain_schema(model.model_json_schema())
+
+
+def result_schema_of(model: type[BaseModel]) -> JsonSchema:
+    """The JSON schema of what `Tool.content` writes of a result, in the same plain form."""
+    return _plain_schema(model.model_json_schema(mode="serialization"))
+
+
+def _plain_schema(schema: JsonSchema) -> JsonSchema:
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions, ())
     plain.pop("description", None)  # the docstring of the class; the tool has its own words

@@ -87,22 +87,24 @@ def _schema(registry: Registry, options: argparse.Namespace) -> int:
 
 
 def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
-    """Run one tool outside a session, on a fresh index."""
-    from treadle.events import EventBus
-    from treadle.tools.dispatcher import Dispatcher
-
+    """Run one tool outside a session, on a fresh index; it is recorded as a run of its own."""
     index = open_index(root)
-
-    async def call() -> Outcome:
-        dispatcher = Dispatcher(EventBus(), build_registry(root, index), root)
-        return await dispatcher.call(name, arguments)
-
     try:
         with IndexBar(quiet=quiet) as bar:
             index.refresh(bar)
-        return asyncio.run(call())
     finally:
         index.close()
+    return asyncio.run(_call(root, name, arguments))
+
+
+async def _call(root: Path, name: str, arguments: str) -> Outcome:
+    from treadle.app.tool_calls import ToolCalls
+
+    async with ToolCalls.open(root) as calls:
+        outcome = await calls.dispatcher.call(name, arguments, vendor="command line")
+    if calls.recording.missing:
+        tell(calls.recording.missing)
+    return outcome
 
 
 def print_outcome(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import Command, positive
 from treadle.cli.output import print_json, say, short_id, table, tell, when
-from treadle.traces import TraceStore, trace_lines, trace_to_json, view_trace
+from treadle.traces import RunSummary, TraceStore, trace_lines, trace_to_json, view_trace
 from treadle.traces.tree import one_line
 
 
@@ -50,12 +50,20 @@ def _list(store: TraceStore, options: argparse.Namespace) -> int:
             when(run.start_us),
             run.status.value,
             str(run.totals.spans),
-            one_line(run.question or run.name or ""),
+            one_line(_what(run)),
         )
         for run in runs
     ]
     say(table(rows, ("TRACE", "STARTED", "STATUS", "SPANS", "QUESTION")))
     return 0
+
+
+def _what(run: RunSummary) -> str:
+    """The question; of a tool that was called outside a session, its name and arguments."""
+    operation, _, subject = (run.name or "").partition(" ")
+    if operation == "execute_tool":
+        return f"{subject} {run.question or ''}"
+    return run.question or run.name or ""
 
 
 COMMAND = Command("Read what was recorded.", configure, run)

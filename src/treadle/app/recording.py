@@ -1,0 +1,42 @@
+"""Recording what happens on a bus: whoever works goes on where nothing can be recorded."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from treadle.app.stores import open_trace_store
+from treadle.errors import StoreError
+from treadle.events import EventBus
+from treadle.traces import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorder, or the reason why there is none."""
+
+    recorder: Recorder | None
+    broken_store: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """What is missing from the record, and why; None when nothing is."""
+        if self.recorder is None:
+            return f"Nothing is recorded: {self.broken_store}"
+        loss = self.recorder.loss
+        return f"{loss.count} spans could not be recorded: {loss.reason}" if loss else None
+
+
+@asynccontextmanager
+async def recording(bus: EventBus) -> AsyncIterator[Recording]:
+    """Record all runs on `bus` until it is left; then everything is on disk."""
+    try:
+        store = await asyncio.to_thread(open_trace_store)
+    except StoreError as error:
+        yield Recording(None, str(error))
+        return
+    try:
+        async with Recorder(bus, store) as recorder:
+            yield Recording(recorder)
+    finally:
+        store.close()

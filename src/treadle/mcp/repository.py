@@ -1,0 +1,95 @@
+"""Which repository a client means: the one given at the start, its own root, or the folder."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from treadle.errors import UsageError
+from treadle.paths import find_root
+
+Context = ServerRequestContext[Any, Any]
+
+ROOTS = "roots"
+"""The name of our only question, where questions are answered by calling again."""
+
+_GIVE_ONE = "Start it as `treadle mcp --repo PATH`."
+
+
+class Repository:
+    """Finds the root once and keeps it, until the client says that its roots have changed."""
+
+    def __init__(self, given: Path | None, folder: Path) -> None:
+        """`given` is the root that the command line names; `folder` is where we were started."""
+        self._given = given
+        self._folder = folder
+        self._found = given
+
+    @property
+    def likely(self) -> Path:
+        """A folder to go by while the client has not been asked."""
+        return self._found or find_root(self._folder)
+
+    def forget(self) -> None:
+        """Ask the client for its roots again at the next call."""
+        self._found = self._given
+
+    async def root(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> Path | types.InputRequiredResult:
+        """The root for a call, or the question for the client's roots that has to come first.
+
+        Raises UsageError when there is no folder that the call can be about.
+        """
+        if self._found is None:
+            roots = await self._ask(context, params)
+            if isinstance(roots, types.InputRequiredResult):
+                return roots
+            self._found = _first_folder(roots) if roots else _enclosing(self._folder)
+        return self._found
+
+    async def _ask(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> list[types.Root] | types.InputRequiredResult:
+        """The roots of a client that offers them; from 2026-07-28 on it is asked by an answer."""
+        capabilities = context.session.client_capabilities
+        if capabilities is None or capabilities.roots is None:
+            return []
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            answer = (params.input_responses or {}).get(ROOTS)
+            if isinstance(answer, types.ListRootsResult):
+                return answer.roots
+            return types.InputRequiredResult(input_requests={ROOTS: types.ListRootsRequest()})
+        try:
+            listed = await context.session.send_request(
+                types.ListRootsRequest(), types.ListRootsResult
+            )
+        except MCPError:  # it says that it has roots, yet cannot list them
+            return []
+        return listed.roots
+
+
+def _first_folder(roots: list[types.Root]) -> Path:
+    paths = [Path(url2pathname(urlsplit(str(root.uri)).path)) for root in roots]
+    folder = next((path for path in paths if path.is_dir()), None)
+    if folder is None:
+        named = ", ".join(map(str, paths))
+        raise UsageError(f"No root of this client is a folder here: {named}.", hint=_GIVE_ONE)
+    return folder.resolve()
+
+
+def _enclosing(folder: Path) -> Path:
+    """The repository around `folder`; refused where that would be a whole home or disk."""
+    root = find_root(folder)
+    if Path.home().resolve().is_relative_to(root):
+        raise UsageError(
+            f"It is not known which repository to read: this server was started in {root}, and "
+            "the client named no root.",
+            hint=_GIVE_ONE,
+        )
+    return root

@@ -1,0 +1,145 @@
+"""The server: answers `tools/list` and `tools/call` over standard input and output."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from mcp import types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+from treadle import __version__
+from treadle.app.refreshing import refresh_index
+from treadle.app.tool_calls import ToolCalls
+from treadle.app.workspace import build_registry, open_index
+from treadle.errors import TreadleError
+from treadle.events import Subscription
+from treadle.events.types import ErrorKind, IndexProgress, ToolFailure
+from treadle.ids import new_id
+from treadle.mcp.repository import Context, Repository
+from treadle.mcp.translation import call_result, failed_result, listed_tools
+
+INSTRUCTIONS = (
+    "Treadle reads one repository on this machine through an index that is brought up to date "
+    "before each answer, so answers are never stale. For a question about the code call "
+    "request_code_context first, with the question or the names in it as `hint`: one call "
+    "returns the exact code that matters, within token_budget, and usually suffices. Use the "
+    "other tools for what their descriptions say. Paths are relative to the repository's root."
+)
+"""What a client tells its model about this server as a whole."""
+
+
+async def serve_stdio(repository: Path | None) -> None:
+    """Serve one client until it closes standard input.
+
+    Without `repository` the client's root is served, else the repository around this folder.
+    Nothing but the protocol reaches standard output.
+    """
+    async with AsyncExitStack() as stack:
+        service = _Service(Repository(repository, Path.cwd()), stack)
+        server = Server(
+            "treadle",
+            version=__version__,
+            title="Treadle",
+            instructions=INSTRUCTIONS,
+            on_list_tools=service.list_tools,
+            on_call_tool=service.call_tool,
+        )
+        server.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, service.roots_changed
+        )
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class _Service:
+    """The handlers of one connection, and the repositories that it has called tools in."""
+
+    def __init__(self, repository: Repository, stack: AsyncExitStack) -> None:
+        self._repository = repository
+        self._stack = stack
+        self._opened: dict[Path, ToolCalls] = {}
+        self._opening = asyncio.Lock()
+
+    async def list_tools(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """The tools are the same for every repository, so none has to be known yet."""
+        return types.ListToolsResult(tools=await asyncio.to_thread(self._tools))
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Run the tool and answer as a session would answer its model."""
+        try:
+            root = await self._repository.root(context, params)
+            if isinstance(root, types.InputRequiredResult):
+                return root
+            calls = await self._calls(root)
+        except TreadleError as error:
+            return failed_result(ToolFailure(ErrorKind.UNAVAILABLE, error.message, hint=error.hint))
+        client = context.session.client_params
+        async with _progress(calls, context):
+            outcome = await calls.dispatcher.call(
+                params.name,
+                json.dumps(params.arguments or {}),
+                call_id=str(context.request_id),
+                vendor=f"mcp: {client.client_info.name}" if client else "mcp",
+            )
+        return call_result(outcome)
+
+    async def roots_changed(self, _context: Context, _params: types.NotificationParams) -> None:
+        """Look anew which repository is meant."""
+        self._repository.forget()
+
+    def _tools(self) -> list[types.Tool]:
+        folder = self._repository.likely
+        with open_index(folder) as index:
+            return listed_tools(build_registry(folder, index))
+
+    async def _calls(self, root: Path) -> ToolCalls:
+        """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
+        async with self._opening:
+            if root not in self._opened:
+                calls = await self._stack.enter_async_context(ToolCalls.open(root))
+                await self._stack.enter_async_context(_building(calls))
+                self._opened[root] = calls
+        return self._opened[root]
+
+
+@asynccontextmanager
+async def _building(calls: ToolCalls) -> AsyncIterator[None]:
+    """Build the index, so that what needs none of it need not wait, and progress can be told."""
+    building = asyncio.create_task(refresh_index(calls.index, calls.bus, new_id()))
+    try:
+        yield
+    finally:
+        building.cancel()
+        with contextlib.suppress(asyncio.CancelledError, TreadleError):
+            await building  # a tool that could not use the index has said why
+
+
+@asynccontextmanager
+async def _progress(calls: ToolCalls, context: Context) -> AsyncIterator[None]:
+    """Meanwhile tell a client that has asked for it how far the first build of the index is."""
+    with calls.bus.subscribe(IndexProgress) as events:
+        telling = asyncio.create_task(_tell(events, context))
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+
+async def _tell(events: Subscription, context: Context) -> None:
+    percent = 0
+    async for envelope in events:
+        event = envelope.event
+        assert isinstance(event, IndexProgress)
+        if event.done * 100 // event.total > percent:  # it must rise, and need not rise often
+            percent = event.done * 100 // event.total
+            message = f"indexed {event.done:,} of {event.total:,} files"
+            await context.session.report_progress(event.done, event.total, message)

@@ -1,0 +1,58 @@
+"""Tools and the outcomes of calls, in the words of the Model Context Protocol."""
+
+import json
+
+from mcp import types
+
+from treadle.events import Outcome
+from treadle.events.types import ToolCallCompleted, ToolFailure
+from treadle.tools.contract import Tool, ToolEffect
+from treadle.tools.failures import failure_content
+from treadle.tools.registry import AnyTool, Registry
+from treadle.tools.schemas import JsonSchema, result_schema_of
+
+
+def listed_tools(registry: Registry) -> list[types.Tool]:
+    """Every tool with the registry's own words and schemas."""
+    return [
+        types.Tool(
+            name=spec.name,
+            description=spec.description,
+            input_schema=spec.parameters,
+            output_schema=_output_schema(tool),
+            annotations=_annotations(tool),
+        )
+        for tool, spec in zip(registry, registry.specs(), strict=True)
+    ]
+
+
+def _output_schema(tool: AnyTool) -> JsonSchema | None:
+    """The schema of the results; None for a tool that writes its content in a way of its own."""
+    return result_schema_of(tool.result) if type(tool).content is Tool.content else None
+
+
+def _annotations(tool: AnyTool) -> types.ToolAnnotations:
+    reads = tool.effect is ToolEffect.READ
+    return types.ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=tool.effect is ToolEffect.WRITE,
+        idempotent_hint=reads,
+        open_world_hint=False,
+    )
+
+
+def call_result(outcome: Outcome) -> types.CallToolResult:
+    """A success as text and as structure, a failure as the text that a model would be given."""
+    if not isinstance(outcome, ToolCallCompleted):
+        return failed_result(outcome.error)
+    return types.CallToolResult(
+        content=[types.TextContent(text=outcome.content)],
+        structured_content=json.loads(outcome.content),
+    )
+
+
+def failed_result(failure: ToolFailure) -> types.CallToolResult:
+    """A failure; without structure, which would have to be that of a success."""
+    return types.CallToolResult(
+        content=[types.TextContent(text=failure_content(failure))], is_error=True
+    )

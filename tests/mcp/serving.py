@@ -1,0 +1,82 @@
+"""`treadle mcp` as a client runs it: a process of its own, spoken to over its standard streams."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, types
+from mcp.client.stdio import StdioServerParameters
+
+from tests.cli.command import environment, treadle
+
+WORDS = (sys.executable, "-m", "treadle.cli.main", "mcp")
+
+
+def client(
+    home: Path, *, repo: Path | None = None, folder: Path | None = None, **options: Any
+) -> Client:
+    """A client whose server serves `repo`, or finds out for itself when started in `folder`."""
+    server = StdioServerParameters(
+        command=WORDS[0],
+        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else [])],
+        env=environment(home, HOME=str(home)),
+        cwd=folder,
+    )
+    return Client(server, **options)
+
+
+def roots(*folders: Path) -> Callable[[object], Any]:
+    """What a client answers that has these roots."""
+
+    async def answer(_context: object) -> types.ListRootsResult:
+        return types.ListRootsResult(
+            roots=[types.Root.model_validate({"uri": folder.as_uri()}) for folder in folders]
+        )
+
+    return answer
+
+
+def ok(result: types.CallToolResult) -> dict[str, Any]:
+    """The structure of a success, which its text holds as well."""
+    assert not result.is_error, result
+    assert text(result) == result.structured_content
+    return text(result)
+
+
+def failure(result: types.CallToolResult) -> dict[str, Any]:
+    """The one object that tells of a failure."""
+    assert result.is_error
+    assert result.structured_content is None
+    return text(result)
+
+
+def text(result: types.CallToolResult) -> dict[str, Any]:
+    """The one text of a result, read as the JSON that it is."""
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    value: dict[str, Any] = json.loads(content.text)
+    return value
+
+
+def recorded(home: Path) -> list[dict[str, Any]]:
+    """The runs that `treadle traces list` shows, newest first."""
+    runs: list[dict[str, Any]] = json.loads(treadle("traces", "list", "--json", home=home).out)[
+        "runs"
+    ]
+    return runs
+
+
+def spoken(home: Path, repo: Path, *messages: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """What a server says that is sent `messages` and then hears that its client is gone."""
+    return subprocess.run(
+        [*WORDS, "--repo", str(repo)],
+        input="".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages),
+        capture_output=True,
+        text=True,
+        env=environment(home),
+        timeout=100,
+        check=False,
+    )

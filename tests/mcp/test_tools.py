@@ -1,0 +1,179 @@
+"""The tools over MCP: what is listed, what a call brings, and what is recorded of it."""
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.cli.command import treadle
+from tests.mcp.serving import client, failure, ok, recorded, spoken
+from treadle.code.store import store_path
+
+CALLS: dict[str, dict[str, Any]] = {
+    "request_code_context": {"token_budget": 2000, "hint": "add"},
+    "read_file": {"path": "calc.py"},
+    "list_dir": {},
+    "grep": {"pattern": "def"},
+    "get_file_metadata": {"path": "calc.py"},
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "calc.py").write_text(
+        'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
+    )
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_every_tool_of_the_registry_is_served_and_answers_by_its_schema(
+    repo: Path, home: Path, mode: str
+) -> None:
+    known = json.loads(treadle("tools", "schema", "--json", home=home, repo=repo).out)["tools"]
+    async with client(home, repo=repo, mode=mode) as connected:
+        listed = (await connected.list_tools()).tools
+        results = {
+            tool.name: await connected.call_tool(tool.name, CALLS[tool.name])
+            for tool in listed
+            if tool.name in CALLS
+        }
+    assert [
+        {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+        for tool in listed
+    ] == known
+    assert results.keys() == CALLS.keys()
+    for tool in listed:
+        assert tool.annotations is not None
+        hints = tool.annotations.model_dump(by_alias=True, exclude_none=True)
+        assert hints == {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        }
+        assert tool.output_schema is not None
+    for result in results.values():
+        ok(result)  # that it fits the output schema the client has checked, or it had raised
+    context = ok(results["request_code_context"])
+    assert [entry["canonical_path"] for entry in context["context"]] == ["calc.add"]
+
+
+async def test_a_failure_is_told_as_a_model_is_told_it_and_each_call_is_recorded(
+    repo: Path, home: Path
+) -> None:
+    async with client(home, repo=repo) as connected:
+        ill = failure(await connected.call_tool("read_file", {"pth": "calc.py"}))
+        unknown = failure(await connected.call_tool("compile", {}))
+        outside = failure(await connected.call_tool("read_file", {"path": "/etc/passwd"}))
+    for told, name, arguments in (
+        (ill, "read_file", {"pth": "calc.py"}),
+        (unknown, "compile", {}),
+        (outside, "read_file", {"path": "/etc/passwd"}),
+    ):
+        called = treadle(
+            "tools", "call", name, "--args", json.dumps(arguments), "--json", home=home, repo=repo
+        )
+        assert json.loads(called.out) == told
+    assert (ill["kind"], ill["field"]) == ("validation", "pth")
+    assert unknown["kind"] == "unknown_tool"
+    assert outside["kind"] == "permission"
+    runs = recorded(home)
+    assert [(run["name"], run["status"]) for run in runs] == [
+        (f"execute_tool {name}", "error") for name in ["read_file", "compile", "read_file"] * 2
+    ]
+    trace = json.loads(treadle("traces", "show", runs[-1]["trace_id"], "--json", home=home).out)
+    assert "mcp: " in json.dumps(trace)
+
+
+async def test_what_changes_between_calls_is_seen_by_all_clients(repo: Path, home: Path) -> None:
+    async def names(connected: Client, hint: str) -> list[str]:
+        arguments = {"token_budget": 2000, "hint": hint}
+        found = ok(await connected.call_tool("request_code_context", arguments))
+        return [entry["name"] for entry in found["context"]]
+
+    async with client(home, repo=repo) as first, client(home, repo=repo) as second:
+        both = await asyncio.gather(names(first, "add"), names(second, "add"))
+        assert tuple(both) == (["add"], ["add"])
+        (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")
+        both = await asyncio.gather(names(first, "subtract"), names(second, "subtract"))
+        assert tuple(both) == (["subtract"], ["subtract"])
+        (repo / "more.py").unlink()
+        both = await asyncio.gather(names(first, "subtract"), names(second, "subtract"))
+        assert tuple(both) == ([], [])
+
+
+async def test_a_client_that_asks_is_told_how_far_the_first_build_is(
+    repo: Path, home: Path
+) -> None:
+    for number in range(150):
+        (repo / f"part{number}.py").write_text(f"def part{number}():\n    return {number}\n")
+    told: list[tuple[float, float | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert message
+        told.append((progress, total))
+
+    async with client(home, repo=repo) as connected:
+        arguments = CALLS["request_code_context"]
+        ok(await connected.call_tool("request_code_context", arguments, progress_callback=note))
+        first = list(told)
+        ok(await connected.call_tool("request_code_context", arguments, progress_callback=note))
+    assert first
+    assert first == sorted(set(first))
+    assert {total for _, total in first} == {151}
+    assert told == first
+
+
+async def test_a_cancelled_call_ends_and_the_connection_goes_on(repo: Path, home: Path) -> None:
+    arguments = CALLS["request_code_context"]
+    async with client(home, repo=repo) as connected:
+        ok(await connected.call_tool("request_code_context", arguments))
+        index = store_path(home / "cache" / "index", repo)
+        with closing(sqlite3.connect(index, isolation_level=None)) as lock:
+            lock.execute("BEGIN IMMEDIATE")  # what a call that has to refresh waits for
+            (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")
+            call = asyncio.create_task(connected.call_tool("request_code_context", arguments))
+            while (await asyncio.to_thread(recorded, home))[0]["status"] != "unfinished":
+                assert not call.done()
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert ok(await connected.call_tool("list_dir", {}))["total"] == 2
+        ok(await connected.call_tool("request_code_context", arguments))
+    assert [run["status"] for run in recorded(home)] == ["ok", "ok", "cancelled", "ok"]
+
+
+def test_nothing_but_the_protocol_goes_out(repo: Path, home: Path) -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "somebody", "version": "1"},
+    }
+    done = spoken(
+        home,
+        repo,
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "nonsense"},
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {answer["id"] for answer in answers} == {1, 2, 3}
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (greeting,) = [answer["result"] for answer in answers if answer["id"] == 1]
+    assert greeting["serverInfo"]["name"] == "treadle"
+    assert "request_code_context" in greeting["instructions"]
