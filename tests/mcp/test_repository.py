@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from mcp import types
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from tests.cli.command import treadle
@@ -57,6 +58,18 @@ async def test_a_client_that_changes_its_roots_is_asked_again(tmp_path: Path, ho
             await connected.send_roots_list_changed()
         entries = ok(await connected.call_tool("list_dir", HERE))["entries"]
         assert [entry["name"] for entry in entries] == ["two.txt"]
+
+
+async def test_a_client_that_cannot_tell_the_roots_that_it_says_it_has_is_no_obstacle(
+    tmp_path: Path, home: Path
+) -> None:
+    async def refuse(_context: object) -> types.ErrorData:
+        return types.ErrorData(code=types.METHOD_NOT_FOUND, message="Method not found")
+
+    repo = folder(tmp_path, "repo")
+    async with client(home, folder=repo, mode="legacy", list_roots_callback=refuse) as connected:
+        entries = ok(await connected.call_tool("list_dir", HERE))["entries"]
+    assert [entry["name"] for entry in entries] == ["repo.txt"]
 
 
 async def test_without_roots_the_repository_around_the_folder_is_served(

@@ -28,8 +28,8 @@ class CodeContextArguments(Arguments):
     )
     hint: str | None = Field(
         default=None,
-        description="What to look for: names of code, or what the code does. Left out: the "
-        "user's last message.",
+        description="What to look for: a question, names of code, or what the code does. Left "
+        "out: the user's last message, which only a session has, so give it when in doubt.",
     )
 
 
