@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import signal
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.cli.command import treadle
-from tests.mcp.serving import client, failure, ok, recorded, spoken
+from tests.cli.command import environment, treadle
+from tests.mcp.serving import WORDS, client, failure, ok, recorded, spoken
 from treadle.code.store import store_path
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -177,3 +179,19 @@ def test_nothing_but_the_protocol_goes_out(repo: Path, home: Path) -> None:
     (greeting,) = [answer["result"] for answer in answers if answer["id"] == 1]
     assert greeting["serverInfo"]["name"] == "treadle"
     assert "request_code_context" in greeting["instructions"]
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_its_client(repo: Path, home: Path) -> None:
+    with subprocess.Popen(
+        [*WORDS, "--repo", str(repo)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(home),
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == -signal.SIGINT

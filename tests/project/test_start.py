@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 HEAVY = {
-    "genai_prices", "httpx2", "keyring", "numpy", "openai", "pydantic", "re2", "rich",
+    "genai_prices", "httpx2", "keyring", "mcp", "numpy", "openai", "pydantic", "re2", "rich",
     "sqlite3", "stamina", "tree_sitter", "xllamacpp",
 }  # fmt: skip
 

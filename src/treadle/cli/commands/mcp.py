@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 
 from treadle.cli.command import Command, repository
@@ -19,6 +20,9 @@ def run(options: argparse.Namespace) -> int:
         tell("This waits for an MCP client on standard input (docs/mcp.md); Ctrl-C ends it.")
     from treadle.mcp.server import serve_stdio
 
+    # The thread that waits for the client's next line cannot be cancelled, so Ctrl-C ends the
+    # process as it is: no store minds.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve_stdio(root))
     return 0
 
