@@ -213,7 +213,7 @@ def _same_block(entries: list[object], entry: object) -> int | None:
     A signature holds for the whole text of its block, so fragments sent back one by one would be
     refused (agno-agi/agno#8794).
     """
-    if not isinstance(entry, Mapping) or entry.get("type") not in _JOINED:
+    if not isinstance(entry, Mapping) or _string(entry.get("type")) not in _JOINED:
         return None
     if not isinstance(entry.get("index"), int):
         return None

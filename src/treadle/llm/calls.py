@@ -42,7 +42,7 @@ class _Slot:
             return False
         try:
             json.loads(self.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return True
 

@@ -77,7 +77,7 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         async with calling(endpoint, SystemClock()):
             response = await client.models.with_raw_response.list(timeout=30.0)
         return parse_models(json.loads(response.content))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise faults.protocol(endpoint, f"its list of models is unreadable ({error})") from error
     finally:
         await client.close()

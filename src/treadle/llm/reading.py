@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -83,8 +84,8 @@ class ReplyReader:
             self.done = True
             return []
         try:
-            chunk = json.loads(data.text)
-        except ValueError as error:
+            chunk = _parsed(data.text)
+        except (ValueError, RecursionError) as error:
             reason = f"a data line that is no JSON: {data.text[:80]!r}"
             raise faults.protocol(self._endpoint, reason) from error
         if data.event == "error":
@@ -96,13 +97,26 @@ class ReplyReader:
         if not content.strip():
             raise faults.broken_off(self._endpoint, "an empty body")
         try:
-            body = json.loads(content)
-        except ValueError as error:
+            body = _parsed(content)
+        except (ValueError, RecursionError) as error:
             reason = f"a body that is no JSON: {content[:80]!r}"
             raise faults.protocol(self._endpoint, reason) from error
         shown = self._assembler.feed_whole(body)
         self.done = True
         return shown
+
+
+def _parsed(text: str | bytes) -> Any:
+    """The value of some JSON; null for a number that JSON does not have, as nothing sent on may.
+
+    Raises ValueError, or RecursionError where it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=lambda _name: None, parse_float=_finite)
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 async def _drain(source: AsyncIterator[bytes]) -> None:

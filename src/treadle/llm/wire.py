@@ -100,7 +100,7 @@ def _finish(wire: Iterator[WireMessage], messages: Sequence[Message]) -> list[Wi
 
 
 def _encodable(text: str) -> str:
-    """`text` with lone surrogates (file names that are no UTF-8) replaced: JSON is UTF-8."""
+    """`text` without lone surrogates (names that are no UTF-8, halves of emoji): JSON is UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -163,8 +163,9 @@ def _echo(message: AssistantMessage) -> WireMessage:
     fields = _object(message.opaque)
     if message.reasoning and not any(name in fields for name in REASONING_FIELDS):
         fields[REASONING_FIELDS[0]] = None
+    reasoning = _encodable(message.reasoning) if message.reasoning is not None else None
     return {
-        name: message.reasoning if name in REASONING_FIELDS and value is None else value
+        name: reasoning if name in REASONING_FIELDS and value is None else value
         for name, value in fields.items()
     }
 
@@ -187,16 +188,20 @@ def _arguments(text: str) -> str:
     if not text.strip():
         return "{}"
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse)
         if isinstance(value, str):
-            text, value = value, json.loads(value)
-    except ValueError:
+            text, value = value, json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
         value = None
     return _encodable(text) if isinstance(value, dict) else json.dumps({"not_json": text})
 
 
+def _refuse(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
+
+
 def _object(text: str | None) -> dict[str, object]:
-    value = json.loads(text) if text else {}
+    value = json.loads(_encodable(text)) if text else {}
     return dict(value) if isinstance(value, Mapping) else {}
 
 

@@ -143,6 +143,6 @@ def ill_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

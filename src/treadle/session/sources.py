@@ -76,7 +76,7 @@ def _lines_read(content: str) -> list[SourceRange]:
         return []
     try:
         result = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     match result:
         case {"file": str(file), "lines": str(lines)} if found := _LINES.fullmatch(lines):
