@@ -1,6 +1,7 @@
 """Failures of tools: from exceptions to the closed vocabulary, then to a tool message."""
 
 import json
+from dataclasses import replace
 
 from treadle.errors import (
     NotFoundError,
@@ -22,6 +23,10 @@ _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (PermissionError, ErrorKind.PERMISSION),
     (TimeoutError, ErrorKind.TIMEOUT),
 )
+
+
+SHOWN_CHARACTERS = 1_000
+"""Characters of each text of a failure: what it repeats of a call may be of any length."""
 
 
 def failure_content(failure: ToolFailure) -> str:
@@ -48,7 +53,24 @@ def failure_content(failure: ToolFailure) -> str:
 
 
 def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
-    """What to tell of an exception that came out of `tool`; never a traceback, always one line."""
+    """What to tell of an exception that came out of `tool`; never a traceback, always short."""
+    failure = _failure_of(tool, error)
+    return replace(
+        failure,
+        message=_cut(failure.message),
+        expected=failure.expected and _cut(failure.expected),
+        received=failure.received and _cut(failure.received),
+        hint=failure.hint and _cut(failure.hint),
+    )
+
+
+def _cut(text: str) -> str:
+    """The text, without its middle where it is long: the sense of a sentence is at its ends."""
+    half = SHOWN_CHARACTERS // 2
+    return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
+
+
+def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     if isinstance(error, ToolError):
         return error.failure
     effect = Effect.UNKNOWN if tool.effect is ToolEffect.WRITE else Effect.NONE

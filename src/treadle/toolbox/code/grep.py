@@ -6,25 +6,29 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.clock import Clock
 from treadle.code.files import IgnoreRules, walk
-from treadle.events.types import ToolView
+from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
 """Seconds after which what was found so far is the answer; below the usual time-out of a call."""
 
 TOKENS_PER_HIT = 4
 """No matching line takes fewer tokens in the answer, so more than fit need not be kept."""
+
+GLOB_CHOICES = 1_000
+"""Patterns that the braces of one glob may stand for."""
 
 
 class GrepArguments(Arguments):
@@ -141,7 +145,8 @@ class Grep(Tool[GrepArguments, GrepResult]):
         for entry in walk(self._workspace.root):
             if not entry.path.startswith(prefix):
                 continue
-            if wanted is None or wanted(entry.path) or wanted(entry.path.removeprefix(prefix)):
+            shown = sendable(entry.path)
+            if wanted is None or wanted(shown) or wanted(shown.removeprefix(sendable(prefix))):
                 yield entry.path
 
     def _search(
@@ -230,5 +235,13 @@ def _glob_filter(glob: str) -> Callable[[str], bool]:
 
     parts = _BRACES.split(glob)  # text and alternatives by turns
     choices = [part.split(",") if turn % 2 else [part] for turn, part in enumerate(parts)]
+    if prod(map(len, choices)) > GLOB_CHOICES:
+        raise ToolError(
+            ErrorKind.VALIDATION,
+            f"The braces of the glob stand for more than {GLOB_CHOICES:,} patterns.",
+            field="glob",
+            expected="fewer alternatives",
+            received=glob,
+        )
     patterns = ["".join(choice) for choice in product(*choices)]
     return GitIgnoreSpec.from_lines(patterns).match_file
