@@ -51,9 +51,14 @@ def repository(options: argparse.Namespace) -> Path:
     return given.resolve()
 
 
+MOST = 1_000_000_000
+"""The largest number that an option takes; a database could not count much further."""
+
+
 def positive(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
-    value = int(text) if text.isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    """A whole number of at least 1 and at most `MOST`, for argparse."""
+    value = int(text) if text.isdecimal() and len(text) <= len(str(MOST)) else 0
+    if not 1 <= value <= MOST:
+        limits = f"at least 1 and at most {MOST:,}"
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number of {limits}")
     return value

@@ -6,6 +6,7 @@ start, and importing typer alone takes 200 (docs/decisions).
 
 import argparse
 import difflib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    _prepare_streams()
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -67,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # interpreter must not try to flush at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.FAILED
+    except OSError as error:
+        if debug:
+            raise
+        return _report(_refusal(error), ExitStatus.FAILED)
     except Exception as error:  # the last line of defence: never a traceback
         if debug:
             raise
@@ -92,6 +98,8 @@ def _run(words: list[str]) -> int:
         raise UsageError(f"There is no command {name!r}.", hint=hint)
     module = import_module(f"treadle.cli.commands.{COMMANDS[name].module}")
     command: Command = module.COMMAND
+    if "--debug" not in words:
+        _silence_logs()
     parser = Parser(
         prog=f"treadle {name}",
         description=command.description,
@@ -101,6 +109,15 @@ def _run(words: list[str]) -> int:
     command.configure(parser)
     add_common_options(parser)
     return command.run(parser.parse_args(words[1:]))
+
+
+def _silence_logs() -> None:
+    """Keep log records, which may hold tracebacks, from the terminal: errors are told as events.
+
+    Commands that run an event loop have loaded `logging` by now; for the others it is too slow.
+    """
+    if (logging := sys.modules.get("logging")) is not None:
+        logging.getLogger().addHandler(logging.NullHandler())
 
 
 def _overview() -> Parser:
@@ -116,6 +133,42 @@ def _overview() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
     return parser
+
+
+def _prepare_streams() -> None:
+    """Let any text go out and come in, whatever the encoding, also where a stream is closed."""
+    import codecs
+
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  (open to the end)
+    codecs.register_error("treadle.escape", _escape)
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "treadle.escape"),
+        (sys.stderr, "treadle.escape"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """What an encoding lacks as JSON writes it, so that JSON stays JSON in ASCII too."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    escapes = (f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))
+    return "".join(escapes), error.end
+
+
+def _refusal(error: OSError) -> str:
+    """What the system did not let happen, in a sentence, and what to do."""
+    what = (error.strerror or str(error)).rstrip(".")
+    about = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, str | bytes) else ""
+    return (
+        f"The system refuses: {what}{about}. Check that it is there, that you may use it, and "
+        "that the disk has room."
+    )
 
 
 def _report(message: str, status: ExitStatus) -> int:
