@@ -5,6 +5,7 @@ from uuid import UUID
 
 from treadle.events.types import StopReason
 from treadle.llm.messages import AssistantMessage, Message, UserMessage
+from treadle.secrets import redact
 
 TITLE_LIMIT = 80
 """Characters of a title."""
@@ -45,7 +46,7 @@ class Conversation:
         self.entries.append(Entry(message, at_us))
         self.updated_us = at_us
         if isinstance(message, UserMessage) and not self.title:
-            self.title = title_of(message.text)
+            self.title = title_of(redact(message.text))
         return len(self.entries) - 1
 
     def next_turn(self) -> int:

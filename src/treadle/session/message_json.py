@@ -1,4 +1,4 @@
-"""Messages as JSON text for the conversation store, and back, without loss."""
+"""Messages as JSON text for the conversation store, and back: without loss but for keys."""
 
 import json
 from dataclasses import asdict
@@ -15,6 +15,7 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle.secrets import redact
 
 _KINDS: dict[type[Message], str] = {
     SystemMessage: "system",
@@ -24,10 +25,17 @@ _KINDS: dict[type[Message], str] = {
     NoteMessage: "note",
 }
 
+_WRITTEN = frozenset({"text", "reasoning", "arguments"})
+"""Fields that hold what a person or a model wrote."""
+
 
 def encode(message: Message) -> tuple[str, str]:
-    """The kind of `message` and its fields as ASCII JSON, which carries any code point."""
-    return _KINDS[type(message)], json.dumps(asdict(message), separators=(",", ":"))
+    """The kind of `message` and its fields as ASCII JSON, which carries any code point.
+
+    Keys and passwords are taken out of what person and model wrote. Results of tools stay exact:
+    a snippet is as long as its head says, and its bytes are in the repository anyway.
+    """
+    return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
 
 
 def decode(kind: str, body: str) -> Message:
@@ -39,6 +47,14 @@ def decode(kind: str, body: str) -> Message:
             f"A saved {kind} message cannot be read: {error}.",
             hint="Begin a new conversation; this one was damaged or written by a newer version.",
         ) from error
+
+
+def _redacted(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {inner: _redacted(each, inner) for inner, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(each, name) for each in value]
+    return redact(value) if name in _WRITTEN and isinstance(value, str) else value
 
 
 def _decode(kind: str, fields: dict[str, Any]) -> Message:

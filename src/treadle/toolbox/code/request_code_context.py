@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code.model import ContextEntry, ContextResult, IndexStatus
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
+from treadle.secrets import redact
 from treadle.tokens import estimate
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
@@ -143,6 +144,13 @@ class _Answer:
     budget: int
     smallest: int | None = None
     """Tokens of the smallest answer with one entry that was too large."""
+    shown: str = field(init=False)
+    """What the answer repeats of the query; it is kept in conversations, where no key may be."""
+
+    def __post_init__(self) -> None:
+        query = redact(self.query)
+        long = len(query) > QUERY_CHARACTERS
+        self.shown = sendable(f"{query[:QUERY_CHARACTERS]}…" if long else query)
 
     def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
         """Whether the whole message with these entries is within the budget."""
@@ -166,10 +174,8 @@ class _Answer:
         return estimate(self.tool.content(message))
 
     def _message(self, entries: Sequence[ContextEntry], omitted: int) -> CodeContextResult:
-        long = len(self.query) > QUERY_CHARACTERS
-        shown = f"{self.query[:QUERY_CHARACTERS]}…" if long else self.query
         return CodeContextResult(
-            query=sendable(shown),
+            query=self.shown,
             top_k=self.top_k,
             context=[
                 CodeSnippet(
