@@ -217,3 +217,16 @@ async def test_a_reader_that_goes_away_ends_the_question(repo: Path) -> None:
         assert await asyncio.wait_for(process.wait(), 60) == 1
         assert process.stderr is not None
         assert b"Traceback" not in await process.stderr.read()
+
+
+async def test_a_question_is_answered_also_where_nothing_can_be_saved(repo: Path) -> None:
+    data = repo.parent / "home" / "data"
+    data.mkdir(parents=True)
+    for name in ("conversations.db", "traces.db"):
+        (data / name).write_bytes(b"this is no database, and long enough to be taken for one" * 99)
+    async with FakeProvider([Answer("Still here.")]) as provider:
+        ran = await ask(provider, repo)
+    assert (ran.status, ran.out) == (0, f"Still here.\n{SOURCES}")
+    assert "! This conversation is not saved: " in ran.err
+    assert "conversations.db" in ran.err
+    assert "traces.db" in ran.err

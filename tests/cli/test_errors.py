@@ -25,6 +25,7 @@ def repo(tmp_path: Path) -> Path:
         (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
         (["--json", "search", "x"], 2, "`treadle search --json …`"),
         (["search", "x", "--repo", "/no/such/folder"], 2, "/no/such/folder does not exist"),
+        (["search", " "], 2, "The query is empty"),
         (["ask", ""], 2, "The question is empty"),
         (["ask", "hi", "--model", "nope/x"], 2, "no provider named 'nope'"),
         (["ask", "hi", "--model", "openai/x"], 4, "OPENAI_API_KEY is not set"),

@@ -17,7 +17,9 @@ from treadle.app.workspace import build_registry, open_index
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.model import Settings
+from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.ids import new_id
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
@@ -45,14 +47,16 @@ class Assistant:
     index: CodeIndex
     registry: Registry
     model: ChatModel
-    conversations: ConversationStore
+    conversations: ConversationStore | None
     clock: Clock
     recording: Recording
+    unsaved: StoreError | None = None
 
     @property
-    def unrecorded(self) -> str | None:
-        """What is missing from the record, and why; None when nothing is."""
-        return self.recording.missing
+    def missing(self) -> list[str]:
+        """What could not be saved or recorded, and why: a question is answered all the same."""
+        unsaved = f"This conversation is not saved: {self.unsaved}" if self.unsaved else None
+        return [text for text in (unsaved, self.recording.missing) if text]
 
     @classmethod
     @asynccontextmanager
@@ -82,6 +86,7 @@ class Assistant:
             )
             stack.push_async_callback(model.close)
             tools = build_registry(root, index) if choices.tools else Registry(())
+            conversations, unsaved = await _conversations(stack, clock)
             assistant = cls(
                 root=root,
                 settings=settings,
@@ -90,19 +95,26 @@ class Assistant:
                 index=index,
                 registry=tools,
                 model=model,
-                conversations=await stack.enter_async_context(
-                    await ConversationStore.open(conversations_path(), clock=clock)
-                ),
+                conversations=conversations,
                 clock=clock,
                 recording=await stack.enter_async_context(recording(bus)),
+                unsaved=unsaved,
             )
             await stack.enter_async_context(Dispatcher(assistant.bus, tools, root, clock=clock))
             yield assistant
 
     async def conversation(self, reference: str | None = None) -> Conversation:
-        """The saved conversation with that id, prefix or "last"; a new one without reference."""
+        """The saved conversation with that id, prefix or "last"; a new one without reference.
+
+        Raises StoreError when a saved one is asked for and none can be read.
+        """
+        if reference is not None and self.unsaved is not None:
+            raise self.unsaved
+        name = f"{self.model.provider}/{self.model.model}"
+        if self.conversations is None:
+            now = self.clock.now_us()
+            return Conversation(new_id(), str(self.root), name, now, now)
         if reference is None:
-            name = f"{self.model.provider}/{self.model.model}"
             return await self.conversations.create(self.root, name)
         return await self.conversations.load(reference, root=self.root)
 
@@ -122,6 +134,17 @@ class Assistant:
             clock=self.clock,
             ids=lambda: request_id,
         )
+
+
+async def _conversations(
+    stack: AsyncExitStack, clock: Clock
+) -> tuple[ConversationStore | None, StoreError | None]:
+    """The saved conversations, or why there are none to be had."""
+    try:
+        store = await ConversationStore.open(conversations_path(), clock=clock)
+    except StoreError as error:
+        return None, error
+    return await stack.enter_async_context(store), None
 
 
 async def _connected(connecting: Awaitable[ChatModel], refreshing: Awaitable[None]) -> ChatModel:

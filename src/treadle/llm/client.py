@@ -209,6 +209,7 @@ class HttpChatModel:
             limit *= _WHOLE_REPLY_FACTOR
         tools = frozenset(tool.name for tool in request.tools)
         assembler = DeltaAssembler(self._endpoint, turn=request.turn, tools=tools)
+        await self._connected()  # loading the client library is no silence of the provider
         watchdog = IdleWatchdog(limit, self._clock, told.waiting(self.provider))
         started = self._clock.monotonic()
         first: float | None = None

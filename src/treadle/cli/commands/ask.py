@@ -83,8 +83,8 @@ async def _ask(
     finally:
         events.close()
         await following
-    if missing:
-        tell(f"! {missing}")
+    for text in missing:
+        tell(f"! {text}")
     screen.finish(outcome, request_id.hex)
     return outcome
 
@@ -95,8 +95,8 @@ async def _run(
     reference: str | None,
     bus: EventBus,
     request_id: UUID,
-) -> tuple[SessionOutcome, str | None]:
-    """What came of the question, and what is missing from the record."""
+) -> tuple[SessionOutcome, list[str]]:
+    """What came of the question, and what could not be saved or recorded of it."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
@@ -112,7 +112,7 @@ async def _run(
     async with opening as assistant:
         session = assistant.session(await assistant.conversation(reference), request_id)
         outcome = await session.run(question)
-    return outcome, assistant.unrecorded
+    return outcome, assistant.missing
 
 
 COMMAND = Command("Answer a question about a repository, with its code at hand.", configure, run)

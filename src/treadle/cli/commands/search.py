@@ -8,6 +8,7 @@ from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say, tell
 from treadle.cli.progress import IndexBar
 from treadle.code import SearchResults, View
+from treadle.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Refresh the index, search it, print the results."""
+    if not options.query.strip():
+        raise UsageError("The query is empty.", hint='Write it behind: `treadle search "…"`.')
     root = repository(options)
     index = open_index(root)
     try:
@@ -63,6 +66,7 @@ def as_json(results: SearchResults) -> dict[str, Any]:
             }
             for hit in results.results
         ],
+        "parts": list(results.parts),
         "took_ms": round(results.took * 1_000, 1),
         "index": {
             "items": results.items,
