@@ -166,7 +166,7 @@ def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> 
 
 
 def test_every_setting_that_names_a_place_or_a_key_needs_consent() -> None:
-    risky = ("url", "key", "command", "preferences", "trusted", "approve")
+    risky = ("url", "key", "command", "preferences", "trusted", "approve", "embed")
     for path in setting_paths(Settings):
         assert schema.needs_consent(path) == any(word in path[-1] for word in risky), path
 

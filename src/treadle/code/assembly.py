@@ -1,30 +1,33 @@
 """Context within a budget: which of the retrieved items are shown, whole or as signatures."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from treadle.code.extract import Lines
 from treadle.code.model import ContextEntry, ContextResult, Kind
 from treadle.code.parse import content_hash, read_file
-from treadle.code.ranking import Hit, asks_for_tests, rank_items
+from treadle.code.ranking import Hit, asks_for_tests
 from treadle.code.snippets import write_snippet
-from treadle.code.store import Store
 
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 
+_HEAD_LINES = 12
+"""Lines below the signature that are shown of what is too long to be shown whole."""
 _SPARE = 3
 """Retrieved per wanted item, so that duplicates and unreadable ones can be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A retrieved item with its exact bytes; `whole` or `signature` is None if not showable."""
+    """A retrieved item with its exact bytes: `forms` from the whole item to its signature.
+
+    The form between is its head: doc comment, signature and the first lines of its body.
+    """
 
     hit: Hit
-    whole: ContextEntry | None
-    signature: ContextEntry | None
+    forms: tuple[ContextEntry, ...]
 
 
 @dataclass(slots=True)
@@ -36,11 +39,9 @@ class Retrieved:
     stale: bool = False
 
 
-def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
-    """Rank, order, read and verify. A file that is not the one indexed makes the result stale."""
-    with store.reading() as connection:
-        hits = rank_items(connection, query, _SPARE * top_k)
-    chosen = _distinct(_ordered(hits, query, top_k))[:top_k]
+def retrieve(root: Path, query: str, hits: list[Hit], top_k: int) -> Retrieved:
+    """Order, read and verify. A file that is not the one indexed makes the result stale."""
+    chosen = _distinct(_ordered(hits[: _SPARE * top_k], query, top_k))[:top_k]
     found = Retrieved()
     texts: set[bytes] = set()
     files: dict[str, tuple[bytes, Lines] | None] = {}
@@ -54,7 +55,7 @@ def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
             continue
         candidate = _candidate(root, hit, *content)
         text = content[0][hit.start_byte : hit.end_byte]
-        if candidate.whole is None and candidate.signature is None:
+        if not candidate.forms:
             found.lost += 1
         elif text not in texts:  # a copy of the same code elsewhere says nothing new
             texts.add(text)
@@ -63,14 +64,18 @@ def retrieve(store: Store, root: Path, query: str, top_k: int) -> Retrieved:
 
 
 def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
-    """Best first; what exceeds a file's share comes later, tests last unless asked for."""
+    """Best first; what exceeds a file's share comes later.
+
+    Tests are last unless they are asked for, and vendored and generated code is.
+    """
     share = max(2, top_k // 2)
     seen: Counter[str] = Counter()
     keyed: list[tuple[bool, bool, int, Hit]] = []
     tests_last = not asks_for_tests(query)
     for place, hit in enumerate(hits):
         seen[hit.file] += 1
-        keyed.append((tests_last and hit.is_test, seen[hit.file] > share, place, hit))
+        last = (tests_last and hit.is_test) or hit.is_aside
+        keyed.append((last, seen[hit.file] > share, place, hit))
     return [hit for _, _, _, hit in sorted(keyed, key=lambda entry: entry[:3])]
 
 
@@ -128,15 +133,16 @@ def _verified(root: Path, hit: Hit) -> tuple[bytes, Lines] | None:
 
 
 def _candidate(root: Path, hit: Hit, data: bytes, lines: Lines) -> Candidate:
-    def entry(span: tuple[int, int], *, whole: bool) -> ContextEntry | None:
-        return _entry(root, hit, data, lines, span=span, whole=whole)
-
-    signature = (hit.signature_start, hit.signature_end)
-    return Candidate(
-        hit,
-        entry((hit.start_byte, hit.end_byte), whole=True),
-        entry(signature, whole=False) if signature[0] < signature[1] else None,
-    )
+    start, end = hit.start_byte, hit.end_byte
+    spans = [(start, end)]
+    if hit.signature_start < hit.signature_end:
+        last = lines.of(hit.signature_end - 1) + _HEAD_LINES
+        if last < hit.end_line:
+            spans.append((start, lines.starts[last] - 1))
+        if (hit.signature_start, hit.signature_end) != (start, end):
+            spans.append((hit.signature_start, hit.signature_end))
+    forms = (_entry(root, hit, data, lines, span=span, whole=span == spans[0]) for span in spans)
+    return Candidate(hit, tuple(form for form in forms if form is not None))
 
 
 def _entry(
@@ -155,48 +161,57 @@ def _entry(
 
 
 def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextResult:
-    """Fill the budget in two rounds: everything as far as it fits, then signatures made whole.
+    """Fill the budget in two rounds: everything as far as it fits, then more of each.
 
-    In the first round an item is whole if it takes at most half of what is left, so that one
-    large item does not leave room for nothing else; the best one may take all.
+    In the first round an item has the largest form that takes at most half of what is left, so
+    that one large item does not leave room for nothing else. What the removal of repeated code
+    frees is filled as well.
     """
     total = len(found.candidates) + found.lost
     chosen: dict[int, ContextEntry] = {}
 
     def allowed(place: int, entry: ContextEntry, *, spare: bool) -> bool:
-        proposed = [*({**chosen, place: entry}[key] for key in sorted({*chosen, place}))]
+        with_it = {**chosen, place: entry}
+        proposed = [with_it[key] for key in sorted(with_it)]
         return fits([*proposed, entry] if spare else proposed, total)
 
     for place, candidate in enumerate(found.candidates):
-        if candidate.whole is not None and allowed(place, candidate.whole, spare=True):
-            chosen[place] = candidate.whole
-        elif candidate.signature is not None and allowed(place, candidate.signature, spare=False):
-            chosen[place] = candidate.signature
-    for place, candidate in enumerate(found.candidates):
-        present = chosen.get(place)
-        if (
-            candidate.whole is not None
-            and (present is None or not present.whole)
-            and allowed(place, candidate.whole, spare=False)
-        ):
-            chosen[place] = candidate.whole
-    entries = _without_nested([chosen[place] for place in sorted(chosen)])
+        for form in candidate.forms:
+            if allowed(place, form, spare=form is not candidate.forms[-1] or form.whole):
+                chosen[place] = form
+                break
+    for _ in range(2):
+        for place, candidate in enumerate(found.candidates):
+            present = chosen.get(place)
+            larger = candidate.forms[: candidate.forms.index(present) if present else None]
+            for form in larger:
+                if not _covered(form, chosen.values()) and allowed(place, form, spare=False):
+                    chosen[place] = form
+                    break
+        chosen = _without_nested(chosen)
+    entries = [chosen[place] for place in sorted(chosen)]
     return _within(query, top_k, entries, total, fits)
 
 
-def _without_nested(entries: list[ContextEntry]) -> list[ContextEntry]:
-    """Drop what another entry already shows."""
+def _without_nested(chosen: dict[int, ContextEntry]) -> dict[int, ContextEntry]:
+    """Drop what a longer entry already shows, or one of the same range that is better placed."""
+    kept: dict[int, ContextEntry] = {}
+    for place in sorted(
+        chosen, key=lambda place: (chosen[place].start_byte - chosen[place].end_byte, place)
+    ):
+        if not _covered(chosen[place], kept.values()):
+            kept[place] = chosen[place]
+    return kept
 
-    def covered(entry: ContextEntry) -> bool:
-        return any(
-            other is not entry
-            and other.file == entry.file
-            and other.start_byte <= entry.start_byte
-            and entry.end_byte <= other.end_byte
-            for other in entries
-        )
 
-    return [entry for entry in entries if not covered(entry)]
+def _covered(entry: ContextEntry, entries: Iterable[ContextEntry]) -> bool:
+    """Whether another entry already shows it."""
+    return any(
+        other.file == entry.file
+        and other.start_byte <= entry.start_byte
+        and entry.end_byte <= other.end_byte
+        for other in entries
+    )
 
 
 def _within(

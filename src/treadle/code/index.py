@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from treadle.code import refreshing
 from treadle.code.model import (
@@ -19,31 +19,54 @@ from treadle.code.model import (
     View,
 )
 from treadle.code.nearest import nearest
-from treadle.code.ranking import ranked
+from treadle.code.ranking import Found, Hit, Similarities, find, rank_files, rank_items
 from treadle.code.store import Store, cannot_use, store_path
 
+if TYPE_CHECKING:
+    from treadle.code.dense.embedder import Embedder
+    from treadle.code.dense.similarity import Dense
+
 T = TypeVar("T")
+
+_CONTEXT_CANDIDATES = 200
 
 
 class CodeIndex:
     """The index of one tree. Synchronous; safe to call from several threads and processes."""
 
-    def __init__(self, root: Path, store: Store) -> None:
+    def __init__(self, root: Path, store: Store, dense: "Dense | None" = None) -> None:
         self.root = root
         self._store = store
+        self._dense = dense
         self._refreshing = threading.Lock()
 
     @classmethod
-    def open(cls, root: Path, *, cache_dir: Path) -> Self:
+    def open(
+        cls,
+        root: Path,
+        *,
+        cache_dir: Path,
+        embedder: "Callable[[], Embedder | None] | None" = None,
+    ) -> Self:
         """Open the index of `root`, empty until the first `refresh`.
+
+        With an embedder, which is asked for at the first query in words, what the words find is
+        also ordered by vectors.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
         resolved = root.resolve()
-        return cls(resolved, Store(store_path(cache_dir, resolved)))
+        dense = None
+        if embedder is not None:
+            from treadle.code.dense.similarity import Dense  # not needed by most
+
+            dense = Dense(resolved, embedder, cache_dir / "vectors.sqlite3")
+        return cls(resolved, Store(store_path(cache_dir, resolved)), dense)
 
     def close(self) -> None:
         """Release the files of the index."""
+        if self._dense is not None:
+            self._dense.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -76,12 +99,29 @@ class CodeIndex:
 
         def run() -> SearchResults:
             with self._store.reading() as connection:
-                results = ranked(connection, query, top_k, view)
+                found = find(connection, query)
+            similarities, parts = self._similarities(found)
+            if view is View.ITEMS:
+                hits = rank_items(found, similarities, top_k)
+                results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
+            else:
+                with self._store.reading() as connection:
+                    results = rank_files(connection, found, similarities, top_k)
             files, items, _ = self._store.counts()
             took = time.perf_counter() - started
-            return SearchResults(query, view, tuple(results), files, items, took)
+            return SearchResults(query, view, tuple(results), files, items, took, parts)
 
         return self._guarded(run)
+
+    def _similarities(self, found: Found) -> tuple[Similarities | None, tuple[str, ...]]:
+        """What vectors add to `found`, and the parts that take part in the answer.
+
+        Who names an item exactly is not asked what it may be like.
+        """
+        if self._dense is None or found.defined or not found.hits:
+            return None, ("lexical",)
+        similarities = self._dense.similarities(found.query, found.hits)
+        return similarities, ("lexical",) if similarities is None else ("lexical", "dense")
 
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]
@@ -95,13 +135,19 @@ class CodeIndex:
         from treadle.code import assembly  # a search needs none of it
 
         def run() -> ContextResult:
-            found = assembly.retrieve(self._store, self.root, query, top_k)
+            found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
             if found.stale:
                 self.refresh()
-                found = assembly.retrieve(self._store, self.root, query, top_k)
+                found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
             return assembly.assemble(query, top_k, found, fits)
 
         return self._guarded(run)
+
+    def _ranked(self, query: str) -> list[Hit]:
+        with self._store.reading() as connection:
+            found = find(connection, query)
+        similarities, _ = self._similarities(found)
+        return rank_items(found, similarities, _CONTEXT_CANDIDATES)
 
     def files_summary(self, path: str) -> FileSummary | None:
         """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""

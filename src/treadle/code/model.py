@@ -71,7 +71,10 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """Hits, best first, and the size of the index that they are from. `took` is in seconds."""
+    """Hits, best first, and the size of the index that they are from. `took` is in seconds.
+
+    `parts` are the ways of finding that took part: "lexical", "dense".
+    """
 
     query: str
     view: View
@@ -79,6 +82,7 @@ class SearchResults:
     files: int
     items: int
     took: float
+    parts: tuple[str, ...] = ("lexical",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.code.extract import TYPE_KINDS, Extracted, Lines, extract
+from treadle.code.fields import weighted_terms
 from treadle.code.languages import Language, language_of
 from treadle.code.model import Item, Kind
-from treadle.code.terms import count_terms
 
 MAX_FILE_BYTES = 2_000_000
 """Larger files are generated or data."""
@@ -31,11 +31,10 @@ _MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
 
 @dataclass(frozen=True, slots=True)
 class IndexedItem:
-    """An item, its weighted term counts, and their sum (the document length of BM25)."""
+    """An item and its terms with their weighted counts (see `fields`)."""
 
     item: Item
     terms: dict[str, int]
-    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,8 @@ def index_items(path: str, data: bytes, language: Language | None) -> list[Index
         items = [*extracted.items, *_gap_chunks(path, data, lines, extracted), module]
         children = _children(items)
     return [
-        _with_terms(path, data, item, [items[child] for child in below])
-        for item, below in zip(items, children, strict=True)
+        _with_terms(path, data, items, place, [items[child] for child in below])
+        for place, below in enumerate(children)
     ]
 
 
@@ -139,29 +138,22 @@ def _children(items: list[Item]) -> list[list[int]]:
     return children
 
 
-def _with_terms(path: str, data: bytes, item: Item, children: list[Item]) -> IndexedItem:
-    """Fields and weights: name 3, file stem 2, all else 1 (docs/context.md has the measurement).
-
-    Signature and doc count again beside the body that holds them. What encloses items does not
-    repeat their text.
-    """
-    counts: dict[str, int] = {}
-    folder, _, file_name = path.rpartition("/")
-    count_terms(file_name.partition(".")[0], counts, 2)
-    count_terms(folder, counts)
-    if item.kind is not Kind.CHUNK:
-        count_terms(item.name, counts, 3)
-        count_terms(item.canonical_path, counts)
-        count_terms(_text(data[item.signature_start : item.signature_end]), counts)
-        count_terms(item.doc, counts)
+def _with_terms(
+    path: str, data: bytes, items: list[Item], place: int, children: list[Item]
+) -> IndexedItem:
+    """An item with its terms. What encloses items does not repeat their text."""
+    item = items[place]
+    body: list[str] = []
     position = item.start_byte
     whole_file = item.kind is Kind.MODULE and item.parent is None and item.start_byte == 0
     if not (whole_file and item.end_byte == len(data)):
         for child in children if item.kind in _CONTAINERS else ():
-            count_terms(_text(data[position : child.start_byte]), counts)
+            body.append(_text(data[position : child.start_byte]))
             position = max(position, child.end_byte)
-        count_terms(_text(data[position : item.end_byte]), counts)
-    return IndexedItem(item, counts, sum(counts.values()))
+        body.append(_text(data[position : item.end_byte]))
+    owner = items[item.parent].name if item.parent is not None else ""
+    signature = _text(data[item.signature_start : item.signature_end])
+    return IndexedItem(item, weighted_terms(path, item, owner, signature, "\n".join(body)))
 
 
 def _text(data: bytes) -> str:

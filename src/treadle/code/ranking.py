@@ -5,18 +5,23 @@ import os
 import re
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
-from treadle.code.model import Kind, SearchResult, View
+from treadle.code.fields import SCALE
+from treadle.code.model import Kind, SearchResult
 from treadle.code.terms import query_terms, terms_of_word
 
 MAX_QUERY_CHARACTERS = 10_000
 """Of a longer query only the head counts."""
 
 K1 = 2.0
-B = 0.75
+RARITY = 0.7
+"""The power of a term's weight by its rarity: below 1, so that one rare word does not win alone."""
+FUSION = 60
+"""The usual constant of reciprocal rank fusion; both orders weigh the same."""
 _MAX_TERMS = 32
 _CANDIDATES = 200
 _POSTINGS_BUDGET = 20_000
@@ -24,7 +29,8 @@ _POSTINGS_BUDGET = 20_000
 
 _TEST_PRIOR = 0.3
 _ITEM_TEST_PRIOR = 0.7
-_CHUNK_PRIOR = 0.6
+_KIND_PRIORS = {Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.CONSTANT: 0.8}
+"""What has a better answer in it, is no definition, or is so short that one word makes it win."""
 _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
 
@@ -35,6 +41,11 @@ _TEST_PATH = re.compile(
     r"|(?:^|/)(?:test_[^/]*|conftest)\.py$"
     r"|_test\.(?:py|go|cc|cpp|c|rs)$|[._-](?:test|spec)\.[^/]*$|Tests?\.java$",
 )
+_ASIDE_PATH = re.compile(
+    r"(?:^|/)(?:vendor(?:ed)?|_vendor|third[_-]?party|external|node_modules|generated|gen)/"
+    r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.go|[._]generated\.[^/]*|\.pb\.(?:cc|h))$"
+)
+_ASIDE_PRIOR = 0.5
 _ASKS_FOR_TESTS = frozenset({"test", "spec", "fixtur"})
 _DEFINITION_ORDER = {
     kind: place
@@ -52,12 +63,12 @@ WITH rare (term_id, weight) AS MATERIALIZED (
 ), frequent (term_id, weight) AS MATERIALIZED (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:frequent)
 ), candidates (item_id, score) AS MATERIALIZED (
-    SELECT p.item_id, SUM(t.weight * p.frequency / (p.frequency + :k + :s * p.length)) AS score
+    SELECT p.item_id, SUM(t.weight * p.frequency / (p.frequency + :k)) AS score
     FROM rare AS t CROSS JOIN postings AS p ON p.term_id = t.term_id
     GROUP BY p.item_id ORDER BY score DESC, p.item_id LIMIT :limit
 )
 SELECT c.item_id, c.score + COALESCE((
-    SELECT SUM(t.weight * p.frequency / (p.frequency + :k + :s * p.length))
+    SELECT SUM(t.weight * p.frequency / (p.frequency + :k))
     FROM frequent AS t CROSS JOIN postings AS p
     ON p.term_id = t.term_id AND p.item_id = c.item_id), 0)
 FROM candidates AS c
@@ -74,6 +85,7 @@ class Hit:
 
     score: float
     is_test: bool
+    is_aside: bool
     file: str
     name: str
     canonical_path: str
@@ -104,19 +116,62 @@ def is_test(path: str, canonical_path: str = "") -> bool:
     return bool(_TEST_PATH.search(path)) or "::tests::" in canonical_path
 
 
-def rank_items(connection: sqlite3.Connection, query: str, limit: int) -> list[Hit]:
-    """The best `limit` items: exact definitions of a symbol, then BM25; ties by path and line."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the words of a query found: by score, and the items that it names exactly."""
+
+    query: str
+    hits: list[Hit]
+    defined: list[Hit]
+
+
+Similarities = Sequence[float | None]
+"""For the first hits how like the query they are; None where that is not known."""
+
+
+def is_aside(path: str) -> bool:
+    """Whether code is vendored or generated, by the names that tools give its place."""
+    return bool(_ASIDE_PATH.search(path))
+
+
+def find(connection: sqlite3.Connection, query: str) -> Found:
+    """Exact definitions of a symbol, and BM25; ties by path and line."""
     query = query[:MAX_QUERY_CHARACTERS].strip()
-    defined = _definitions(connection, query)[:limit]
-    hits = _scored(connection, query)
-    if defined:
+    return Found(query, _scored(connection, query), _definitions(connection, query))
+
+
+def rank_items(found: Found, similarities: Similarities | None, limit: int) -> list[Hit]:
+    """The best `limit` items: exact definitions first, then both orders fused."""
+    hits = found.hits
+    if similarities is not None:
+        places = _fused_items(hits, similarities)
+        order = sorted(range(len(hits)), key=lambda place: (-places[place], _position(hits[place])))
+        hits = [replace(hits[place], score=places[place]) for place in order]
+    if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
-        first = {(hit.file, hit.start_byte, hit.name) for hit in defined}
+        first = {(hit.file, hit.start_byte, hit.name) for hit in found.defined}
         hits = [
-            *(replace(hit, score=top + 1.0 - place / 1000) for place, hit in enumerate(defined)),
+            *(replace(hit, score=top + 1 - at / 1000) for at, hit in enumerate(found.defined)),
             *(hit for hit in hits if (hit.file, hit.start_byte, hit.name) not in first),
         ]
     return hits[:limit]
+
+
+def _position(hit: Hit) -> tuple[str, int, int, str]:
+    return hit.file, hit.start_line, hit.start_byte, hit.name
+
+
+def _fused_items(hits: list[Hit], similarities: Similarities) -> list[float]:
+    """Reciprocal rank fusion of the order of `hits` with that by similarity."""
+    scores = [1 / (FUSION + place) for place in range(1, len(hits) + 1)]
+    known = [
+        (-similarity, place)
+        for place, similarity in enumerate(similarities)
+        if similarity is not None
+    ]
+    for rank, (_, place) in enumerate(sorted(known), start=1):
+        scores[place] += 1 / (FUSION + rank)
+    return scores
 
 
 def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
@@ -130,7 +185,7 @@ def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
         (json.dumps(list(scores)),),
     )
     hits = [_hit(row, scores[row[0]], prior) for row in rows]
-    hits.sort(key=lambda hit: (-hit.score, hit.file, hit.start_line, hit.start_byte, hit.name))
+    hits.sort(key=lambda hit: (-hit.score, _position(hit)))
     return hits
 
 
@@ -139,39 +194,39 @@ def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:
     test = is_test(path, row[3])
     if test:
         score *= test_prior
-    if row[4] == Kind.CHUNK:
-        score *= _CHUNK_PRIOR
-    return Hit(score, test, path, *row[2:])
+    score *= _KIND_PRIORS.get(row[4], 1.0)
+    aside = is_aside(path)
+    if aside:
+        score *= _ASIDE_PRIOR
+    return Hit(score, test, aside, path, *row[2:])
 
 
-def _bm25(connection: sqlite3.Connection, terms: list[str]) -> dict[int, float]:
-    """Item ids with their BM25 scores, at most `_CANDIDATES`."""
-    totals = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    if not terms or not totals["items"]:
+def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
+    """Item ids with their scores, at most `_CANDIDATES`. Terms have the weight that they bring."""
+    (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
+    if not terms or not items:
         return {}
     rows = connection.execute(
-        "SELECT id, documents FROM terms WHERE documents > 0"
+        "SELECT id, documents, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?))",
-        (json.dumps(terms),),
+        (json.dumps(list(terms)),),
     ).fetchall()
-    rows.sort(key=lambda row: (row[1], row[0]))
+    rows.sort(key=lambda row: (-terms[row[2]], row[1], row[0]))
     rare: list[tuple[int, float]] = []
     frequent: list[tuple[int, float]] = []
     read = 0
-    for term_id, documents in rows[:_MAX_TERMS]:
-        idf = log(1 + (totals["items"] - documents + 0.5) / (documents + 0.5))
-        weighted = (term_id, idf * (K1 + 1))
+    for term_id, documents, term in rows[:_MAX_TERMS]:
+        rarity = log(1 + (items - documents + 0.5) / (documents + 0.5))
+        weighted = (term_id, terms[term] * rarity**RARITY * (K1 + 1))
         if rare and read + documents > _POSTINGS_BUDGET:
             frequent.append(weighted)
         else:
             rare.append(weighted)
             read += documents
-    mean = totals["length"] / totals["items"]
     parameters = {
         "rare": json.dumps(rare),
         "frequent": json.dumps(frequent),
-        "k": K1 * (1 - B),
-        "s": K1 * B / mean,
+        "k": K1 * SCALE,
         "limit": _CANDIDATES,
     }
     return dict(connection.execute(_CANDIDATE_SQL, parameters).fetchall())
@@ -203,7 +258,15 @@ def _definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
         seen[hit.canonical_path] += 1
         kind = _DEFINITION_ORDER[Kind(hit.kind)]
         repeated = seen[hit.canonical_path]
-        return (tier, hit.is_test, kind, repeated, hit.file, hit.start_line, hit.start_byte)
+        return (
+            tier,
+            hit.is_test or hit.is_aside,
+            kind,
+            repeated,
+            hit.file,
+            hit.start_line,
+            hit.start_byte,
+        )
 
     return [hit for _, hit in sorted(close, key=order)]
 
@@ -228,31 +291,45 @@ def _tier(hit: Hit, parts: list[str]) -> int | None:
     return _NEAR if owner_goes_on and lowered[1] == wanted[1] else None
 
 
-def rank_files(connection: sqlite3.Connection, query: str, limit: int) -> list[SearchResult]:
+def rank_files(
+    connection: sqlite3.Connection, found: Found, similarities: Similarities | None, limit: int
+) -> list[SearchResult]:
     """The best `limit` files: the best item and a share of the next three, with priors.
 
     The rules are those of docs/context.md: a test prior, boosts for a query term in the file's
-    stem or folder, and for an exact definition.
+    stem or folder, and for an exact definition. With similarities, files are put in order by
+    their most similar item as well, and both orders fused.
     """
-    query = query[:MAX_QUERY_CHARACTERS].strip()
-    hits = _scored(connection, query)
-    defined = {hit.file_id for hit in _definitions(connection, query)}
-    prior = 1.0 if asks_for_tests(query) else _TEST_PRIOR
-    wanted = set(query_terms(query))
+    defined = {hit.file_id for hit in found.defined}
+    prior = 1.0 if asks_for_tests(found.query) else _TEST_PRIOR
+    wanted = set(query_terms(found.query))
     by_file: dict[int, list[Hit]] = {}
-    for hit in [*hits, *_definitions(connection, query)]:
+    for hit in [*found.hits, *found.defined]:
         by_file.setdefault(hit.file_id, []).append(hit)
-    scored: list[tuple[float, str, int]] = []
-    for file_id, found in by_file.items():
-        path = found[0].file
-        score = found[0].score + _NEXT_SHARE * sum(hit.score for hit in found[1 : 1 + _NEXT_ITEMS])
+    scores: dict[int, float] = {}
+    for file_id, hits in by_file.items():
+        path = hits[0].file
+        score = hits[0].score + _NEXT_SHARE * sum(hit.score for hit in hits[1 : 1 + _NEXT_ITEMS])
         if file_id in defined:
             score = (score + 1.0) * 2.0
-        score *= _name_boost(path, wanted) * (prior if is_test(path) else 1.0)
-        scored.append((score, path, file_id))
-    scored.sort(key=lambda entry: (-entry[0], entry[1]))
+        scores[file_id] = score * _name_boost(path, wanted) * (prior if is_test(path) else 1.0)
+
+    def ordered() -> list[int]:
+        return sorted(scores, key=lambda file_id: (-scores[file_id], by_file[file_id][0].file))
+
+    if similarities is not None:
+        likeness: dict[int, float] = {}
+        for hit, similarity in zip(found.hits, similarities, strict=False):
+            if similarity is not None:
+                weighted = similarity * (prior if hit.is_test else 1.0)
+                likeness[hit.file_id] = max(weighted, likeness.get(hit.file_id, -1.0))
+        alike = sorted(likeness, key=lambda file_id: (-likeness[file_id], by_file[file_id][0].file))
+        scores = {file_id: 1 / (FUSION + rank) for rank, file_id in enumerate(ordered(), start=1)}
+        for rank, file_id in enumerate(alike, start=1):
+            scores[file_id] += 1 / (FUSION + rank)
     return [
-        _file_result(connection, rank, *entry) for rank, entry in enumerate(scored[:limit], start=1)
+        _file_result(connection, rank, scores[file_id], by_file[file_id][0].file, file_id)
+        for rank, file_id in enumerate(ordered()[:limit], start=1)
     ]
 
 
@@ -275,13 +352,3 @@ def _file_result(
     ).fetchone()
     name = path.rpartition("/")[2]
     return SearchResult(rank, round(score, 6), path, name, path, "file", 1, max(1, lines), 0, size)
-
-
-def ranked(
-    connection: sqlite3.Connection, query: str, limit: int, view: View
-) -> list[SearchResult]:
-    """The search results of one view."""
-    if view is View.FILES:
-        return rank_files(connection, query, limit)
-    hits = rank_items(connection, query, limit)
-    return [hit.result(rank) for rank, hit in enumerate(hits, start=1)]

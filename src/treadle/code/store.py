@@ -17,7 +17,7 @@ from treadle.errors import StoreError
 if TYPE_CHECKING:
     from treadle.code.parse import ParsedFile
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt."""
 
 _BUSY_SECONDS = 30.0
@@ -36,7 +36,6 @@ CREATE TABLE files (
     skipped TEXT,
     first_item INTEGER NOT NULL,
     items INTEGER NOT NULL,
-    length INTEGER NOT NULL,
     terms BLOB NOT NULL
 );
 CREATE TABLE items (
@@ -59,7 +58,6 @@ CREATE TABLE postings (
     term_id INTEGER NOT NULL,
     item_id INTEGER NOT NULL,
     frequency INTEGER NOT NULL,
-    length INTEGER NOT NULL,
     PRIMARY KEY (term_id, item_id)
 ) WITHOUT ROWID;
 """
@@ -232,7 +230,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
             connection.execute(f'DROP TABLE "{name}"')
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
-        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",), ("length",)])
+        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -255,9 +253,8 @@ class _Batch:
         self._connection = connection
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
-        self._postings: list[tuple[int, int, int, int]] = []
+        self._postings: list[tuple[int, int, int]] = []
         self._items = 0
-        self._length = 0
 
     def add(self, file: "ParsedFile", read_ns: int) -> None:
         path = os.fsencode(file.path)
@@ -280,11 +277,11 @@ class _Batch:
     def remove(self, path: bytes) -> None:
         """Drop a file, its items, and exactly the postings that it has."""
         row = self._connection.execute(
-            "DELETE FROM files WHERE path = ? RETURNING first_item, items, length, terms", (path,)
+            "DELETE FROM files WHERE path = ? RETURNING first_item, items, terms", (path,)
         ).fetchone()
         if row is None:
             return
-        first, items, length, packed = row
+        first, items, packed = row
         last = first + items - 1
         self._connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", (first, last))
         for term_id in _unpack(packed):
@@ -294,7 +291,6 @@ class _Batch:
             )
             self._documents[term_id] -= deleted.rowcount
         self._items -= items
-        self._length -= length
 
     def _insert(self, path: bytes, file: "ParsedFile", read_ns: int) -> None:
         first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
@@ -304,18 +300,15 @@ class _Batch:
         ids = self._term_ids
         used = [ids[term] for term in terms]
         for item_id, indexed in enumerate(file.items, start=first):
-            length = indexed.length
             self._documents.update(map(ids.__getitem__, indexed.terms))
             self._postings += [
-                (ids[term], item_id, frequency, length) for term, frequency in indexed.terms.items()
+                (ids[term], item_id, frequency) for term, frequency in indexed.terms.items()
             ]
-        length = sum(indexed.length for indexed in file.items)
-        self._length += length
         self._items += len(file.items)
         file_id = self._connection.execute(
             "INSERT INTO files (path, size, mtime_ns, inode, read_ns, hash, language, lines,"
-            " skipped, first_item, items, length, terms)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " skipped, first_item, items, terms)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 path,
                 file.size,
@@ -328,7 +321,6 @@ class _Batch:
                 file.skipped,
                 first,
                 len(file.items),
-                length,
                 _pack(used),
             ),
         ).lastrowid
@@ -363,14 +355,14 @@ class _Batch:
 
     def finish(self) -> None:
         self._postings.sort()
-        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?)", self._postings)
+        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._postings)
         self._connection.executemany(
             "UPDATE terms SET documents = documents + ? WHERE id = ?",
             ((change, term_id) for term_id, change in self._documents.items() if change),
         )
         self._connection.executemany(
             "UPDATE meta SET value = value + ? WHERE key = ?",
-            [(self._items, "items"), (self._length, "length")],
+            [(self._items, "items")],
         )
 
 

@@ -9,11 +9,17 @@ from collections import Counter
 from functools import cache
 from typing import Protocol
 
+from treadle.code.related import RELATED, RELATED_WEIGHT
+
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _MAX_WORD = 80
 """Longer runs are data (base64, hashes), not words."""
 _MAX_CACHED = 100_000
+_QUESTION = re.compile(
+    r"\?\s*$|^\s*(?:how|where|what|which|who|why|when|find|show|explain|tell|is|are|does|do|can)\b",
+    re.IGNORECASE,
+)
 
 STOP_WORDS = frozenset(
     {
@@ -87,10 +93,19 @@ def count_terms(text: str, counts: dict[str, int], weight: int = 1) -> None:
             counts[term] = counts.get(term, 0) + weight * occurrences
 
 
-def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query in their order, without stop words unless nothing is left."""
+def query_terms(text: str) -> dict[str, float]:
+    """The distinct terms of a query in their order, each with its weight.
+
+    Stop words are left out unless nothing else is there, words that questions are made of too if
+    it is a question and two better words remain. Related terms follow with a smaller weight.
+    """
     words = _WORD.findall(text)
     telling = [word for word in words if word.lower() not in STOP_WORDS] or words
     strong = [word for word in telling if word.lower() not in WEAK_WORDS]
-    chosen = strong if len(strong) >= 2 else telling
-    return list(dict.fromkeys(term for word in chosen for term in terms_of_word(word)))
+    chosen = strong if len(strong) >= 2 and _QUESTION.search(text) else telling
+    found = dict.fromkeys((term for word in chosen for term in terms_of_word(word)), 1.0)
+    every = {term for word in words for term in terms_of_word(word)}
+    for term in [*found, *every.difference(found)]:
+        for related in RELATED.get(term, ()):
+            found.setdefault(related, RELATED_WEIGHT)
+    return found

@@ -1,0 +1,130 @@
+"""How well search answers questions, against simpler methods and other tools, as Markdown tables.
+
+Run: python -m bench.retrieval [--tuning] [LANGUAGE …]
+
+Sources come from pinned packages; their functions lose their doc comments, whose first sentences
+are the queries. `--tuning` asks the queries that changes may be tried on; nothing is ever tuned
+on the others.
+"""
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.retrieval.dataset import SEED, Dataset, Query, make_dataset
+from bench.retrieval.methods import Method, PlainText, treadle_files, treadle_items
+from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
+from bench.retrieval.scoring import MEASURES, Rank, row
+from treadle.code import CodeIndex
+from treadle.code.dense.embedder import Choice, choose_embedder
+from treadle.code.parse import parse_file
+
+HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
+SYMBOLS = 300
+LABELS = {"none": "Treadle, words alone", "minilm": "Treadle, words and MiniLM"}
+
+
+def items_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
+    """The rank of each query's function."""
+    return [
+        next((rank for rank, hit in enumerate(found, 1) if hit.holds(query.answer)), None)
+        for query in queries
+        for found in [method(query.text)]
+    ]
+
+
+def file_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
+    """The rank of each query's file; what is found in one file counts once."""
+    ranks: list[Rank] = []
+    for query in queries:
+        files = list(dict.fromkeys(hit.file for hit in method(query.text)))
+        ranks.append(files.index(query.answer.file) + 1 if query.answer.file in files else None)
+    return ranks
+
+
+def symbols(root: Path) -> list[tuple[str, str]]:
+    """Names that are unique, or are so with their owner's, each with its canonical path."""
+    paths: list[str] = []
+    for path in sorted(root.rglob("*")):
+        if path.is_file():
+            file = path.relative_to(root).as_posix()
+            paths += [
+                indexed.item.canonical_path
+                for indexed in parse_file(root, file).items
+                if indexed.item.kind not in ("chunk", "module")
+            ]
+    tails = Counter(tail for path in paths for tail in _tails(path))
+    unique = [(tail, path) for path in paths for tail in _tails(path) if tails[tail] == 1]
+    random.Random(SEED).shuffle(unique)
+    return unique[:SYMBOLS]
+
+
+def _tails(path: str) -> list[str]:
+    separator = "::" if "::" in path else "."
+    parts = path.split(separator)
+    return [parts[-1], separator.join(parts[-2:])] if len(parts) > 1 else parts
+
+
+def symbol_recall(index: CodeIndex, root: Path) -> str:
+    """How often the only item of a name comes first."""
+    asked = symbols(root)
+    right = sum(
+        bool(found) and found[0].canonical_path == path
+        for name, path in asked
+        for found in [index.search(name, top_k=1).results]
+    )
+    return (
+        f"Queries that are the name of one item ({len(asked)}): recall@1 {right / len(asked):.3f}"
+    )
+
+
+def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]) -> None:
+    """Print the table of one language."""
+    print(f"\n#### {dataset.language}: {dataset.functions:,} functions, {len(queries)} queries\n")
+    print(HEAD)
+    plain = PlainText(dataset.root)
+    print(row("keyword count, as with ripgrep", items_ranks(plain.keyword_count, queries)))
+    print(row("BM25 over words", items_ranks(plain.bm25, queries)), flush=True)
+    cache = CACHE / "index"
+    files: list[str] = []
+    named = ""
+    for choice in choices:
+        with CodeIndex.open(
+            dataset.root, cache_dir=cache, embedder=partial(choose_embedder, choice)
+        ) as index:
+            index.refresh()
+            print(row(LABELS[choice], items_ranks(treadle_items(index), queries)), flush=True)
+            ranks = file_ranks(treadle_files(index), queries)
+            files.append(row(f"which file: {LABELS[choice]}", ranks))
+            named = named or symbol_recall(index, dataset.root)
+    print("\n".join(files))
+    print(f"\n{named}.", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("languages", nargs="*", metavar="LANGUAGE")
+    parser.add_argument("--tuning", action="store_true", help="ask the queries of the tuning part")
+    parser.add_argument("--queries", type=int, metavar="N", help="ask only the first N")
+    parser.add_argument("--lexical", action="store_true", help="leave the embedder out")
+    arguments = parser.parse_args()
+    with_model = choose_embedder("auto") is not None and not arguments.lexical
+    choices: tuple[Choice, ...] = ("none", "minilm") if with_model else ("none",)
+    for corpus in CORPORA:
+        if arguments.languages and corpus.language not in arguments.languages:
+            continue
+        try:
+            dataset = make_dataset(corpus)
+        except UnreachableError as error:
+            print(f"\n{corpus.language} left out: {error}", file=sys.stderr)
+            continue
+        queries = dataset.tuning if arguments.tuning else dataset.test
+        report(dataset, queries[: arguments.queries], choices)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Corpora with doc comments taken out of functions, and their first sentences as queries."""
+
+import ast
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from bench.retrieval.packages import CACHE, Corpus, unpacked
+from treadle.code.model import Item, Kind
+from treadle.code.parse import parse_file
+
+QUERIES = 300
+"""Of the test, and at most as many others for tuning: no query is in both."""
+SEED = 20_260_101
+FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
+
+_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|(/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)", re.DOTALL)
+_MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*|//[/!]?)|\*+/[ \t]*$", re.MULTILINE)
+_QUOTES = re.compile(r"^[rRuUbB]*(?:\"\"\"|'''|\"|')|(?:\"\"\"|'''|\"|')$")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*(?:@|:\w+|#|-|\*|```|>>>)")
+_LINK = re.compile(r"\{@\w+\s+([^}]*)\}|\[`?([^\]`]*)`?\](?:\([^)]*\))?")
+_WORD = re.compile(r"[^\W\d_]+")
+_TEST = re.compile(r"test|bench|example", re.IGNORECASE)
+"""Places whose functions are searched like all others but are nobody's answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the stripped sources; `at` is the byte where its definition begins."""
+
+    file: str
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    text: str
+    answer: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The stripped sources below `root`, and the queries about them."""
+
+    language: str
+    root: Path
+    functions: int
+    tuning: tuple[Query, ...]
+    test: tuple[Query, ...]
+
+
+def make_dataset(corpus: Corpus) -> Dataset:
+    """Write the stripped sources anew and draw the queries; the same every time."""
+    root = CACHE / "stripped" / corpus.language.lower()
+    shutil.rmtree(root, ignore_errors=True)
+    functions = 0
+    documented: list[tuple[str, Function]] = []
+    for package in corpus.packages:
+        folder = unpacked(package)
+        for path in sorted(folder.rglob("*")):
+            if path.suffix not in corpus.suffixes or path.name.endswith(".d.ts"):
+                continue
+            if not path.is_file() or path.is_symlink():
+                continue
+            below = _below(path.relative_to(folder)).as_posix()
+            if not below.startswith(package.inside):
+                continue
+            place = f"{package.name.rpartition('/')[2]}/{below}"
+            stripped = Stripped(path, place)
+            functions += len(stripped.functions)
+            if not _TEST.search(place):
+                documented += stripped.documented()
+            target = root / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(stripped.data)
+    seen = Counter(text for text, _ in documented)
+    queries = [Query(text, answer) for text, answer in documented if seen[text] == 1]
+    random.Random(SEED).shuffle(queries)
+    test, tuning = queries[:QUERIES], queries[QUERIES : 2 * QUERIES]
+    return Dataset(corpus.language, root, functions, tuple(tuning), tuple(test))
+
+
+def _below(path: Path) -> Path:
+    """The path without the folders that packaging put around it."""
+    parts = path.parts
+    if parts[:3] == ("usr", "share", "cargo"):
+        parts = parts[5:]
+    elif parts[:3] == ("usr", "share", "gocode"):
+        parts = parts[4:]
+    else:
+        parts = parts[1:]
+    return Path(*parts)
+
+
+class Stripped:
+    """A file without the doc comments of its functions."""
+
+    def __init__(self, path: Path, place: str) -> None:
+        self._place = place
+        self._source = path.read_bytes()
+        items = [indexed.item for indexed in parse_file(path.parent, path.name).items]
+        self.functions = [item for item in items if item.kind in FUNCTIONS]
+        self._ranges: list[tuple[int, int, bytes]] = []
+        self._docs: dict[int, str] = {}
+        if path.suffix == ".py":
+            self._read_docstrings()
+        else:
+            for item in self.functions:
+                self._read_comments(item)
+        self._ranges.sort()
+        self._sizes = list(
+            accumulate((end - start - len(new) for start, end, new in self._ranges), initial=0)
+        )
+        self.data = self._without()
+
+    def documented(self) -> Iterator[tuple[str, Function]]:
+        """The query of each function that has a doc comment with a usable first sentence."""
+        for item in self.functions:
+            query = first_sentence(self._docs.get(item.signature_start, ""), item.name)
+            if query:
+                before = sum(start < item.signature_start for start, _, _ in self._ranges)
+                at = item.signature_start - self._sizes[before]
+                yield query, Function(self._place, item.name, at)
+
+    def _without(self) -> bytes:
+        parts: list[bytes] = []
+        position = 0
+        for start, end, new in self._ranges:
+            parts += [self._source[position:start], new]
+            position = end
+        return b"".join([*parts, self._source[position:]])
+
+    def _read_comments(self, item: Item) -> None:
+        docs: list[str] = []
+        for match in _COMMENT.finditer(self._source, item.start_byte, item.signature_start):
+            if match.group(1):
+                docs.append(match.group().decode("utf-8", "replace"))
+                self._ranges.append((*self._whole_lines(*match.span()), b""))
+        self._docs[item.signature_start] = _MARKS.sub("", "\n".join(docs))
+
+    def _whole_lines(self, start: int, end: int) -> tuple[int, int]:
+        line = self._source.rfind(b"\n", 0, start) + 1
+        alone = not self._source[line:start].strip() and self._source[end : end + 1] == b"\n"
+        return (line, end + 1) if alone else (start, end)
+
+    def _read_docstrings(self) -> None:
+        try:
+            tree = ast.parse(self._source)
+        except (SyntaxError, ValueError):
+            return
+        lines = [0, *accumulate(len(line) for line in self._source.splitlines(keepends=True))]
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            first = node.body[0]
+            if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+                continue
+            if not isinstance(first.value.value, str) or first.end_lineno is None:
+                continue
+            start = lines[first.lineno - 1] + first.col_offset
+            end = lines[first.end_lineno - 1] + (first.end_col_offset or 0)
+            self._docs[lines[node.lineno - 1] + node.col_offset] = first.value.value
+            if len(node.body) == 1:
+                self._ranges.append((start, end, b"..."))
+            else:
+                self._ranges.append((*self._whole_lines(start, end), b""))
+
+
+def first_sentence(doc: str, name: str) -> str:
+    """The first sentence in plain words, without the function's own name in front; or nothing."""
+    plain = _LINK.sub(lambda match: match.group(1) or match.group(2), _QUOTES.sub("", doc.strip()))
+    sentence = " ".join(_SENTENCE.split(plain.strip(), maxsplit=1)[0].split())
+    sentence = sentence.removeprefix(name).strip(" `:-")
+    words = _WORD.findall(sentence)
+    telling = sentence and not sentence.startswith(("@", "{", "<", "TODO", "eslint", "noqa"))
+    return sentence if telling and 4 <= len(words) <= 40 else ""

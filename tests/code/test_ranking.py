@@ -1,0 +1,81 @@
+"""What comes first: answers that were wrong once, and the rules of docs/context.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from treadle.code import CodeIndex, ContextEntry
+from treadle.code.terms import query_terms
+
+
+def first(tmp_path: Path, files: dict[str, str], query: str) -> str:
+    """The canonical path of the best item."""
+    for name, text in files.items():
+        path = tmp_path / "root" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
+        index.refresh()
+        return index.search(query).results[0].canonical_path
+
+
+def test_a_function_comes_before_the_file_that_is_named_as_it(tmp_path: Path) -> None:
+    code = {"parse_header.py": "def parse_header(line):\n    return line.split(':')\n"}
+    assert first(tmp_path, code, "parse header") == "parse_header.parse_header"
+    assert first(tmp_path, code, "parse_header") == "parse_header.parse_header"
+
+
+def test_owner_and_name_beat_a_body_that_repeats_the_words(tmp_path: Path) -> None:
+    code = {
+        "src/join.rs": "pub struct JoinHandle;\nimpl JoinHandle {\n    pub fn abort(&self) {\n"
+        "        self.raw.remote()\n    }\n}\n",
+        "src/pool.rs": "fn drain() {\n    // when one is aborted the others go on\n"
+        "    let handle: JoinHandle = spawn();\n    handle.join();\n}\n",
+    }
+    answer = first(tmp_path, code, "How is a JoinHandle aborted")
+    assert answer == "crate::join::JoinHandle::abort"
+
+
+def test_a_rare_word_does_not_win_over_all_others_together(tmp_path: Path) -> None:
+    code = {f"filler{n}.py": f"def run{n}():\n    call = result = tool = {n}\n" for n in range(30)}
+    code["calls.py"] = "def match_tool_calls(calls, results):\n    return zip(calls, results)\n"
+    code["view.py"] = "def view(self):\n    matched = 1\n    return matched\n"
+    assert first(tmp_path, code, "How are tool calls matched to their results?") == (
+        "calls.match_tool_calls"
+    )
+
+
+def test_generated_and_vendored_code_comes_after_ones_own(tmp_path: Path) -> None:
+    body = "def encode_message(value):\n    return value\n"
+    code = {"a/vendor/wire.py": body, "api_pb2.py": body, "wire.py": body}
+    assert first(tmp_path, code, "encode a message value") == "wire.encode_message"
+
+
+def test_related_words_weigh_less_than_those_asked_for() -> None:
+    terms = query_terms("Remove the message")
+    assert terms["remov"] == terms["messag"] == 1.0
+    assert 0 < terms["delet"] == terms["msg"] < 1
+
+
+def test_weak_words_are_left_out_of_questions_only() -> None:
+    assert "handl" not in query_terms("how is a broken pipe handled")
+    assert "handl" in query_terms("handle a broken pipe")
+    assert "get" in query_terms("get")
+
+
+def test_a_long_class_is_shown_with_its_first_lines(tmp_path: Path) -> None:
+    methods = "".join(f"    def part{n}(self):\n        return {n}\n" for n in range(60))
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "big.py").write_text(
+        f'class Assembly:\n    """Puts parts together."""\n\n{methods}'
+    )
+
+    def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
+        return sum(len(entry.snippet) for entry in entries) < 900
+
+    with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
+        index.refresh()
+        result = index.context("Assembly", top_k=1, fits=fits)
+    (entry,) = result.entries
+    assert not entry.whole
+    assert "Puts parts together." in entry.snippet
+    assert entry.end_line < 20
