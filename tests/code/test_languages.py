@@ -7,11 +7,11 @@ from inline_snapshot import snapshot
 
 from treadle.code.languages import LANGUAGES, language_of
 from treadle.code.model import Kind
-from treadle.code.parse import IndexedItem, index_items
+from treadle.code.parse import IndexedItem, read_content
 
 
 def items(path: str, source: str) -> list[IndexedItem]:
-    return index_items(path, source.encode(), language_of(path))
+    return read_content(path, source.encode(), language_of(path)).items
 
 
 def outline(path: str, source: str) -> list[tuple[str, str, int, int]]:
@@ -336,6 +336,12 @@ def test_broken_code_still_yields_what_can_be_read(language: object) -> None:
         "go": "package p\nfunc good() {}\nfunc (((",
         "java": "class A { void good() {} ",
         "c": "int good(void) { return 1; }\nint (((",
+        "ruby": "def good\nend\nclass (((\n",
+        "php": "<?php\nfunction good() {}\nclass (((\n",
+        "kotlin": "fun good() {}\nclass (((\n",
+        "swift": "func good() {}\nclass (((\n",
+        "bash": "good() { :; }\nif then fi (((\n",
+        "csharp": "class A { void good() {} ",
         "cpp": "int good() { return 1; }\nclass {{{",
     }
     name = getattr(language, "name", "")

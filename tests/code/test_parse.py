@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treadle.code.files import MAX_FILE_BYTES, content_hash
 from treadle.code.languages import LANGUAGES
-from treadle.code.parse import MAX_FILE_BYTES, ParsedFile, content_hash, parse_file
+from treadle.code.parse import ParsedFile, parse_file
 
 
 def parse(root: Path, name: str, data: bytes) -> ParsedFile:
@@ -31,7 +32,7 @@ def parse(root: Path, name: str, data: bytes) -> ParsedFile:
 )
 def test_skipped_with_a_reason(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
     parsed = parse(tmp_path, name, data)
-    assert (parsed.skipped, parsed.items) == (reason, [])
+    assert (parsed.skipped, tuple(parsed.items)) == (reason, ())
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -29,16 +29,16 @@ class Repository:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def call(self, name: str, **arguments: Any) -> Outcome:
+    def call(self, name: str, /, **arguments: Any) -> Outcome:
         return asyncio.run(self._call(name, arguments))
 
-    def ok(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def ok(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         outcome = self.call(name, **arguments)
         assert isinstance(outcome, ToolCallCompleted), outcome
         result: dict[str, Any] = json.loads(outcome.content)
         return result
 
-    def failed(self, name: str, **arguments: Any) -> ToolCallFailed:
+    def failed(self, name: str, /, **arguments: Any) -> ToolCallFailed:
         outcome = self.call(name, **arguments)
         assert isinstance(outcome, ToolCallFailed), outcome
         return outcome

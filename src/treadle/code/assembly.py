@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.code.extract import Lines
+from treadle.code.files import content_hash, read_file
 from treadle.code.model import ContextEntry, ContextResult, Kind
-from treadle.code.parse import content_hash, read_file
 from treadle.code.ranking import Hit, asks_for_tests
 from treadle.code.snippets import write_snippet
 
@@ -108,8 +108,7 @@ def _adjacent(left: Hit, right: Hit) -> bool:
 def _stitched(kept: Hit, other: Hit) -> Hit:
     first, last = sorted((kept, other), key=lambda hit: hit.start_byte)
     span = f":{first.start_line}-{last.end_line}"
-    return replace(
-        kept,
+    return kept._replace(
         name=first.name.rpartition(":")[0] + span,
         canonical_path=first.canonical_path.rpartition(":")[0] + span,
         start_byte=first.start_byte,

@@ -6,16 +6,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
-from treadle.code.model import Item, Kind
+from treadle.code.limits import parse_in_time
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
+from treadle.code.references import Collector, FileReferences
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Range
 
 _KINDS = {kind.value: kind for kind in Kind}
-_FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
-TYPE_KINDS = frozenset(
-    {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
-)
 _MAX_NESTING = 32
 """Deeper items are left to the item around them: generated or hostile code."""
 _MAX_DEPTH = 250
@@ -39,10 +37,15 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The items of a file by position, and the ranges of its imports."""
+    """The items of a file by position, the ranges of its imports, and what its code refers to.
+
+    `errors`: some of it could not be parsed.
+    """
 
     items: list[Item]
     skipped: list[tuple[int, int]]
+    references: FileReferences
+    errors: bool
 
 
 class Lines:
@@ -58,7 +61,10 @@ class Lines:
 
 
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
-    """The items of `source`, ordered by position, each with its parent; syntax errors tolerated."""
+    """The items of `source`, ordered by position, each with its parent; syntax errors tolerated.
+
+    Raises `TooSlowError` for a file that cannot be parsed in its time.
+    """
     captures = _Captures(language, source)
     captures.read()
     ordered = sorted(
@@ -69,7 +75,8 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
     builder = _Builder(language, source, lines, prefix, sorted(captures.attached))
     for definition in ordered:
         builder.add(definition)
-    return Extracted(builder.items, captures.skipped)
+    references = captures.collector.finish(builder.items, lines)
+    return Extracted(builder.items, captures.skipped, references, captures.errors)
 
 
 class _Captures:
@@ -80,23 +87,27 @@ class _Captures:
         self.attached: list[tuple[int, int]] = []
         self.skipped: list[tuple[int, int]] = []
         self.package = ""
+        self.collector = Collector(language, source)
+        self.errors = False
         self._language = language
         self._source = source
         self._embedded: list[Range] = []
 
     def read(self) -> None:
         parser = self._language.parser()
-        self._query(parser.parse(self._source).root_node)
+        self._query(parse_in_time(parser, self._source).root_node)
         for _ in range(_MAX_EMBEDDING):
             if not self._embedded:
                 break
             parser.included_ranges = self._embedded
             self._embedded = []
-            self._query(parser.parse(self._source).root_node)
+            self._query(parse_in_time(parser, self._source).root_node)
 
     def _query(self, root: "Node") -> None:
         import tree_sitter
 
+        self.errors = self.errors or root.has_error
+        self.collector.read(root, _MAX_DEPTH)
         cursor = tree_sitter.QueryCursor(self._language.query)
         cursor.set_max_start_depth(_MAX_DEPTH)
         for pattern, captures in cursor.matches(root):
@@ -115,6 +126,7 @@ class _Captures:
 
     def _define(self, pattern: int, captured: "dict[str, Node]") -> None:
         """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
+        self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
         outer = captured.get("range", node)
         end = captured.get("below", outer).end_byte
@@ -182,7 +194,7 @@ class _Builder:
             self._open.pop()
         parent = self._open[-1][0] if self._open else None
         above = self.items[parent] if parent is not None else None
-        inside_function = any(self.items[place].kind in _FUNCTIONS for place, _ in self._open)
+        inside_function = any(self.items[place].kind in FUNCTION_KINDS for place, _ in self._open)
         if inside_function and node.type in self._language.outer_only:
             return
         if len(self._open) >= _MAX_NESTING:
@@ -194,7 +206,7 @@ class _Builder:
             kind = Kind.METHOD
         start = self._attached_start(definition.start, above.start_byte if above else 0)
         base = above.canonical_path if above else self._prefix
-        path = self._language.separator.join(
+        path = self._separator(kind, in_type=in_type).join(
             part for part in (base, *scopes, definition.naming.name) if part
         )
         head, tail = self._signature(definition)
@@ -214,6 +226,11 @@ class _Builder:
             )
         )
         self._open.append((len(self.items) - 1, node.end_byte))
+
+    def _separator(self, kind: Kind, *, in_type: bool) -> str:
+        own = self._language.member_separator
+        member = kind in FUNCTION_KINDS or (kind is Kind.CONSTANT and own == "::")
+        return own if own and in_type and member else self._language.separator
 
     def _attached_start(self, start: int, limit: int) -> int:
         """Where the comments and attributes begin that stand right above `start`.
@@ -242,7 +259,7 @@ class _Builder:
             body = value.child_by_field_name("body")
         if body is not None and body.start_byte > start:
             end = body.start_byte
-        elif definition.kind not in _FUNCTIONS:
+        elif definition.kind not in FUNCTION_KINDS:
             line_end = self._source.find(b"\n", start, end)
             end = end if line_end < 0 else line_end
         return start, start + len(self._source[start:end].rstrip())

@@ -4,7 +4,7 @@ What a field adds is known when the item is indexed, so that a query reads one n
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from treadle.code.model import Item, Kind
 from treadle.code.terms import count_terms
@@ -13,8 +13,7 @@ SCALE = 32
 """Counts are kept as whole numbers of this fraction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """How much one occurrence counts, in a field of the usual length (in terms).
 
     `normalised` is the `b` of BM25: from 0, where the length does not matter, to 1. Weights and

@@ -1,5 +1,6 @@
 """The files of a tree: an iterative walk that honours ignore files, and how one file is read."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -87,6 +88,4 @@ def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
 
 def content_hash(data: bytes) -> bytes:
     """BLAKE2b-256 of the raw bytes of a file."""
-    import hashlib  # loads OpenSSL, which a search in an unchanged tree does not need
-
     return hashlib.blake2b(data, digest_size=32).digest()

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -12,8 +12,14 @@ from treadle.code import refreshing
 from treadle.code.model import (
     ContextEntry,
     ContextResult,
+    Direction,
+    EdgeKind,
+    EdgeList,
+    FileReading,
     FileSummary,
     IndexStatus,
+    Lookup,
+    Reading,
     RefreshReport,
     SearchResults,
     View,
@@ -169,6 +175,79 @@ class CodeIndex:
     def nearest_paths(self, name: str, limit: int = 5) -> tuple[str, ...]:
         """The paths most like `name`, best first: for a path that does not exist."""
         return self._guarded(lambda: nearest(name, self._store.paths(), limit))
+
+    def lookup(
+        self, name: str, *, file: str | None = None, kind: str | None = None, limit: int = 10
+    ) -> Lookup:
+        """The items that `name` may mean: a name, or the end or the whole of a canonical path.
+
+        `file` is a path or the end of one, `kind` one of `Kind`. Where nothing fits, the items
+        with the names that are most alike. As of the last refresh.
+        """
+        from treadle.code.graph import naming
+
+        def run() -> Lookup:
+            with self._store.reading() as connection:
+                items, total = naming.lookup(connection, name, file=file, kind=kind, limit=limit)
+                near = (
+                    []
+                    if items
+                    else naming.nearest_items(connection, name, file=file, kind=kind, limit=5)
+                )
+            return Lookup(tuple(items), total, tuple(near))
+
+        return self._guarded(run)
+
+    def edges(
+        self,
+        item_id: int,
+        *,
+        kinds: Iterable[EdgeKind] = tuple(EdgeKind),
+        direction: Direction | None = None,
+        depth: int = 1,
+    ) -> EdgeList:
+        """The edges from and to an item (of a `lookup` since the last refresh).
+
+        Those that have no target are listed as such, with the reason.
+        """
+        from treadle.code.graph.tables import Graph
+        from treadle.code.graph.walking import walk
+
+        def run() -> EdgeList:
+            with self._store.reading() as connection:
+                return walk(
+                    Graph(connection), item_id, kinds=frozenset(kinds), direction=direction,
+                    depth=depth,
+                )  # fmt: skip
+
+        return self._guarded(run)
+
+    def neighbours(
+        self, item_ids: Iterable[int]
+    ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
+        """For each item the items that it uses (`OUT`) or that use it (`IN`), and how."""
+        from treadle.code.graph.edges import neighbours
+        from treadle.code.graph.tables import Graph
+
+        wanted = tuple(item_ids)
+
+        def run() -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
+            with self._store.reading() as connection:
+                return neighbours(Graph(connection), wanted)
+
+        return self._guarded(run)
+
+    def readings(self) -> tuple[FileReading, ...]:
+        """How each file of the index was read, by path."""
+
+        def run() -> tuple[FileReading, ...]:
+            with self._store.reading() as connection:
+                rows = connection.execute(
+                    "SELECT path, reading, skipped FROM files ORDER BY path"
+                ).fetchall()
+            return tuple(FileReading(os.fsdecode(row[0]), Reading(row[1]), row[2]) for row in rows)
+
+        return self._guarded(run)
 
     def status(self) -> IndexStatus:
         """The size of the index, and whether it is what the tree holds now (by stat)."""

@@ -1,12 +1,19 @@
-"""What the index speaks of: items and files, search results, context entries and reports."""
+"""What the index speaks of: items and files, search results, context entries and reports.
+
+Named tuples, since data classes take longer to load than a search.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What an item is. `CHUNK` is a run of lines of a text that has no grammar here."""
+    """What an item is.
+
+    `SECTION` is a heading of a document with what is below it, `KEY` a top-level key of a
+    configuration, `CHUNK` a run of lines of a text that has no grammar here.
+    """
 
     FUNCTION = "function"
     METHOD = "method"
@@ -20,7 +27,34 @@ class Kind(StrEnum):
     CONSTANT = "constant"
     TYPE = "type"
     MACRO = "macro"
+    SECTION = "section"
+    KEY = "key"
     CHUNK = "chunk"
+
+
+FUNCTION_KINDS = frozenset({Kind.FUNCTION, Kind.METHOD})
+TYPE_KINDS = frozenset(
+    {Kind.CLASS, Kind.STRUCT, Kind.ENUM, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.TYPE}
+)
+TEXT_KINDS = frozenset({Kind.SECTION, Kind.KEY, Kind.CHUNK})
+"""Pieces of texts, as against definitions in code."""
+
+
+class Reading(StrEnum):
+    """How a file was read."""
+
+    PARSED = "parsed"
+    ERRORS = "parsed with errors"
+    LINES = "split by lines"
+    SKIPPED = "skipped"
+
+
+class Origin(StrEnum):
+    """Whose code a file is (see `origins`); `files.origin` in the index."""
+
+    OWN = "own"
+    GENERATED = "generated"
+    VENDORED = "vendored"
 
 
 class View(StrEnum):
@@ -30,8 +64,7 @@ class View(StrEnum):
     FILES = "files"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """A named piece of code.
 
     Byte ranges are half open, lines count from 1 and include the last. The range holds the doc
@@ -53,8 +86,91 @@ class Item:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class EdgeKind(StrEnum):
+    """How one item relates to another. `TESTS` is any use of code by test code."""
+
+    CONTAINS = "contains"
+    IMPORTS = "imports"
+    CALLS = "calls"
+    USES_TYPE = "uses_type"
+    INHERITS = "inherits"
+    OVERRIDES = "overrides"
+    TESTS = "tests"
+
+
+class Direction(StrEnum):
+    """From the item to others, or from others to it."""
+
+    OUT = "out"
+    IN = "in"
+
+
+class FoundItem(NamedTuple):
+    """An item of the index by its id, which is good until the next refresh.
+
+    The ranges are those of `Item`; `file` is relative to the root.
+    """
+
+    id: int
+    name: str
+    canonical_path: str
+    kind: str
+    file: str
+    start_line: int
+    end_line: int
+    start_byte: int
+    end_byte: int
+    signature_start: int
+    signature_end: int
+
+
+class Lookup(NamedTuple):
+    """The items that a name may mean, best first; `total` counts them all.
+
+    Where there is none, `nearest` holds those whose names are most alike.
+    """
+
+    items: tuple[FoundItem, ...]
+    total: int
+    nearest: tuple[FoundItem, ...] = ()
+
+
+class Edge(NamedTuple):
+    """One edge. `target` is None where `unresolved` says why it has none.
+
+    `text` is the name as it is written at bytes `start` to `end` and at `line` of `file`; it is
+    empty for what is written nowhere (contains, overrides). `step` counts from 1.
+    """
+
+    kind: EdgeKind
+    direction: Direction
+    source: FoundItem
+    target: FoundItem | None
+    text: str
+    file: str
+    line: int
+    start: int
+    end: int
+    unresolved: str | None
+    step: int
+
+
+class EdgeList(NamedTuple):
+    """Edges by step, resolved ones first. `cut`: there are more than were looked for."""
+
+    edges: tuple[Edge, ...]
+    cut: bool
+
+
+class FileReading(NamedTuple):
+    """How one file was read; `reason` says why it was skipped."""
+
+    path: str
+    reading: Reading
+    reason: str | None
+
+
+class SearchResult(NamedTuple):
     """One hit. For the files view `kind` is "file" and the range is the whole file."""
 
     rank: int
@@ -69,8 +185,7 @@ class SearchResult:
     end_byte: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResults:
+class SearchResults(NamedTuple):
     """Hits, best first, and the size of the index that they are from. `took` is in seconds.
 
     `parts` are the ways of finding that took part: "lexical", "dense".
@@ -85,8 +200,7 @@ class SearchResults:
     parts: tuple[str, ...] = ("lexical",)
 
 
-@dataclass(frozen=True, slots=True)
-class ContextEntry:
+class ContextEntry(NamedTuple):
     """An item of the answer. `snippet` is in the code snippet format (see `snippets`).
 
     `whole` is false where only the signature fitted; the ranges are those of the snippet.
@@ -104,8 +218,7 @@ class ContextEntry:
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ContextResult:
+class ContextResult(NamedTuple):
     """Context for a query; `omitted` counts the retrieved items that are not in `entries`."""
 
     query: str
@@ -114,8 +227,7 @@ class ContextResult:
     omitted: int
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshReport:
+class RefreshReport(NamedTuple):
     """What a refresh did. `skipped` maps each path that is not indexed to the reason."""
 
     added: int
@@ -124,11 +236,10 @@ class RefreshReport:
     files: int
     items: int
     seconds: float
-    skipped: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(NamedTuple):
     """The index as it is. `fresh`: no file was added, changed or removed since the refresh."""
 
     files: int
@@ -138,8 +249,7 @@ class IndexStatus:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileSummary:
+class FileSummary(NamedTuple):
     """What the index knows of one file. `content_hash` is BLAKE2b-256 of its bytes, hexadecimal.
 
     `language` is None for plain text; `skipped` says why a file holds no items.

@@ -1,19 +1,21 @@
 """One file from its bytes to what the index stores: items, terms, or the reason to skip it."""
 
-import hashlib
-import os
 import re
-import stat
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from treadle.code.extract import TYPE_KINDS, Extracted, Lines, extract
+from treadle.code.extract import Extracted, Lines, extract
 from treadle.code.fields import weighted_terms
-from treadle.code.languages import Language, language_of
-from treadle.code.model import Item, Kind
+from treadle.code.files import content_hash, read_file
+from treadle.code.graph.tables import packed
+from treadle.code.languages import Language, Outline, language_of
+from treadle.code.limits import TooSlowError, nested_too_deep
+from treadle.code.model import TYPE_KINDS, Item, Kind, Origin, Reading
+from treadle.code.origins import origin_of
+from treadle.code.outlined import outlined
+from treadle.code.references import FileReferences
 
-MAX_FILE_BYTES = 2_000_000
-"""Larger files are generated or data."""
 MAX_TEXT_BYTES = 500_000
 """The limit for texts without a grammar: beyond it they are data too."""
 _BINARY_PROBE = 8_192  # as git does
@@ -22,43 +24,49 @@ _MINIFIED_LINE = 1_000
 _CHUNK_LINES = 40
 _CHUNK_BYTES = 4_000
 _MIN_GAP_BYTES = 80
-_CONTAINERS = TYPE_KINDS | {Kind.MODULE}
+_CONTAINERS = TYPE_KINDS | {Kind.MODULE, Kind.SECTION}
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
 )
 _MINIFIED_NAME = re.compile(r"\.min\.(?:js|css|mjs)$|\.(?:map|svg)$")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedItem:
+class IndexedItem(NamedTuple):
     """An item and its terms with their weighted counts (see `fields`)."""
 
     item: Item
     terms: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(NamedTuple):
     """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read.
 
-    `unchanged`: the hash was the known one, so `items` were not made.
+    `unchanged`: the hash was the known one, so `items` were not made. `references` are packed, with
+    the keys of the names that they mention (see `treadle.code.graph.tables`).
     """
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     inode: int
     content_hash: bytes
     language: str | None = None
     lines: int = 0
     skipped: str | None = None
-    items: list[IndexedItem] = field(default_factory=list)
+    items: Sequence[IndexedItem] = ()
     unchanged: bool = False
+    reading: Reading = Reading.SKIPPED
+    origin: Origin = Origin.OWN
+    references: tuple[bytes, set[int]] | None = None
 
 
-def content_hash(data: bytes) -> bytes:
-    """BLAKE2b-256 of the raw bytes of a file."""
-    return hashlib.blake2b(data, digest_size=32).digest()
+class Content(NamedTuple):
+    """What is in the bytes of a file, and how they were read."""
+
+    items: list[IndexedItem]
+    references: FileReferences
+    reading: Reading
 
 
 def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
@@ -69,34 +77,24 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     try:
         data, status = read_file(root / path)
     except OSError as error:
-        return ParsedFile(path, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
-    size, mtime_ns, inode = status.st_size, status.st_mtime_ns, status.st_ino
+        return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
+    stat = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     if data is None:
-        return ParsedFile(path, size, mtime_ns, inode, b"", skipped="larger than 2 MB")
+        return ParsedFile(path, *stat, b"", skipped="larger than 2 MB")
     digest = content_hash(data)
-    language = language_of(path)
+    language = language_of(path, data)
     name = language.name if language else None
     skipped = _reason_to_skip(path, data, language)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     unchanged = digest == known_hash
-    items = [] if skipped or unchanged else index_items(path, data, language)
+    content = _NOTHING if skipped or unchanged else read_content(path, data, language)
     return ParsedFile(
-        path, size, mtime_ns, inode, digest, name, lines, skipped, items, unchanged
+        path, *stat, digest, name, lines, skipped, content.items, unchanged, content.reading,
+        origin_of(path, data), packed(content.references),
     )  # fmt: skip
 
 
-def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
-    """The bytes of a regular file, None if it is too large. Never waits on a pipe or a link."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "not a regular file")
-        data = file.read(MAX_FILE_BYTES + 1)
-    return (None if len(data) > MAX_FILE_BYTES else data), status
-
-
-def _reason_to_skip(path: str, data: bytes, language: Language | None) -> str | None:
+def _reason_to_skip(path: str, data: bytes, language: Language | Outline | None) -> str | None:
     if b"\0" in data[:_BINARY_PROBE]:
         return "binary"
     if _LOCK_FILES.search(path):
@@ -106,28 +104,58 @@ def _reason_to_skip(path: str, data: bytes, language: Language | None) -> str | 
     )
     if _MINIFIED_NAME.search(path) or long_lines:
         return "minified or generated"
-    if language is None and len(data) > MAX_TEXT_BYTES:
+    if not isinstance(language, Language) and len(data) > MAX_TEXT_BYTES:
         return "text without a grammar, larger than 500 kB"
     return None
 
 
-def index_items(path: str, data: bytes, language: Language | None) -> list[IndexedItem]:
-    """The items of a file with their terms."""
+_NOTHING = Content([], FileReferences(), Reading.SKIPPED)
+
+
+def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
+    """The items of a file with their terms, and what its code refers to.
+
+    What a parser would take too long for, or fail at, is split by lines.
+    """
+    if isinstance(language, Language) and nested_too_deep(data):
+        language = None
+    try:
+        return _read_content(path, data, language)
+    except TooSlowError:
+        return _read_content(path, data, None)
+
+
+def _read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
     path = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     lines = Lines(data)
     if language is None:
         items = _chunks(path, data, lines, 0, len(data))
         children: list[list[int]] = [[] for _ in items]
+        references, reading = FileReferences(), Reading.LINES
+    elif isinstance(language, Outline):
+        found, large = outlined(language, data, path, lines)
+        chunks = [
+            chunk
+            for start, end in _gaps(data, [(item.start_byte, item.end_byte) for item in found])
+            for chunk in _chunks(path, data, lines, start, end)
+        ]
+        items = [*found, *chunks]
+        children = _children(items)
+        references = FileReferences(module=language.module(path, data))
+        reading = Reading.LINES if large else Reading.PARSED
     else:
         extracted = extract(language, data, path, lines)
         module = _module_item(path, data, language, extracted.items, lines)
         extracted.skipped.append((module.signature_start, module.signature_end))
         items = [*extracted.items, *_gap_chunks(path, data, lines, extracted), module]
         children = _children(items)
-    return [
+        references = extracted.references
+        reading = Reading.ERRORS if extracted.errors else Reading.PARSED
+    indexed = [
         _with_terms(path, data, items, place, [items[child] for child in below])
         for place, below in enumerate(children)
     ]
+    return Content(indexed, references, reading)
 
 
 def _children(items: list[Item]) -> list[list[int]]:
@@ -203,13 +231,20 @@ def _gap_chunks(path: str, data: bytes, lines: Lines, extracted: Extracted) -> l
     """Top-level code that belongs to no item (scripts, test suites in calls), without imports."""
     taken = [(item.start_byte, item.end_byte) for item in extracted.items if item.parent is None]
     taken += extracted.skipped
-    found: list[Item] = []
+    return [
+        chunk
+        for start, end in _gaps(data, taken)
+        if len(data[start:end].strip()) >= _MIN_GAP_BYTES
+        for chunk in _chunks(path, data, lines, start, end)
+    ]
+
+
+def _gaps(data: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     position = 0
     for start, end in [*sorted(taken), (len(data), len(data))]:
-        if start > position and len(data[position:start].strip()) >= _MIN_GAP_BYTES:
-            found += _chunks(path, data, lines, position, start)
+        if start > position:
+            yield position, start
         position = max(position, end)
-    return found
 
 
 def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:

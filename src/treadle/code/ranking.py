@@ -1,14 +1,12 @@
 """Which items and files answer a query: exact definitions first, then fielded BM25 in SQL."""
 
-import json
 import os
 import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
 from treadle.code.model import Kind, SearchResult
@@ -29,7 +27,7 @@ _POSTINGS_BUDGET = 20_000
 
 _TEST_PRIOR = 0.3
 _ITEM_TEST_PRIOR = 0.7
-_KIND_PRIORS = {Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.CONSTANT: 0.8}
+_KIND_PRIORS = {Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.CONSTANT: 0.8, Kind.KEY: 0.8}
 """What has a better answer in it, is no definition, or is so short that one word makes it win."""
 _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
@@ -52,7 +50,8 @@ _DEFINITION_ORDER = {
     for place, kind in enumerate(
         (
             Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.ENUM, Kind.FUNCTION,
-            Kind.MACRO, Kind.TYPE, Kind.METHOD, Kind.CONSTANT, Kind.MODULE, Kind.IMPL, Kind.CHUNK,
+            Kind.MACRO, Kind.TYPE, Kind.METHOD, Kind.CONSTANT, Kind.MODULE, Kind.IMPL, Kind.SECTION,
+            Kind.KEY, Kind.CHUNK,
         )
     )
 }  # fmt: skip
@@ -79,8 +78,7 @@ _ITEM_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """An item with its score, and what reading its bytes needs."""
 
     score: float
@@ -116,8 +114,7 @@ def is_test(path: str, canonical_path: str = "") -> bool:
     return bool(_TEST_PATH.search(path)) or "::tests::" in canonical_path
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What the words of a query found: by score, and the items that it names exactly."""
 
     query: str
@@ -146,12 +143,12 @@ def rank_items(found: Found, similarities: Similarities | None, limit: int) -> l
     if similarities is not None:
         places = _fused_items(hits, similarities)
         order = sorted(range(len(hits)), key=lambda place: (-places[place], _position(hits[place])))
-        hits = [replace(hits[place], score=places[place]) for place in order]
+        hits = [hits[place]._replace(score=places[place]) for place in order]
     if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
         first = {(hit.file, hit.start_byte, hit.name) for hit in found.defined}
         hits = [
-            *(replace(hit, score=top + 1 - at / 1000) for at, hit in enumerate(found.defined)),
+            *(hit._replace(score=top + 1 - at / 1000) for at, hit in enumerate(found.defined)),
             *(hit for hit in hits if (hit.file, hit.start_byte, hit.name) not in first),
         ]
     return hits[:limit]
@@ -182,7 +179,7 @@ def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
     rows = connection.execute(
         f"SELECT {_ITEM_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(scores)),),
+        (str(list(scores)),),
     )
     hits = [_hit(row, scores[row[0]], prior) for row in rows]
     hits.sort(key=lambda hit: (-hit.score, _position(hit)))
@@ -209,7 +206,7 @@ def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[in
     rows = connection.execute(
         "SELECT id, documents, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(terms)),),
+        ('["' + '","'.join(terms) + '"]',),  # terms hold nothing that JSON escapes
     ).fetchall()
     rows.sort(key=lambda row: (-terms[row[2]], row[1], row[0]))
     rare: list[tuple[int, float]] = []
@@ -224,12 +221,17 @@ def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[in
             rare.append(weighted)
             read += documents
     parameters = {
-        "rare": json.dumps(rare),
-        "frequent": json.dumps(frequent),
+        "rare": _pairs(rare),
+        "frequent": _pairs(frequent),
         "k": K1 * SCALE,
         "limit": _CANDIDATES,
     }
     return dict(connection.execute(_CANDIDATE_SQL, parameters).fetchall())
+
+
+def _pairs(weighted: list[tuple[int, float]]) -> str:
+    """As JSON, whose module takes longer to load than a search."""
+    return str([list(pair) for pair in weighted])
 
 
 def _definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:

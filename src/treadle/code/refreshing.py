@@ -3,11 +3,10 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.code.files import FileEntry, walk
+from treadle.code.files import FileEntry, content_hash, read_file, walk
 from treadle.code.model import RefreshReport
 from treadle.code.store import Store, StoredFile
 
@@ -17,8 +16,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-_RACY_NS = 50_000_000
-"""A file changed this shortly before it was read may change again within one clock tick."""
+_RACY_NS = 2_000_000_000
+"""Two changes within one tick of a file system's clock look like one, and the coarsest (FAT) ticks
+every two seconds: a file read sooner than this after its last change is read once more."""
 _BATCH_BYTES = 4_000_000
 """Source bytes of one transaction; bounds memory and the time that other writers wait."""
 _POOL_BYTES = 3_000_000
@@ -26,15 +26,19 @@ _POOL_BYTES = 3_000_000
 _TASK_BYTES = 200_000
 
 
-@dataclass(slots=True)
 class _Difference:
-    """What the disk holds that the index does not, and the other way round."""
+    """What the disk holds that the index does not, and the other way round.
 
-    changed: list[FileEntry] = field(default_factory=list)
-    added: int = 0
-    removed: list[str] = field(default_factory=list)
-    skipped: dict[str, str] = field(default_factory=dict)
-    known: dict[str, StoredFile] = field(default_factory=dict)
+    `settled`: files that had to be read to tell that they are the same, and when (ns).
+    """
+
+    def __init__(self, known: dict[str, StoredFile]) -> None:
+        self.known = known
+        self.changed: list[FileEntry] = []
+        self.settled: list[tuple[str, int]] = []
+        self.added = 0
+        self.removed: list[str] = []
+        self.skipped: dict[str, str] = {}
 
     @property
     def empty(self) -> bool:
@@ -42,25 +46,36 @@ class _Difference:
 
 
 def difference(root: Path, store: Store) -> _Difference:
-    """Compare the tree with the index by stat alone."""
-    found = _Difference(known=store.files())
+    """Compare the tree with the index by stat, and by hash what was read right after a change."""
+    found = _Difference(store.files())
     left = dict(found.known)
     for entry in walk(root, on_skip=found.skipped.__setitem__):
         known = left.pop(entry.path, None)
         if known is None:
             found.added += 1
             found.changed.append(entry)
-        elif _touched(entry, known):
+            continue
+        if entry[1:] != known[:4]:
             found.changed.append(entry)
-        elif known.skipped:
+            continue
+        if max(entry.mtime_ns, entry.ctime_ns) > known.read_ns - _RACY_NS:
+            read_ns = time.time_ns()
+            if _same(root, entry, known):
+                found.settled.append((entry.path, read_ns))
+            else:
+                found.changed.append(entry)
+        if known.skipped:
             found.skipped[entry.path] = known.skipped
     found.removed = list(left)
     return found
 
 
-def _touched(entry: FileEntry, known: StoredFile) -> bool:
-    same = (entry.size, entry.mtime_ns, entry.inode) == (known.size, known.mtime_ns, known.inode)
-    return not same or entry.mtime_ns > known.read_ns - _RACY_NS
+def _same(root: Path, entry: FileEntry, known: StoredFile) -> bool:
+    try:
+        data, _ = read_file(root / entry.path)
+    except OSError:
+        return not known.hash
+    return (b"" if data is None else content_hash(data)) == known.hash
 
 
 def refresh(root: Path, store: Store, progress: Progress | None = None) -> RefreshReport:
@@ -82,6 +97,8 @@ def refresh(root: Path, store: Store, progress: Progress | None = None) -> Refre
             progress(done, total)
     if found.removed:
         store.remove(found.removed)
+    if found.settled:
+        store.settle(found.settled)
     files, items, _ = store.counts()
     return RefreshReport(
         added=found.added,

@@ -4,72 +4,29 @@ import hashlib
 import os
 import sqlite3
 import threading
-from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.errors import StoreError
 
 if TYPE_CHECKING:
     from treadle.code.parse import ParsedFile
+    from treadle.code.writing import Batch
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt."""
 
 _BUSY_SECONDS = 30.0
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE files (
-    id INTEGER PRIMARY KEY,
-    path BLOB NOT NULL UNIQUE,
-    size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL,
-    read_ns INTEGER NOT NULL,
-    hash BLOB NOT NULL,
-    language TEXT,
-    lines INTEGER NOT NULL,
-    skipped TEXT,
-    first_item INTEGER NOT NULL,
-    items INTEGER NOT NULL,
-    terms BLOB NOT NULL
-);
-CREATE TABLE items (
-    id INTEGER PRIMARY KEY,
-    file_id INTEGER NOT NULL,
-    parent_id INTEGER,
-    name TEXT NOT NULL COLLATE NOCASE,
-    canonical_path TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    start_byte INTEGER NOT NULL,
-    end_byte INTEGER NOT NULL,
-    start_line INTEGER NOT NULL,
-    end_line INTEGER NOT NULL,
-    signature_start INTEGER NOT NULL,
-    signature_end INTEGER NOT NULL
-);
-CREATE INDEX items_by_name ON items (name);
-CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents INTEGER NOT NULL);
-CREATE TABLE postings (
-    term_id INTEGER NOT NULL,
-    item_id INTEGER NOT NULL,
-    frequency INTEGER NOT NULL,
-    PRIMARY KEY (term_id, item_id)
-) WITHOUT ROWID;
-"""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """What tells whether a file on disk is still the one indexed."""
 
-    path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     inode: int
     read_ns: int
     hash: bytes
@@ -86,8 +43,8 @@ def store_path(cache_dir: Path, root: Path) -> Path:
 class Store:
     """Tables and transactions.
 
-    One connection reads, one writes; each is used by one thread at a time, and any number of
-    processes may do the same (WAL, busy time-out).
+    One connection reads, one, opened when first needed, writes; each is used by one thread at a
+    time, and any number of processes may do the same (WAL, busy time-out).
     """
 
     def __init__(self, path: Path) -> None:
@@ -106,22 +63,31 @@ class Store:
 
     def _open(self) -> None:
         try:
-            self._writer = self._prepared()
+            self._reader = self._prepared()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
             self._discard()
-            self._writer = self._prepared()
-        self._reader = self._connect()
+            self._reader = self._prepared()
+        self._opened_writer: sqlite3.Connection | None = None
 
     def _prepared(self) -> sqlite3.Connection:
         connection = self._connect()
         try:
-            _make_tables(connection)
+            if version(connection) != SCHEMA_VERSION:
+                from treadle.code.writing import make_tables  # seldom needed, slow to load
+
+                make_tables(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    @property
+    def _writer(self) -> sqlite3.Connection:
+        if self._opened_writer is None:
+            self._opened_writer = self._connect()
+        return self._opened_writer
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -152,7 +118,8 @@ class Store:
         """Close both connections; the store is not used after."""
         with self._write_lock, self._read_lock:
             self._reader.close()
-            self._writer.close()
+            if self._opened_writer is not None:
+                self._opened_writer.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -165,12 +132,12 @@ class Store:
                 self._reader.execute("ROLLBACK")
 
     def files(self) -> dict[str, StoredFile]:
-        """All files known, indexed and skipped."""
+        """All files known, indexed and skipped, by path."""
         with self.reading() as connection:
             rows = connection.execute(
-                "SELECT path, size, mtime_ns, inode, read_ns, hash, skipped FROM files"
+                "SELECT size, mtime_ns, ctime_ns, inode, read_ns, hash, skipped, path FROM files"
             ).fetchall()
-        return {(path := os.fsdecode(row[0])): StoredFile(path, *row[1:]) for row in rows}
+        return {os.fsdecode(row[7]): StoredFile._make(row[:7]) for row in rows}
 
     def paths(self) -> list[str]:
         """The paths of all files known."""
@@ -190,23 +157,37 @@ class Store:
 
         What was known of them is replaced; where the hash is the same, only the stat is.
         """
-        batch = _Batch(self._writer)
-        with self._write_lock, _transaction(self._writer):
+        with self._batch() as batch:
             for file, read_ns in parsed:
                 batch.add(file, read_ns)
-            batch.finish()
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files."""
-        batch = _Batch(self._writer)
-        with self._write_lock, _transaction(self._writer):
+        with self._batch() as batch:
             for path in paths:
                 batch.remove(os.fsencode(path))
+
+    def settle(self, read: "Iterable[tuple[str, int]]") -> None:
+        """Note that files were read again at a time (ns) and still have the hash that is known."""
+        rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
+        with self._write_lock, transaction(self._writer):
+            self._writer.executemany(
+                "UPDATE files SET read_ns = MAX(read_ns, ?) WHERE path = ?", rows
+            )
+
+    @contextmanager
+    def _batch(self) -> "Iterator[Batch]":
+        from treadle.code.writing import Batch  # not needed where nothing changed
+
+        with self._write_lock, transaction(self._writer):
+            batch = Batch(self._writer)
+            yield batch
             batch.finish()
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing of what is written inside; other writers wait."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -216,25 +197,8 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables if they are not those of this version."""
-    if _version(connection) == SCHEMA_VERSION:
-        return
-    with _transaction(connection):
-        if _version(connection) == SCHEMA_VERSION:  # another process was quicker
-            return
-        tables = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        ).fetchall()
-        for (name,) in tables:
-            connection.execute(f'DROP TABLE "{name}"')
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _version(connection: sqlite3.Connection) -> int:
+def version(connection: sqlite3.Connection) -> int:
+    """The version of the tables; 0 of a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -244,133 +208,3 @@ def cannot_use(path: Path, error: Exception) -> StoreError:
         f"The code index at {path} cannot be used: {error}.",
         hint="Check that its folder can be written and has room, or delete it; it is rebuilt.",
     )
-
-
-class _Batch:
-    """The changes of one transaction: postings are gathered and written in key order."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._term_ids: dict[str, int] = {}
-        self._documents: Counter[int] = Counter()
-        self._postings: list[tuple[int, int, int]] = []
-        self._items = 0
-
-    def add(self, file: "ParsedFile", read_ns: int) -> None:
-        path = os.fsencode(file.path)
-        row = self._connection.execute(
-            "SELECT id, hash, skipped FROM files WHERE path = ?", (path,)
-        ).fetchone()
-        same = row and file.content_hash and (row[1], row[2]) == (file.content_hash, file.skipped)
-        if same:
-            self._connection.execute(
-                "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, read_ns = ? WHERE id = ?",
-                (file.size, file.mtime_ns, file.inode, read_ns, row[0]),
-            )
-            return
-        if file.unchanged:
-            return  # another process has replaced or removed it; the next refresh will see
-        if row:
-            self.remove(path)
-        self._insert(path, file, read_ns)
-
-    def remove(self, path: bytes) -> None:
-        """Drop a file, its items, and exactly the postings that it has."""
-        row = self._connection.execute(
-            "DELETE FROM files WHERE path = ? RETURNING first_item, items, terms", (path,)
-        ).fetchone()
-        if row is None:
-            return
-        first, items, packed = row
-        last = first + items - 1
-        self._connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", (first, last))
-        for term_id in _unpack(packed):
-            deleted = self._connection.execute(
-                "DELETE FROM postings WHERE term_id = ? AND item_id BETWEEN ? AND ?",
-                (term_id, first, last),
-            )
-            self._documents[term_id] -= deleted.rowcount
-        self._items -= items
-
-    def _insert(self, path: bytes, file: "ParsedFile", read_ns: int) -> None:
-        first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
-        terms = set[str]().union(*(indexed.terms for indexed in file.items))
-        for term in terms.difference(self._term_ids):
-            self._term_ids[term] = self._term_id(term)
-        ids = self._term_ids
-        used = [ids[term] for term in terms]
-        for item_id, indexed in enumerate(file.items, start=first):
-            self._documents.update(map(ids.__getitem__, indexed.terms))
-            self._postings += [
-                (ids[term], item_id, frequency) for term, frequency in indexed.terms.items()
-            ]
-        self._items += len(file.items)
-        file_id = self._connection.execute(
-            "INSERT INTO files (path, size, mtime_ns, inode, read_ns, hash, language, lines,"
-            " skipped, first_item, items, terms)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                path,
-                file.size,
-                file.mtime_ns,
-                file.inode,
-                read_ns,
-                file.content_hash,
-                file.language,
-                file.lines,
-                file.skipped,
-                first,
-                len(file.items),
-                _pack(used),
-            ),
-        ).lastrowid
-        self._connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (
-                    first + offset,
-                    file_id,
-                    None if item.parent is None else first + item.parent,
-                    item.name,
-                    item.canonical_path,
-                    item.kind.value,
-                    item.start_byte,
-                    item.end_byte,
-                    item.start_line,
-                    item.end_line,
-                    item.signature_start,
-                    item.signature_end,
-                )
-                for offset, item in enumerate(indexed.item for indexed in file.items)
-            ),
-        )
-
-    def _term_id(self, term: str) -> int:
-        row = self._connection.execute("SELECT id FROM terms WHERE term = ?", (term,)).fetchone()
-        if row is None:
-            row = self._connection.execute(
-                "INSERT INTO terms (term, documents) VALUES (?, 0) RETURNING id", (term,)
-            ).fetchone()
-        return int(row[0])
-
-    def finish(self) -> None:
-        self._postings.sort()
-        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._postings)
-        self._connection.executemany(
-            "UPDATE terms SET documents = documents + ? WHERE id = ?",
-            ((change, term_id) for term_id, change in self._documents.items() if change),
-        )
-        self._connection.executemany(
-            "UPDATE meta SET value = value + ? WHERE key = ?",
-            [(self._items, "items")],
-        )
-
-
-def _pack(ids: list[int]) -> bytes:
-    return array("I", sorted(ids)).tobytes()
-
-
-def _unpack(packed: bytes) -> list[int]:
-    ids: array[int] = array("I")
-    ids.frombytes(packed)
-    return ids.tolist()

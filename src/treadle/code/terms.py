@@ -7,6 +7,7 @@ import re
 import threading
 from collections import Counter
 from functools import cache
+from itertools import chain
 from typing import Protocol
 
 from treadle.code.related import RELATED, RELATED_WEIGHT
@@ -45,9 +46,6 @@ WEAK_WORDS = frozenset(
 )  # fmt: skip
 """Words that are left out only if two better ones remain: "status code" keeps both."""
 
-_lock = threading.Lock()
-_cache: dict[str, tuple[str, ...]] = {}
-
 
 @cache
 def _stemmer() -> "Stemmer":
@@ -75,22 +73,31 @@ def _make_terms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_stemmer().stemWords(list(found))))
 
 
+class _Terms(dict[str, tuple[str, ...]]):
+    """The terms of each word seen so far; looking a word up makes them."""
+
+    _lock = threading.Lock()
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        with self._lock:
+            if len(self) >= _MAX_CACHED:
+                self.clear()
+            terms = self[word] = _make_terms(word) if len(word) <= _MAX_WORD else ()
+        return terms
+
+
+_terms = _Terms()
+
+
 def terms_of_word(word: str) -> tuple[str, ...]:
     """The distinct terms of one word: each part of an identifier, and the identifier whole."""
-    known = _cache.get(word)
-    if known is None:
-        with _lock:
-            if len(_cache) >= _MAX_CACHED:
-                _cache.clear()
-            known = _cache[word] = _make_terms(word) if len(word) <= _MAX_WORD else ()
-    return known
+    return _terms[word]
 
 
-def count_terms(text: str, counts: dict[str, int], weight: int = 1) -> None:
+def count_terms(text: str, counts: Counter[str], weight: int = 1) -> None:
     """Add `weight` to `counts` for each occurrence of each term in `text`."""
-    for word, occurrences in Counter(_WORD.findall(text)).items():
-        for term in terms_of_word(word):
-            counts[term] = counts.get(term, 0) + weight * occurrences
+    words = _WORD.findall(text) * weight
+    counts.update(chain.from_iterable(map(_terms.__getitem__, words)))  # no loop in Python
 
 
 def query_terms(text: str) -> dict[str, float]:

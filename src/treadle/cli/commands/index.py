@@ -7,7 +7,7 @@ from treadle.app.workspace import open_index
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, say, tell
 from treadle.cli.progress import IndexBar
-from treadle.code import CodeIndex, RefreshReport
+from treadle.code import CodeIndex, FileReading, Reading, RefreshReport
 from treadle.errors import UsageError
 
 
@@ -18,7 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watch", action="store_true", help="go on and refresh at every change")
     parser.add_argument(
-        "--report", action="store_true", help="list the files that were left out, with the reason"
+        "--report",
+        action="store_true",
+        help="say how many files were read how, and list those that were not read as code",
     )
 
 
@@ -59,8 +61,20 @@ def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
         f"({report.seconds:.2f} s)."
     )
     if options.report:
-        for path, reason in report.skipped.items():
-            say(f"  {path}: {reason}")
+        _tell_readings(index.readings(), report)
+
+
+def _tell_readings(readings: tuple[FileReading, ...], report: RefreshReport) -> None:
+    """Each way of reading with its count, and the files of all but the best."""
+    for kind in Reading:
+        if kind is Reading.SKIPPED:
+            files = [f"{path}: {reason}" for path, reason in report.skipped.items()]
+        else:
+            files = [file.path for file in readings if file.reading is kind]
+        say(f"{kind.value}: {len(files):,}")
+        if kind is not Reading.PARSED:
+            for file in files:
+                say(f"  {file}")
 
 
 def _as_json(index: CodeIndex, report: RefreshReport, *, with_skipped: bool) -> dict[str, object]:
@@ -79,6 +93,11 @@ def _as_json(index: CodeIndex, report: RefreshReport, *, with_skipped: bool) -> 
         summary["skipped"] = [
             {"path": path, "reason": reason} for path, reason in report.skipped.items()
         ]
+        readings = index.readings()
+        summary["read"] = {
+            kind.value: [file.path for file in readings if file.reading is kind]
+            for kind in (Reading.PARSED, Reading.ERRORS, Reading.LINES)
+        }
     return summary
 
 

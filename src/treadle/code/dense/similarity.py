@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from treadle.code.dense.embedder import Embedder, EmbedderError
 from treadle.code.dense.vectors import VectorStore, text_key
-from treadle.code.parse import content_hash, read_file
+from treadle.code.files import content_hash, read_file
 from treadle.errors import TreadleError
 
 if TYPE_CHECKING:

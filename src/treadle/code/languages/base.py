@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from treadle.code.model import Item
+from treadle.code.references import Imported
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
@@ -36,6 +39,16 @@ def no_package(path: str, _package: str) -> str:
     return ""
 
 
+def no_imports(_node: "Node") -> list[Imported]:
+    """For languages whose imports are not read."""
+    return []
+
+
+def no_receiver(_item: Item) -> str:
+    """For languages whose methods stand inside of their type."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Language:
     """One language.
@@ -48,6 +61,16 @@ class Language:
 
     `prefix(path, package)` gives the canonical path of the file. Definitions whose node type is
     in `outer_only` count only outside of functions.
+
+    The reference query captures the callee of a `@call`, a `@type` that is used, and a `@base`
+    that is inherited from or implemented; an `@import` statement, which `imports` reads; a
+    `@local` variable or a `@generic` type parameter, which hide names from outside; and a
+    `@bound` variable or field, or a `@field` of the type around, with the type `@of` it or, for
+    a field, the variable that it is the `@same` as.
+
+    `self_names` stand for the object or type around; with `implicit_self` its members are
+    also in reach without them. `builtins` are names that no reference is kept of unless the
+    file defines or imports them. `receiver` names the type of a method that stands outside.
     """
 
     name: str
@@ -56,16 +79,29 @@ class Language:
     query_text: str
     separator: str
     prefix: Callable[[str, str], str]
+    member_separator: str = ""
+    """Between a type and its methods, where that is another one; `::` parts constants as well."""
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     outer_only: frozenset[str] = frozenset()
     doc_in_body: bool = False
+    reference_text: str = ""
+    imports: Callable[["Node"], list[Imported]] = no_imports
+    self_names: frozenset[str] = frozenset()
+    implicit_self: bool = False
+    builtins: frozenset[str] = frozenset()
+    receiver: Callable[[Item], str] = no_receiver
 
     @cached_property
-    def _loaded(self) -> "tuple[Callable[[], Parser], Query]":
+    def _loaded(self) -> "tuple[Callable[[], Parser], Query, Query | None]":
         import tree_sitter
 
         grammar = tree_sitter.Language(self.grammar())
-        return partial(tree_sitter.Parser, grammar), tree_sitter.Query(grammar, self.query_text)
+        references = self.reference_text and tree_sitter.Query(grammar, self.reference_text)
+        return (
+            partial(tree_sitter.Parser, grammar),
+            tree_sitter.Query(grammar, self.query_text),
+            references or None,
+        )
 
     def parser(self) -> "Parser":
         """A new parser; the grammar is loaded at the first call."""
@@ -73,5 +109,10 @@ class Language:
 
     @property
     def query(self) -> "Query":
-        """The compiled query."""
+        """The compiled query for items."""
         return self._loaded[1]
+
+    @property
+    def reference_query(self) -> "Query | None":
+        """The compiled query for references; None where they are not read."""
+        return self._loaded[2]

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Naming, text_of
+from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,6 +34,107 @@ def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
     scopes = (part for part in parts[:-1] if part not in {"exports", "module", "prototype"})
     return Naming(parts[-1], tuple(scopes))
 
+
+SELF_NAMES = frozenset({"this", "super"})
+
+BUILTINS = frozenset(
+    {
+        "Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Partial",
+        "Promise", "Readonly", "Record", "RegExp", "Set", "String", "Symbol", "console", "require",
+    }
+)  # fmt: skip
+
+
+def imports(node: "Node") -> list[Imported]:
+    """`import`, `export … from`, `export { a as b }` and `x = require("…")`.
+
+    A local export has no module: what it names is of this file.
+    """
+    if node.type == "variable_declarator":
+        return _required(node)
+    default = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+    if default is not None:
+        inner = default if default.type == "identifier" else default.child_by_field_name("name")
+        return [Imported("", "", text_of(inner), "default")] if inner is not None else []
+    source = node.child_by_field_name("source")
+    module = text_of(source).strip("\"'`") if source is not None else ""
+    found: list[Imported] = []
+    for child in node.named_children:
+        if child.type == "import_clause":
+            found += _clause(child, module)
+        elif child.type == "export_clause":
+            for specifier in child.named_children:
+                name, alias = _names(specifier)
+                found.append(Imported("", module, name, alias))
+        elif child.type == "namespace_export":
+            inner = child.named_child(0)
+            found.append(Imported("", module, "", text_of(inner) if inner is not None else ""))
+    if node.type == "export_statement" and source is not None and not found:
+        found.append(Imported("", module, "", "*"))
+    if node.type == "import_statement" and not found:
+        found.append(Imported("", module))
+    return found
+
+
+def _clause(clause: "Node", module: str) -> list[Imported]:
+    found: list[Imported] = []
+    for child in clause.named_children:
+        if child.type == "identifier":
+            found.append(Imported(text_of(child), module, "default"))
+        elif child.type == "namespace_import":
+            inner = child.named_child(0)
+            found.append(Imported(text_of(inner) if inner is not None else "", module))
+        elif child.type == "named_imports":
+            for specifier in child.named_children:
+                name, alias = _names(specifier)
+                found.append(Imported(alias, module, name))
+    return found
+
+
+def _names(specifier: "Node") -> tuple[str, str]:
+    """The name where it comes from, and the name that it gets."""
+    name = specifier.child_by_field_name("name")
+    alias = specifier.child_by_field_name("alias")
+    original = text_of(name) if name is not None else ""
+    return original, text_of(alias) if alias is not None else original
+
+
+def _required(node: "Node") -> list[Imported]:
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    arguments = value.child_by_field_name("arguments") if value is not None else None
+    first = arguments.named_child(0) if arguments is not None else None
+    if name is None or first is None or first.type != "string":
+        return []
+    module = text_of(first).strip("\"'`")
+    if name.type == "identifier":
+        return [Imported(text_of(name), module)]
+    shorthand = "shorthand_property_identifier_pattern"
+    names = [text_of(child) for child in name.named_children if child.type == shorthand]
+    return [Imported(bound, module, bound) for bound in names]
+
+
+REFERENCES = """
+(call_expression function: [(identifier) (member_expression) (super)] @call)
+(new_expression constructor: (_) @call)
+(import_statement) @import
+(export_statement source: (_)) @import
+(export_statement (export_clause)) @import
+(export_statement "default" [declaration: (_ name: (_)) value: (identifier)]) @import
+(variable_declarator value: (call_expression function: (identifier) @_require)
+  (#eq? @_require "require")) @import
+(variable_declarator name: (identifier) @bound
+  value: (new_expression constructor: [(identifier) (member_expression)] @of))
+(variable_declarator name: (identifier) @local)
+(array_pattern (identifier) @local)
+(shorthand_property_identifier_pattern) @local
+(pair_pattern value: (identifier) @local)
+(for_in_statement left: (identifier) @local)
+(catch_clause parameter: (identifier) @local)
+(arrow_function parameter: (identifier) @local)
+(rest_pattern (identifier) @local)
+(assignment_expression left: (member_expression object: (this) property: (property_identifier)
+  @field) right: (new_expression constructor: [(identifier) (member_expression)] @of))
+"""
 
 QUERY = """
 (function_declaration name: (_) @name) @function

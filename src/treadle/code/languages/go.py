@@ -4,6 +4,8 @@ import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.model import Item
+from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,6 +29,57 @@ def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
     return Naming(text_of(node), (found.group(1),) if found else ())
 
 
+def _receiver(item: Item) -> str:
+    """The type of a method, which its canonical path names last but one."""
+    parts = item.canonical_path.rsplit(".", 2)
+    return parts[1] if item.kind.value == "method" and len(parts) == 3 else ""
+
+
+def _imports(node: "Node") -> list[Imported]:
+    """A package is bound by its alias, or by the last part of its path (without a version)."""
+    path = node.child_by_field_name("path")
+    alias = node.child_by_field_name("name")
+    module = text_of(path).strip('"`') if path is not None else ""
+    parts = module.split("/")
+    last = parts[-2] if len(parts) > 1 and _VERSION.fullmatch(parts[-1]) else parts[-1]
+    name = text_of(alias) if alias is not None else last.partition(".")[0]
+    return [Imported({".": "*", "_": ""}.get(name, name), module)]
+
+
+_VERSION = re.compile(r"v\d+")
+
+_REFERENCES = """
+(call_expression function: [(identifier) (selector_expression)] @call)
+(composite_literal type: [(type_identifier) (qualified_type)] @call)
+(type_identifier) @type
+(qualified_type) @type
+(struct_type (field_declaration_list (field_declaration !name type: (_) @base)))
+(interface_type (type_elem . [(type_identifier) (qualified_type)] @base .))
+(import_spec) @import
+(type_parameter_declaration name: (identifier) @generic)
+(parameter_declaration name: (identifier) @bound type: (_) @of)
+(variadic_parameter_declaration name: (identifier) @local)
+(field_declaration name: (field_identifier) @bound type: (_) @of)
+(var_spec name: (identifier) @bound type: (_) @of)
+(short_var_declaration left: (expression_list . (identifier) @bound .)
+  right: (expression_list . (composite_literal type: (_) @of) .))
+(short_var_declaration left: (expression_list . (identifier) @bound .)
+  right: (expression_list . (unary_expression operand: (composite_literal type: (_) @of)) .))
+(short_var_declaration left: (expression_list (identifier) @local))
+(range_clause left: (expression_list (identifier) @local))
+(type_switch_statement alias: (expression_list (identifier) @local))
+"""
+
+_BUILTINS = frozenset(
+    {
+        "append", "cap", "clear", "close", "complex", "copy", "delete", "imag", "len", "make",
+        "max", "min", "new", "panic", "print", "println", "real", "recover", "string", "bool",
+        "byte", "rune", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16",
+        "uint32", "uint64", "uintptr", "float32", "float64", "complex64", "complex128", "error",
+        "any", "comparable",
+    }
+)  # fmt: skip
+
 GO = Language(
     name="go",
     extensions=(".go",),
@@ -34,6 +87,10 @@ GO = Language(
     separator=".",
     prefix=_package,
     naming=_naming,
+    reference_text=_REFERENCES,
+    imports=_imports,
+    receiver=_receiver,
+    builtins=_BUILTINS,
     outer_only=frozenset({"const_spec", "var_spec"}),
     query_text="""
 (package_clause (package_identifier) @package)

@@ -18,6 +18,17 @@ JAVASCRIPT = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    reference_text=ecmascript.REFERENCES
+    + """
+(formal_parameters (identifier) @local)
+(formal_parameters (assignment_pattern left: (identifier) @local))
+(class_heritage [(identifier) (member_expression)] @base)
+(jsx_opening_element name: (_) @call)
+(jsx_self_closing_element name: (_) @call)
+""",
+    imports=ecmascript.imports,
+    self_names=ecmascript.SELF_NAMES,
+    builtins=ecmascript.BUILTINS,
     query_text=ecmascript.QUERY
     + """
 (class_body (field_definition property: (_) @name value: (arrow_function)) @method)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,6 +48,87 @@ def _naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
     return Naming(match.group().rpartition("::")[2] if match else text)
 
 
+def _imports(node: "Node") -> list[Imported]:
+    """All names of a `use` tree; what is `pub` can be used from here as well."""
+    public = any(child.type == "visibility_modifier" for child in node.children)
+    argument = node.child_by_field_name("argument")
+    found: list[Imported] = []
+    if argument is not None:
+        _use_tree(argument, "", public, found, 0)
+    return found
+
+
+def _use_tree(node: "Node", base: str, public: bool, found: list[Imported], depth: int) -> None:
+    def joined(part: str) -> str:
+        return "::".join(filter(None, (base, part)))
+
+    def bind(path: str, name: str) -> None:
+        module, _, member = path.rpartition("::")
+        if name != "_":
+            bound = name or member
+            found.append(Imported(bound, module, member, bound if public else ""))
+
+    path = node.child_by_field_name("path")
+    inside = joined(text_of(path)) if path is not None else base
+    if node.type in {"scoped_use_list", "use_list"} and depth < _MAX_USE_DEPTH:
+        listed = node.child_by_field_name("list") or node
+        for child in listed.named_children:
+            _use_tree(child, inside, public, found, depth + 1)
+    elif node.type == "use_as_clause":
+        alias = node.child_by_field_name("alias") or node
+        bind(inside, text_of(alias))
+    elif node.type == "use_wildcard":
+        module = joined(text_of(node).removesuffix("*").rstrip(": "))
+        found.append(Imported("*", module, "", "*" if public else ""))
+    elif node.type == "self":
+        bind(base, "")
+    elif node.type in {"identifier", "scoped_identifier", "crate", "super"}:
+        bind(joined(text_of(node)), "")
+
+
+_MAX_USE_DEPTH = 16
+
+_REFERENCES = """
+(call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call)
+(call_expression function: (generic_function function: (_) @call))
+(macro_invocation macro: (_) @call)
+(struct_expression name: (_) @call)
+(type_identifier) @type
+(scoped_type_identifier) @type
+(impl_item trait: (_) @base)
+(trait_item bounds: (trait_bounds [(type_identifier) (scoped_type_identifier)] @base))
+(trait_item bounds: (trait_bounds (generic_type type: (_) @base)))
+(use_declaration) @import
+(type_parameter name: (type_identifier) @generic)
+(parameter pattern: (identifier) @bound type: (_) @of)
+(field_declaration name: (field_identifier) @bound type: (_) @of)
+(let_declaration pattern: (identifier) @bound type: (_) @of)
+(let_declaration pattern: (identifier) @bound !type value: (struct_expression name: (_) @of))
+(let_declaration pattern: (identifier) @local)
+(mut_pattern (identifier) @local)
+(tuple_pattern (identifier) @local)
+(ref_pattern (identifier) @local)
+(field_pattern name: (shorthand_field_identifier) @local)
+(field_pattern pattern: (identifier) @local)
+(tuple_struct_pattern (identifier) @local)
+(for_expression pattern: (identifier) @local)
+(closure_parameters (identifier) @local)
+(closure_parameters (parameter pattern: (identifier) @local))
+(captured_pattern . (identifier) @local)
+(match_arm pattern: (match_pattern (identifier) @local))
+"""
+
+_BUILTINS = frozenset(
+    {
+        "_", "Some", "None", "Ok", "Err", "Option", "Result", "Box", "Vec", "String", "Clone",
+        "Copy", "Default", "Debug", "Send", "Sync", "Sized", "Iterator", "drop", "matches",
+        "vec", "format", "println", "print", "eprintln", "assert", "assert_eq", "assert_ne",
+        "debug_assert", "debug_assert_eq", "panic", "unreachable", "todo", "unimplemented",
+        "write", "writeln", "cfg", "concat", "stringify", "env", "include_str", "Fn", "FnMut",
+        "FnOnce", "Into", "From", "AsRef", "Drop", "PartialEq", "Eq", "Ord", "PartialOrd",
+    }
+)  # fmt: skip
+
 RUST = Language(
     name="rust",
     extensions=(".rs",),
@@ -54,6 +136,10 @@ RUST = Language(
     separator="::",
     prefix=_module,
     naming=_naming,
+    reference_text=_REFERENCES,
+    imports=_imports,
+    self_names=frozenset({"Self", "self"}),
+    builtins=_BUILTINS,
     query_text="""
 (function_item name: (identifier) @name) @function
 (function_signature_item name: (identifier) @name) @function

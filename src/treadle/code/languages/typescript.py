@@ -41,6 +41,33 @@ _QUERY = (
 """
 )
 
+_REFERENCES = (
+    ecmascript.REFERENCES
+    + """
+(type_identifier) @type
+(nested_type_identifier) @type
+(extends_clause value: [(identifier) (member_expression)] @base)
+(implements_clause [(type_identifier) (nested_type_identifier)] @base)
+(implements_clause (generic_type name: (_) @base))
+(extends_type_clause type: [(type_identifier) (nested_type_identifier)] @base)
+(extends_type_clause type: (generic_type name: (_) @base))
+(decorator (identifier) @call)
+(type_parameter name: (type_identifier) @generic)
+(infer_type (type_identifier) @generic)
+(mapped_type_clause name: (type_identifier) @generic)
+(required_parameter pattern: (identifier) @bound type: (type_annotation (_) @of))
+(optional_parameter pattern: (identifier) @bound type: (type_annotation (_) @of))
+(required_parameter pattern: (identifier) @local)
+(optional_parameter pattern: (identifier) @local)
+(variable_declarator name: (identifier) @bound type: (type_annotation (_) @of))
+(public_field_definition name: (_) @bound type: (type_annotation (_) @of))
+(public_field_definition name: (_) @bound !type
+  value: (new_expression constructor: [(identifier) (member_expression)] @of))
+(required_parameter (accessibility_modifier) pattern: (identifier) @field
+  type: (type_annotation (_) @of))
+"""
+)
+
 TYPESCRIPT = Language(
     name="typescript",
     extensions=(".ts", ".mts", ".cts"),
@@ -49,6 +76,10 @@ TYPESCRIPT = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    reference_text=_REFERENCES,
+    imports=ecmascript.imports,
+    self_names=ecmascript.SELF_NAMES,
+    builtins=ecmascript.BUILTINS,
     query_text=_QUERY,
 )
 
@@ -60,5 +91,13 @@ TSX = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    reference_text=_REFERENCES
+    + """
+(jsx_opening_element name: (_) @call)
+(jsx_self_closing_element name: (_) @call)
+""",
+    imports=ecmascript.imports,
+    self_names=ecmascript.SELF_NAMES,
+    builtins=ecmascript.BUILTINS,
     query_text=_QUERY,
 )

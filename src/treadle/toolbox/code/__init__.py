@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.toolbox.code.code_item_edges import CodeItemEdges
+from treadle.toolbox.code.code_item_lookup import CodeItemLookup
 from treadle.toolbox.code.get_file_metadata import GetFileMetadata
 from treadle.toolbox.code.grep import Grep
 from treadle.toolbox.code.list_dir import ListDir
@@ -26,4 +28,6 @@ def code_tools(root: Path, index: "CodeIndex") -> list[Tool[Any, Any]]:
         ListDir(workspace),
         Grep(workspace),
         GetFileMetadata(workspace),
+        CodeItemLookup(workspace),
+        CodeItemEdges(workspace),
     ]

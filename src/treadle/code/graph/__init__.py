@@ -1,0 +1,1 @@
+"""How items relate: what contains, imports, calls, uses, extends, overrides and tests what."""

@@ -1,0 +1,231 @@
+"""Edges from and to items: what is stored is resolved when it is asked for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from treadle.code.graph.places import Folder, Place, Reason
+from treadle.code.graph.resolving import Resolver
+from treadle.code.graph.tables import Graph, Node
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
+from treadle.code.ranking import is_test
+from treadle.code.references import FILE_SCOPE, Import, Reference, ReferenceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One edge as found. `target` is None where `reason` says why it has none.
+
+    `text` is the name as written at `start` to `end` in the file of `source`, empty where the
+    edge stands nowhere as text (contains, overrides).
+    """
+
+    kind: EdgeKind
+    source: Node
+    target: Node | None
+    text: str = ""
+    start: int = 0
+    end: int = 0
+    line: int = 0
+    reason: Reason | None = None
+
+
+_KINDS = {
+    ReferenceKind.CALL: EdgeKind.CALLS,
+    ReferenceKind.TYPE: EdgeKind.USES_TYPE,
+    ReferenceKind.BASE: EdgeKind.INHERITS,
+}
+_USES = frozenset({EdgeKind.CALLS, EdgeKind.USES_TYPE, EdgeKind.INHERITS, EdgeKind.TESTS})
+_MAX_FILES = 400
+"""Files looked through for uses of one name."""
+_INDEX_NAMES = frozenset({"index", "__init__", "mod", "lib", "main"})
+
+
+class Edges:
+    """Finds the edges of items of one index, within one transaction."""
+
+    def __init__(self, graph: Graph, *, max_files: int = _MAX_FILES) -> None:
+        self.graph = graph
+        self.resolver = Resolver(graph)
+        self.cut = False
+        """Whether more files mention a name than were looked through."""
+        self._max_files = max_files
+
+    def outgoing(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
+        """What an item contains, imports, uses, inherits from and overrides; nested uses too."""
+        items = self.graph.items(item.file_id)
+        whole_file = item.id == items[-1].id and item.kind == Kind.MODULE
+        if EdgeKind.CONTAINS in kinds:
+            for node in items[:-1]:
+                if node.parent_id == (None if whole_file else item.id):
+                    yield Link(EdgeKind.CONTAINS, item, node)
+        found = self.graph.references(item.file_id)
+        here = FILE_SCOPE if whole_file else item.id - items[0].id
+        for entry in found.imports if EdgeKind.IMPORTS in kinds else ():
+            if entry.scope == here:
+                yield from self._import_links(item, entry)
+        for use in found.references:
+            if use.scope == here and not kinds.isdisjoint(self._labels(item, use)):
+                yield from self._link(item, use, kinds)
+        if EdgeKind.OVERRIDES in kinds:
+            for replaced in self._overridden(item):
+                yield Link(EdgeKind.OVERRIDES, item, replaced)
+
+    def _import_links(self, source: Node, entry: Import) -> Iterator[Link]:
+        text = ".".join(part for part in (entry.module, entry.member) if part)
+        place = self.resolver.imported(source.file_id, entry)
+        reason = place if isinstance(place, Reason) else None
+        for target in self._nodes(place):
+            yield Link(
+                EdgeKind.IMPORTS, source, target, text, entry.start, entry.end, entry.line, reason
+            )
+
+    def incoming(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
+        """What contains, imports, uses, inherits from and overrides an item."""
+        if EdgeKind.CONTAINS in kinds:
+            items = self.graph.items(item.file_id)
+            if item.parent_id is not None:
+                yield Link(EdgeKind.CONTAINS, items[item.parent_id - items[0].id], item)
+            elif item.id != items[-1].id and items[-1].kind == Kind.MODULE:
+                yield Link(EdgeKind.CONTAINS, items[-1], item)
+        if not _USES.isdisjoint(kinds) or EdgeKind.IMPORTS in kinds:
+            for file_id in self._mentioning(item):
+                yield from self._uses_in(file_id, item, kinds)
+        if EdgeKind.OVERRIDES in kinds:
+            for replacing in self._overriding(item):
+                yield Link(EdgeKind.OVERRIDES, replacing, item)
+
+    def _labels(self, source: Node, use: Reference) -> set[EdgeKind]:
+        path = self.graph.file(source.file_id)[0]
+        kind = _KINDS[use.kind]
+        return {kind, EdgeKind.TESTS} if is_test(path, source.canonical_path) else {kind}
+
+    def _link(self, source: Node, use: Reference, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
+        place = self.resolver.target(source.file_id, use)
+        kind = _KINDS[use.kind]
+        reason = place if isinstance(place, Reason) else None
+        for node in self._nodes(place):
+            if node is not None and node.id == source.id and use.kind is not ReferenceKind.CALL:
+                continue
+            if kind in kinds:
+                yield Link(kind, source, node, use.text, use.start, use.end, use.line, reason)
+            if EdgeKind.TESTS in kinds and node is not None and self._tests(source, node):
+                yield Link(EdgeKind.TESTS, source, node, use.text, use.start, use.end, use.line)
+
+    def _tests(self, source: Node, target: Node) -> bool:
+        source_path, target_path = (self.graph.file(node.file_id)[0] for node in (source, target))
+        return is_test(source_path, source.canonical_path) and not is_test(
+            target_path, target.canonical_path
+        )
+
+    def _nodes(self, place: Place | Reason) -> list[Node | None]:
+        """The items that a place is: of a package the files are."""
+        if isinstance(place, Node):
+            return [place]
+        if isinstance(place, Folder):
+            files = self.graph.files_below(place.path)
+            return [self.graph.items(file_id)[-1] for file_id in files[:1]]
+        return [None] if isinstance(place, Reason) else []
+
+    def _mentioning(self, item: Node) -> list[int]:
+        """Files that may use an item: they mention its name, or it is theirs."""
+        names = [item.name]
+        if item.kind == Kind.MODULE and item.name in _INDEX_NAMES:
+            folder = self.graph.file(item.file_id)[0].rpartition("/")[0]
+            names.append(folder.rpartition("/")[2])
+        if item.kind == Kind.METHOD and item.name in {"__init__", "constructor", "new"}:
+            owner = self.graph.item(item.parent_id) if item.parent_id else None
+            names += [owner.name] if owner is not None else []
+        found: dict[int, None] = {}
+        for name in names:
+            files = self.graph.mentioning(name, self._max_files + 1)
+            self.cut = self.cut or len(files) > self._max_files
+            found |= dict.fromkeys(files[: self._max_files])
+        return sorted(found)
+
+    def _uses_in(self, file_id: int, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
+        items = self.graph.items(file_id)
+        found = self.graph.references(file_id)
+        aliases = {item.name}
+        for entry in found.imports:
+            renamed = entry.member and entry.member != entry.name
+            if not (renamed and entry.member in {item.name, "default"}) and (
+                EdgeKind.IMPORTS not in kinds
+            ):
+                continue
+            if item not in self._nodes(self.resolver.imported(file_id, entry)):
+                continue
+            aliases.add(entry.name)
+            if EdgeKind.IMPORTS in kinds:
+                links = self._import_links(items[entry.scope], entry)
+                yield from (link for link in links if link.target == item)
+        for use in found.references:
+            if use.path.rpartition(".")[2] not in aliases:
+                continue
+            source = items[use.scope]
+            if kinds.isdisjoint(self._labels(source, use)):
+                continue
+            for link in self._link(source, use, kinds):
+                if link.target is not None and link.target.id == item.id:
+                    yield link
+
+    def _overridden(self, item: Node) -> list[Node]:
+        """The methods of base types that a method replaces or implements."""
+        owner = self._type_of(item)
+        if owner is None:
+            return []
+        found = (self.resolver.member(base, item.name) for base in self.resolver.bases(owner))
+        return [node for node in found if isinstance(node, Node) and node.id != item.id]
+
+    def _overriding(self, item: Node) -> Iterator[Node]:
+        owner = self._type_of(item)
+        if owner is None:
+            return
+        for link in self.incoming(owner, frozenset({EdgeKind.INHERITS})):
+            replaced = self.resolver.member(link.source, item.name)
+            if isinstance(replaced, Node) and replaced.id != item.id:
+                yield replaced
+
+    def _type_of(self, item: Node) -> Node | None:
+        if item.kind not in FUNCTION_KINDS or item.parent_id is None:
+            return None
+        owner = self.graph.item(item.parent_id)
+        return owner if owner is not None and owner.kind in TYPE_KINDS else None
+
+
+_NEIGHBOUR_KINDS = frozenset(EdgeKind) - {EdgeKind.CONTAINS, EdgeKind.IMPORTS}
+_NEIGHBOUR_FILES = 40
+_NEIGHBOURS = 20
+
+
+def neighbours(
+    graph: Graph, item_ids: Iterable[int]
+) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
+    """The items that each item uses (`OUT`) or is used by (`IN`), at most 20 in each direction.
+
+    Only resolved edges; containment and imports say too little to rank by. For speed few files
+    are looked through for uses of a common name.
+    """
+    edges = Edges(graph, max_files=_NEIGHBOUR_FILES)
+    found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}
+    for item_id in dict.fromkeys(item_ids):
+        item = graph.item(item_id)
+        if item is None:
+            continue
+        near: dict[tuple[int, EdgeKind, Direction], None] = {}
+        walks: tuple[tuple[Direction, Callable[..., Iterator[Link]]], ...] = (
+            (Direction.OUT, edges.outgoing),
+            (Direction.IN, edges.incoming),
+        )
+        for direction, walk in walks:
+            count = 0
+            for link in walk(item, _NEIGHBOUR_KINDS):
+                other = link.target if direction is Direction.OUT else link.source
+                key = (other.id, link.kind, direction) if other is not None else None
+                if key is None or key[0] == item_id or key in near:
+                    continue
+                near[key] = None
+                count += 1
+                if count == _NEIGHBOURS:
+                    break
+        found[item_id] = list(near)
+    return found

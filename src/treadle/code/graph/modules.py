@@ -1,0 +1,145 @@
+"""From the name of a module in an import to its file or folder, by each language's rules.
+
+Nothing is found by its last name alone: a path has to lead there.
+"""
+
+from collections.abc import Callable, Iterator
+
+from treadle.code.graph.tables import Graph
+
+_ES_SUFFIXES = (
+    ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".mjs", ".cts", ".cjs",
+    "/index.ts", "/index.tsx", "/index.d.ts", "/index.js",
+)  # fmt: skip
+_ES_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_OWN_CRATES = ("tests", "benches", "examples")
+
+
+def folder_of(path: str) -> str:
+    """The folder of a file, empty for the root."""
+    return path.rpartition("/")[0]
+
+
+def _ancestors(folder: str) -> Iterator[str]:
+    """The folder and all above it, the root as an empty name."""
+    yield folder
+    while folder:
+        folder = folder.rpartition("/")[0]
+        yield folder
+
+
+def _join(folder: str, name: str) -> str:
+    """`folder/name` with `.` and `..` resolved; empty where it leads out of the root."""
+    parts = folder.split("/") if folder else []
+    for part in name.split("/"):
+        if part == "..":
+            if not parts:
+                return ""
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def python_module(graph: Graph, importer: str, spec: str) -> int | None:
+    """A module or package: relative by dots, absolute from the folders above the importer.
+
+    The nearest folder wins; below each its `src` is looked into as well.
+    """
+    name = spec.lstrip(".")
+    dots = len(spec) - len(name)
+    below = name.replace(".", "/")
+    if dots:
+        folder = folder_of(importer)
+        for _ in range(dots - 1):
+            if not folder:
+                return None
+            folder = folder_of(folder)
+        return _python_at(graph, _join(folder, below))
+    for folder in _ancestors(folder_of(importer)):
+        if graph.file_id(_join(folder, "__init__.py")) is not None:
+            continue  # inside of a package its own modules are not top-level names
+        for base in (folder, _join(folder, "src")):
+            found = _python_at(graph, _join(base, below))
+            if found is not None:
+                return found
+    return None
+
+
+def python_submodule(graph: Graph, package: str, name: str) -> int | None:
+    """`name` below the package whose `__init__` is at the path `package`."""
+    folder, _, file = package.rpartition("/")
+    return _python_at(graph, _join(folder, name)) if file.startswith("__init__.") else None
+
+
+def _python_at(graph: Graph, place: str) -> int | None:
+    for suffix in (".py", "/__init__.py", ".pyi", "/__init__.pyi"):
+        found = graph.file_id(place + suffix)
+        if found is not None:
+            return found
+    return None
+
+
+def es_module(graph: Graph, importer: str, spec: str) -> int | None:
+    """A relative module, with the suffixes that bundlers and compilers add or replace."""
+    if not spec.startswith("."):
+        return None
+    place = _join(folder_of(importer), spec)
+    stem, dot, suffix = place.rpartition(".")
+    declared = (".d.ts", ".d.mts", ".d.cts") if ".d." in importer else ()
+    for compiled in (*declared, *_ES_COMPILED.get(dot + suffix, ())):
+        found = graph.file_id(stem + compiled)
+        if found is not None:
+            return found
+    for added in ("", *_ES_SUFFIXES):
+        found = graph.file_id(place + added)
+        if found is not None:
+            return found
+    return None
+
+
+def go_package(graph: Graph, spec: str) -> str | None:
+    """The folder of a package: below a `go.mod` whose module its path begins with."""
+    for folder, module in graph.manifests("go.mod"):
+        if spec == module or spec.startswith(f"{module}/"):
+            return _join(folder, spec[len(module) :])
+    return None
+
+
+def crate_root(path: str) -> str:
+    """The folder that holds the root module of a Rust file's crate.
+
+    A file in `tests`, `benches` or `examples` is a crate of its own: itself.
+    """
+    folders = folder_of(path).split("/") if "/" in path else []
+    if "src" in folders:
+        last = len(folders) - folders[::-1].index("src")
+        if folders[last:][:1] == ["bin"]:
+            return path
+        return "/".join(folders[:last])
+    for place, folder in enumerate(folders):
+        if folder in _OWN_CRATES:
+            own = folders[place + 1 :]
+            return "/".join(folders[: place + 2]) if own else path
+    return folder_of(path)
+
+
+def crate_by_name(graph: Graph, name: str) -> str | None:
+    """The source folder of a crate of this repository, by its name in `Cargo.toml`."""
+    for folder, crate in graph.manifests("Cargo.toml"):
+        if crate.replace("-", "_") == name:
+            return _join(folder, "src")
+    return None
+
+
+def included_file(graph: Graph, importer: str, spec: str) -> int | None:
+    """A file named relative to the importer, or from a folder above it."""
+    for folder in _ancestors(folder_of(importer)):
+        for base in (folder, _join(folder, "include")):
+            found = graph.file_id(_join(base, spec))
+            if found is not None:
+                return found
+    return None
+
+
+ModuleFinder = Callable[[Graph, str, str], int | None]

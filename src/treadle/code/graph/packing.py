@@ -1,0 +1,107 @@
+"""The references of a file as one small blob, and back."""
+
+import json
+import zlib
+from zlib import crc32
+
+from treadle.code.references import FileReferences, Import, Reference, ReferenceKind
+
+_LEVEL = 6
+
+
+def pack(found: FileReferences) -> bytes:
+    """Compressed columns; positions as differences, names once each."""
+    names: dict[str, int] = {}
+
+    def known(name: str) -> int:
+        return names.setdefault(name, len(names))
+
+    references = found.references
+    imports = found.imports
+    columns = [
+        [int(use.kind) for use in references],
+        [use.scope for use in references],
+        [known(use.text) for use in references],
+        [known(use.path) for use in references],
+        _differences([use.start for use in references]),
+        [use.end - use.start for use in references],
+        _differences([use.line for use in references]),
+        [entry.scope for entry in imports],
+        [known(entry.name) for entry in imports],
+        [known(entry.module) for entry in imports],
+        [known(entry.member) for entry in imports],
+        [known(entry.exported) for entry in imports],
+        _differences([entry.start for entry in imports]),
+        [entry.end - entry.start for entry in imports],
+        _differences([entry.line for entry in imports]),
+    ]
+    text = json.dumps([found.module, list(names), columns], separators=(",", ":"))
+    return zlib.compress(text.encode("utf-8", "replace"), _LEVEL)
+
+
+def unpack(packed: bytes) -> FileReferences:
+    """The inverse of `pack`."""
+    module, names, columns = json.loads(zlib.decompress(packed))
+    kinds, scopes, texts, paths, starts, lengths, lines = columns[:7]
+    references = [
+        Reference(ReferenceKind(kind), scope, names[text], names[path], start, start + length, line)
+        for kind, scope, text, path, start, length, line in zip(
+            kinds, scopes, texts, paths, _sums(starts), lengths, _sums(lines), strict=True
+        )
+    ]
+    scopes, bound, modules, members, exported, starts, lengths, lines = columns[7:]
+    imports = [
+        Import(
+            scope, names[name], names[source], names[member], names[out], start, start + length,
+            line,
+        )
+        for scope, name, source, member, out, start, length, line in zip(
+            scopes, bound, modules, members, exported, _sums(starts), lengths, _sums(lines),
+            strict=True,
+        )
+    ]  # fmt: skip
+    return FileReferences(references, imports, module)
+
+
+def mention(name: str) -> int:
+    """The key under which files that mention a name are found; a clash costs only time."""
+    return crc32(name.encode("utf-8", "replace"))
+
+
+def mentions(found: FileReferences) -> set[int]:
+    """Keys of all names whose definition this file may refer to."""
+    names = {use.path.rpartition(".")[2] for use in found.references}
+    for entry in found.imports:
+        names.add(entry.member)
+        names.add(last_part(entry.module))
+    names.add(found.module.partition(" ")[0])
+    names.discard("")
+    return {mention(name) for name in names}
+
+
+def last_part(module: str) -> str:
+    """The last name of a module as it is imported: `./a/b.js` is `b`, `x.y` and `x::y` are `y`."""
+    name = module.replace("::", "/").replace("\\", "/").rstrip("/.").rpartition("/")[2]
+    if "/" in module or module.startswith("."):
+        stem, dot, suffix = name.rpartition(".")
+        if dot and stem and suffix in _SUFFIXES:
+            return stem
+        if "/" in module:
+            return name
+    return name.rpartition(".")[2]
+
+
+_SUFFIXES = frozenset({"js", "mjs", "cjs", "jsx", "ts", "tsx", "h", "hh", "hpp", "hxx", "sh", "rb"})
+
+
+def _differences(values: list[int]) -> list[int]:
+    return [value - before for value, before in zip(values, [0, *values], strict=False)]
+
+
+def _sums(values: list[int]) -> list[int]:
+    total = 0
+    sums: list[int] = []
+    for value in values:
+        total += value
+        sums.append(total)
+    return sums

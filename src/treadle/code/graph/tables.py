@@ -1,0 +1,164 @@
+"""The tables of the graph: the references of each file, and which files mention a name."""
+
+import os
+import sqlite3
+from typing import Any, NamedTuple
+
+from treadle.code.graph.packing import mention, mentions, pack, unpack
+from treadle.code.references import FileReferences
+
+SCHEMA = """
+CREATE TABLE refs (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE mentions (
+    name INTEGER NOT NULL, file_id INTEGER NOT NULL, PRIMARY KEY (name, file_id)
+) WITHOUT ROWID;
+"""
+
+_ITEM = (
+    "id, file_id, parent_id, name, canonical_path, kind, start_byte, end_byte, start_line,"
+    " end_line, signature_start, signature_end"
+)
+
+_MAX_MANIFESTS = 1_000
+
+
+class Node(NamedTuple):
+    """An item as the graph sees it."""
+
+    id: int
+    file_id: int
+    parent_id: int | None
+    name: str
+    canonical_path: str
+    kind: str
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+    signature_start: int
+    signature_end: int
+
+
+def packed(found: FileReferences) -> tuple[bytes, set[int]] | None:
+    """The blob of a file and the names that it mentions; None if there is nothing to keep."""
+    if not (found.references or found.imports or found.module):
+        return None
+    return pack(found), mentions(found)
+
+
+def forget(connection: sqlite3.Connection, file_id: int) -> None:
+    """Remove what is known of a file's references."""
+    row = connection.execute(
+        "DELETE FROM refs WHERE file_id = ? RETURNING data", (file_id,)
+    ).fetchone()
+    if row is not None:
+        connection.executemany(
+            "DELETE FROM mentions WHERE name = ? AND file_id = ?",
+            ((name, file_id) for name in mentions(unpack(row[0]))),
+        )
+
+
+class Graph:
+    """Reads the tables inside one transaction, and remembers what it read."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._files: dict[int, tuple[str, str]] = {}
+        self._ids: dict[str, int | None] = {}
+        self._items: dict[int, list[Node]] = {}
+        self._references: dict[int, FileReferences] = {}
+        self._manifests: dict[str, list[tuple[str, str]]] = {}
+        self._named: dict[tuple[str, str], list[Node]] = {}
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def file(self, file_id: int) -> tuple[str, str]:
+        """The path and the language (empty if none) of a file."""
+        if file_id not in self._files:
+            ((path, language),) = self._rows(
+                "SELECT path, language FROM files WHERE id = ?", file_id
+            )
+            self._files[file_id] = (os.fsdecode(path), language or "")
+        return self._files[file_id]
+
+    def file_id(self, path: str) -> int | None:
+        """The file at a path, if it is in the index and has items."""
+        if path not in self._ids:
+            rows = self._rows(
+                "SELECT id FROM files WHERE path = ? AND items > 0",
+                path.encode("utf-8", "surrogateescape"),
+            )
+            self._ids[path] = rows[0][0] if rows else None
+        return self._ids[path]
+
+    def files_below(self, folder: str) -> list[int]:
+        """The files directly in a folder, by path."""
+        start = os.fsencode(f"{folder}/" if folder else "")
+        rows = self._rows(
+            "SELECT id, path FROM files WHERE path >= ? AND path < ? AND items > 0 ORDER BY path",
+            start,
+            start[:-1] + b"0" if start else b"\xff",  # "0" follows "/"
+        )
+        return [row[0] for row in rows if b"/" not in row[1][len(start) :]]
+
+    def manifests(self, name: str) -> list[tuple[str, str]]:
+        """Folder and module of each `go.mod` or `Cargo.toml` of the repository."""
+        if name not in self._manifests:
+            found: list[tuple[str, str]] = []
+            for file_id in self.mentioning(name, _MAX_MANIFESTS):
+                kind, _, module = self.references(file_id).module.partition(" ")
+                if kind == name:
+                    found.append((self.file(file_id)[0].rpartition("/")[0], module))
+            self._manifests[name] = sorted(found, key=lambda entry: (-len(entry[1]), entry))
+        return self._manifests[name]
+
+    def item(self, item_id: int) -> Node | None:
+        """The item of an id."""
+        rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id = ?", item_id)  # noqa: S608
+        return Node(*rows[0]) if rows else None
+
+    def items(self, file_id: int) -> list[Node]:
+        """The items of a file in their order, the file itself last."""
+        if file_id not in self._items:
+            rows = self._rows(
+                f"SELECT {_ITEM} FROM items WHERE id BETWEEN"  # noqa: S608
+                " (SELECT first_item FROM files WHERE id = ?1) AND"
+                " (SELECT first_item + items - 1 FROM files WHERE id = ?1) ORDER BY id",
+                file_id,
+            )
+            self._items[file_id] = [Node(*row) for row in rows]
+        return self._items[file_id]
+
+    def references(self, file_id: int) -> FileReferences:
+        """What the code of a file refers to."""
+        if file_id not in self._references:
+            rows = self._rows("SELECT data FROM refs WHERE file_id = ?", file_id)
+            self._references[file_id] = unpack(rows[0][0]) if rows else FileReferences()
+        return self._references[file_id]
+
+    def mentioning(self, name: str, limit: int) -> list[int]:
+        """Files that may refer to a name."""
+        rows = self._rows(
+            "SELECT file_id FROM mentions WHERE name = ? ORDER BY file_id LIMIT ?",
+            mention(name),
+            limit,
+        )
+        return [row[0] for row in rows]
+
+    def named(self, name: str, canonical_path: str) -> list[Node]:
+        """The items with exactly this name and canonical path, wherever they are."""
+        key = (name, canonical_path)
+        if key not in self._named:
+            rows = self._rows(
+                f"SELECT {_ITEM} FROM items WHERE name = ? AND canonical_path = ?"  # noqa: S608
+                " ORDER BY id LIMIT 200",
+                name,
+                canonical_path,
+            )
+            self._named[key] = [Node(*row) for row in rows]
+        return self._named[key]
+
+    def children(self, item: Node) -> list[Node]:
+        """The items directly in an item."""
+        return [node for node in self.items(item.file_id) if node.parent_id == item.id]

@@ -1,0 +1,43 @@
+"""Shell scripts: functions, and the variables that a script sets at its top."""
+
+from typing import TYPE_CHECKING
+
+from treadle.code.languages.base import Language, no_package, text_of
+from treadle.code.references import Imported
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _grammar() -> object:
+    import tree_sitter_bash
+
+    return tree_sitter_bash.language()
+
+
+def _imports(node: "Node") -> list[Imported]:
+    """`source file`: all that the file defines, if its name is plain text."""
+    argument = node.child_by_field_name("argument")
+    text = text_of(argument).strip("\"'") if argument is not None else ""
+    return [Imported("*", text)] if text and "$" not in text else []
+
+
+BASH = Language(
+    name="bash",
+    extensions=(".sh", ".bash"),
+    grammar=_grammar,
+    separator="/",
+    prefix=no_package,
+    imports=_imports,
+    builtins=frozenset({"source", ".", "echo", "cd", "exit", "return", "set", "test", "printf"}),
+    reference_text="""
+(command name: (command_name (word) @call))
+((command name: (command_name (word) @_source)) @import (#any-of? @_source "source" "."))
+""",
+    query_text="""
+(function_definition name: (word) @name) @function
+(program (variable_assignment name: (variable_name) @name) @constant)
+(program (declaration_command (variable_assignment name: (variable_name) @name)) @constant)
+(comment) @comment
+""",
+)

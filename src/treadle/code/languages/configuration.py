@@ -1,0 +1,135 @@
+"""TOML, YAML, JSON and `go.mod` by top-level key; a broken file keeps what is whole."""
+
+import re
+from collections.abc import Iterator
+
+from treadle.code.languages.outline import Outline, Part
+from treadle.code.model import Kind
+
+_TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*([^\]\n]+?)[ \t]*\]\]?[ \t]*(?:#[^\n]*)?\r?$")
+_TOML_KEY = re.compile(
+    rb"[ \t]*((?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')(?:[ \t]*\.[ \t]*[\w\"'-]+)*)[ \t]*="
+)
+_TOML_TOKEN = re.compile(
+    rb"\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]", re.DOTALL
+)
+_YAML_KEY = re.compile(
+    rb"(\"[^\"\n]*\"|'[^'\n]*'|[^\s#\-\[{&*!|>%@`\"'][^:#\n]*?)[ \t]*:(?:[ \t\r]|$)"
+)
+_JSON_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?\*/|[{}\[\],:]", re.DOTALL)
+_CARGO_NAME = re.compile(
+    rb"^\[package\][ \t\r]*$(?:(?!^\[).)*?^name[ \t]*=[ \t]*[\"']([\w-]+)[\"']",
+    re.MULTILINE | re.DOTALL,
+)
+_GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
+_GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
+
+
+def _toml(source: bytes) -> Iterator[Part]:
+    """Tables by their header, and the keys before the first table."""
+    heads: list[tuple[str, int, int]] = []
+    in_table = False
+    for start, end in _toml_lines(source):
+        line = source[start:end]
+        table = _TOML_TABLE.match(line)
+        key = None if in_table or table else _TOML_KEY.match(line)
+        found = table or key
+        if found is not None:
+            heads.append((_name(found.group(1)), start, end))
+        in_table = in_table or table is not None
+    return _runs(heads, len(source))
+
+
+def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
+    """Lines that do not begin inside of a string, an array or an inline table."""
+    depth = 0
+    start = 0
+    header = False
+    for token in _TOML_TOKEN.finditer(source):
+        sign = token.group()
+        if sign == b"\n":
+            if depth <= 0 or header:
+                yield start, token.start()
+                start, depth, header = token.end(), 0, False
+        elif sign in b"[{":
+            header = header or not source[start : token.start()].strip()
+            depth += 1
+        elif sign in b"]}":
+            depth -= 1
+    yield start, len(source)
+
+
+def _yaml(source: bytes) -> Iterator[Part]:
+    """Keys at the beginning of a line."""
+    heads: list[tuple[str, int, int]] = []
+    place = 0
+    for line in source.split(b"\n"):
+        found = _YAML_KEY.match(line)
+        if found is not None:
+            heads.append((_name(found.group(1)), place, place + len(line)))
+        place += len(line) + 1
+    return _runs(heads, len(source))
+
+
+def _json(source: bytes) -> Iterator[Part]:
+    """Keys of the outermost object; comments are passed over."""
+    depth = 0
+    key: tuple[str, int, int] | None = None
+    string: tuple[bytes, int, int] | None = None
+    last = 0
+    for token in _JSON_TOKEN.finditer(source):
+        sign = token.group()
+        if sign[:1] == b"/":
+            continue
+        if depth == 1 and key is None and sign == b":" and string is not None:
+            key = (_name(string[0]), string[1], string[2])
+        elif depth == 1 and key is not None and sign in {b",", b"}"}:
+            yield Part(key[0], key[1], last, key[2])
+            key = None
+        if sign in {b"{", b"["}:
+            depth += 1
+        elif sign in {b"}", b"]"}:
+            depth -= 1
+        string = (sign, token.start(), token.end()) if sign[:1] == b'"' else None
+        if sign not in {b",", b":"}:
+            last = token.end()
+    if key is not None:
+        yield Part(key[0], key[1], len(source), key[2])
+
+
+def _go_mod(source: bytes) -> Iterator[Part]:
+    heads: list[tuple[str, int, int]] = []
+    place = 0
+    for line in source.split(b"\n"):
+        found = _GO_DIRECTIVE.match(line)
+        if found is not None:
+            heads.append((_name(found.group(1)), place, place + len(line)))
+        place += len(line) + 1
+    return _runs(heads, len(source))
+
+
+def _runs(heads: list[tuple[str, int, int]], size: int) -> Iterator[Part]:
+    """Each key with all up to the next one."""
+    ends = [start for _, start, _ in heads[1:]] + [size]
+    for (name, start, head_end), end in zip(heads, ends, strict=True):
+        yield Part(name, start, end, head_end)
+
+
+def _name(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").strip().strip("\"'")
+
+
+def _crate(path: str, source: bytes) -> str:
+    found = _CARGO_NAME.search(source) if path.rpartition("/")[2] == "Cargo.toml" else None
+    return f"Cargo.toml {_name(found.group(1))}" if found else ""
+
+
+def _module(path: str, source: bytes) -> str:
+    found = _GO_MODULE.search(source) if path.rpartition("/")[2] == "go.mod" else None
+    return f"go.mod {_name(found.group(1))}" if found else ""
+
+
+TOML = Outline("toml", (".toml",), Kind.KEY, _toml, _crate)
+YAML = Outline("yaml", (".yaml", ".yml"), Kind.KEY, _yaml)
+JSON = Outline("json", (".json", ".jsonc", ".json5"), Kind.KEY, _json)
+GO_MOD = Outline("go.mod", (".mod",), Kind.KEY, _go_mod, _module)

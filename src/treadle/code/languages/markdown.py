@@ -1,0 +1,53 @@
+"""Markdown by sections: `docs/page.md > Heading > Subheading`."""
+
+import re
+from collections.abc import Iterator
+
+from treadle.code.languages.outline import Outline, Part
+from treadle.code.model import Kind
+
+_HEADING = re.compile(rb" {0,3}(#{1,6})(?:[ \t]+([^\n]*?))?(?:[ \t]+#+)?[ \t\r]*$")
+_UNDERLINE = re.compile(rb" {0,3}(=+|-+)[ \t\r]*$")
+_FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
+_PARAGRAPH = re.compile(rb" {0,3}[^\s#>`~|-]")
+
+
+def _headings(source: bytes) -> Iterator[tuple[str, int, int, int]]:
+    """Name, start, end of the heading's own lines, and level; none inside of fenced code."""
+    fence = b""
+    before: tuple[bytes, int] | None = None
+    place = 0
+    for line in source.split(b"\n"):
+        start, end = place, place + len(line)
+        place = end + 1
+        marker = _FENCE.match(line)
+        if fence:
+            closes = marker is not None and marker.group(1).startswith(fence)
+            if closes and not line.strip(b" \t\r`~"):
+                fence = b""
+            continue
+        if marker is not None:
+            fence, before = marker.group(1), None
+            continue
+        heading = _HEADING.match(line)
+        underline = _UNDERLINE.match(line)
+        if heading is not None and heading.group(2):
+            yield _text(heading.group(2)), start, end, len(heading.group(1))
+        elif underline is not None and before is not None:
+            yield _text(before[0]), before[1], end, 1 if b"=" in line else 2
+        before = (line, start) if _PARAGRAPH.match(line) else None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").strip()
+
+
+def _sections(source: bytes) -> Iterator[Part]:
+    """Each heading with all up to the next one of its level or a higher one."""
+    found = list(_headings(source))
+    for place, (name, start, head_end, level) in enumerate(found):
+        following = (entry[1] for entry in found[place + 1 :] if entry[3] <= level)
+        yield Part(name, start, next(following, len(source)), head_end, level)
+
+
+MARKDOWN = Outline("markdown", (".md", ".markdown", ".mdx"), Kind.SECTION, _sections)

@@ -1,0 +1,34 @@
+"""Texts with an outline of their own: documents by heading, configurations by top-level key."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from treadle.code.model import Kind
+
+SEPARATOR = " > "
+"""Between the file, and the headings or the key, of a canonical path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a text: its heading or key, the bytes of both, and how deep it is (from 1)."""
+
+    name: str
+    start: int
+    end: int
+    head_end: int
+    level: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A kind of text. `parts` are in order; a deeper one lies inside of the one before it.
+
+    `module` gives the name by which code imports what the file describes, empty if none.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    kind: Kind
+    parts: Callable[[bytes], Iterator[Part]]
+    module: Callable[[str, bytes], str] = lambda _path, _data: ""

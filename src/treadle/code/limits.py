@@ -1,0 +1,45 @@
+"""What a hostile file may cost: the time of a parse, and the nesting that a parser survives."""
+
+import time
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser, Tree
+
+PARSE_SECONDS = 3.0
+"""Processor time for one parse; real files of 2 MB take a tenth of it."""
+MAX_NESTING = 10_000
+"""Open brackets at one place; parsers overflow the stack from about 60,000."""
+_READ_BYTES = 65_536
+_STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
+_OTHERS = bytes(set(range(256)) - set(_STEPS))
+
+
+class TooSlowError(Exception):
+    """A parse took longer than its time."""
+
+
+def nested_too_deep(data: bytes) -> bool:
+    """Whether more than `MAX_NESTING` brackets are open at some place."""
+    if sum(map(data.count, (b"(", b"[", b"{"))) <= MAX_NESTING:
+        return False
+    return max(accumulate(map(_STEPS.__getitem__, data.translate(None, _OTHERS)))) > MAX_NESTING
+
+
+def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
+    """Parse `source`; raises `TooSlowError` after `PARSE_SECONDS` of this thread's time."""
+    deadline = time.thread_time() + PARSE_SECONDS
+
+    def too_late(_offset: int, _has_error: bool) -> bool:
+        return time.thread_time() > deadline
+
+    def read(offset: int, _point: object) -> bytes:
+        return source[offset : offset + _READ_BYTES]
+
+    try:
+        parsed = parser.parse(read, progress_callback=too_late)
+    except ValueError as error:  # all that is said of a parse that was stopped
+        parser.reset()
+        raise TooSlowError from error
+    return parser.parse(source, parsed)  # the same tree, whose nodes take their text from `source`

@@ -1,0 +1,227 @@
+"""What is written to the index: its tables, and the changes of one transaction."""
+
+import os
+import sqlite3
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
+from treadle.code.graph.tables import forget
+from treadle.code.store import SCHEMA_VERSION, transaction, version
+
+if TYPE_CHECKING:
+    from treadle.code.parse import ParsedFile
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    path BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    read_ns INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    language TEXT,
+    lines INTEGER NOT NULL,
+    skipped TEXT,
+    reading TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    first_item INTEGER NOT NULL,
+    items INTEGER NOT NULL
+);
+CREATE TABLE file_terms (file_id INTEGER PRIMARY KEY, terms BLOB NOT NULL);
+CREATE TABLE items (
+    id INTEGER PRIMARY KEY,
+    file_id INTEGER NOT NULL,
+    parent_id INTEGER,
+    name TEXT NOT NULL COLLATE NOCASE,
+    canonical_path TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    start_byte INTEGER NOT NULL,
+    end_byte INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    signature_start INTEGER NOT NULL,
+    signature_end INTEGER NOT NULL
+);
+CREATE INDEX items_by_name ON items (name);
+CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents INTEGER NOT NULL);
+CREATE TABLE postings (
+    term_id INTEGER NOT NULL,
+    item_id INTEGER NOT NULL,
+    frequency INTEGER NOT NULL,
+    PRIMARY KEY (term_id, item_id)
+) WITHOUT ROWID;
+"""
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables if they are not those of this version."""
+    if version(connection) == SCHEMA_VERSION:
+        return
+    with transaction(connection):
+        if version(connection) == SCHEMA_VERSION:  # another process was quicker
+            return
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        for (name,) in tables:
+            connection.execute(f'DROP TABLE "{name}"')
+        for statement in (_SCHEMA + GRAPH_SCHEMA).split(";"):
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+class Batch:
+    """The changes of one transaction: postings are gathered and written in key order."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._term_ids: dict[str, int] = {}
+        self._documents: Counter[int] = Counter()
+        self._postings: list[tuple[int, int, int]] = []
+        self._mentions: list[tuple[int, int]] = []
+        self._items = 0
+
+    def add(self, file: "ParsedFile", read_ns: int) -> None:
+        """Replace what is known of a file; where the hash is the same, only the stat."""
+        path = os.fsencode(file.path)
+        row = self._connection.execute(
+            "SELECT id, hash, skipped FROM files WHERE path = ?", (path,)
+        ).fetchone()
+        same = row and file.content_hash and (row[1], row[2]) == (file.content_hash, file.skipped)
+        if same:
+            self._connection.execute(
+                "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, read_ns = ?"
+                " WHERE id = ?",
+                (file.size, file.mtime_ns, file.ctime_ns, file.inode, read_ns, row[0]),
+            )
+            return
+        if file.unchanged:
+            return  # another process has replaced or removed it; the next refresh will see
+        if row:
+            self.remove(path)
+        self._insert(path, file, read_ns)
+
+    def remove(self, path: bytes) -> None:
+        """Drop a file, its items, and exactly the postings that it has."""
+        row = self._connection.execute(
+            "DELETE FROM files WHERE path = ? RETURNING id, first_item, items", (path,)
+        ).fetchone()
+        if row is None:
+            return
+        file_id, first, items = row
+        (packed,) = self._connection.execute(
+            "DELETE FROM file_terms WHERE file_id = ? RETURNING terms", (file_id,)
+        ).fetchone()
+        forget(self._connection, file_id)
+        last = first + items - 1
+        self._connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", (first, last))
+        for term_id in _unpack(packed):
+            deleted = self._connection.execute(
+                "DELETE FROM postings WHERE term_id = ? AND item_id BETWEEN ? AND ?",
+                (term_id, first, last),
+            )
+            self._documents[term_id] -= deleted.rowcount
+        self._items -= items
+
+    def _insert(self, path: bytes, file: "ParsedFile", read_ns: int) -> None:
+        first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
+        terms = set[str]().union(*(indexed.terms for indexed in file.items))
+        for term in terms.difference(self._term_ids):
+            self._term_ids[term] = self._term_id(term)
+        ids = self._term_ids
+        used = [ids[term] for term in terms]
+        for item_id, indexed in enumerate(file.items, start=first):
+            self._documents.update(map(ids.__getitem__, indexed.terms))
+            self._postings += [
+                (ids[term], item_id, frequency) for term, frequency in indexed.terms.items()
+            ]
+        self._items += len(file.items)
+        file_id = self._connection.execute(
+            "INSERT INTO files (path, size, mtime_ns, ctime_ns, inode, read_ns, hash, language,"
+            " lines, skipped, reading, origin, first_item, items)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                path,
+                file.size,
+                file.mtime_ns,
+                file.ctime_ns,
+                file.inode,
+                read_ns,
+                file.content_hash,
+                file.language,
+                file.lines,
+                file.skipped,
+                file.reading.value,
+                file.origin.value,
+                first,
+                len(file.items),
+            ),
+        ).lastrowid
+        assert file_id is not None
+        self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
+        self._insert_references(file_id, file)
+        self._connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    first + offset,
+                    file_id,
+                    None if item.parent is None else first + item.parent,
+                    item.name,
+                    item.canonical_path,
+                    item.kind.value,
+                    item.start_byte,
+                    item.end_byte,
+                    item.start_line,
+                    item.end_line,
+                    item.signature_start,
+                    item.signature_end,
+                )
+                for offset, item in enumerate(indexed.item for indexed in file.items)
+            ),
+        )
+
+    def _insert_references(self, file_id: int, file: "ParsedFile") -> None:
+        if file.references is not None:
+            data, names = file.references
+            self._connection.execute("INSERT INTO refs VALUES (?, ?)", (file_id, data))
+            self._mentions += [(name, file_id) for name in names]
+
+    def _term_id(self, term: str) -> int:
+        row = self._connection.execute("SELECT id FROM terms WHERE term = ?", (term,)).fetchone()
+        if row is None:
+            row = self._connection.execute(
+                "INSERT INTO terms (term, documents) VALUES (?, 0) RETURNING id", (term,)
+            ).fetchone()
+        return int(row[0])
+
+    def finish(self) -> None:
+        """Write what was gathered; the transaction ends after it."""
+        self._mentions.sort()
+        self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
+        self._postings.sort()
+        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._postings)
+        self._connection.executemany(
+            "UPDATE terms SET documents = documents + ? WHERE id = ?",
+            ((change, term_id) for term_id, change in self._documents.items() if change),
+        )
+        self._connection.executemany(
+            "UPDATE meta SET value = value + ? WHERE key = ?",
+            [(self._items, "items")],
+        )
+
+
+def _pack(ids: list[int]) -> bytes:
+    return array("I", sorted(ids)).tobytes()
+
+
+def _unpack(packed: bytes) -> list[int]:
+    ids: array[int] = array("I")
+    ids.frombytes(packed)
+    return ids.tolist()

@@ -1,0 +1,189 @@
+"""code_item_edges: what an item uses, and what uses it."""
+
+import asyncio
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.code.model import Direction, Edge, EdgeKind, EdgeList, FoundItem
+from treadle.events.types import ErrorKind, ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
+from treadle.toolbox.code.workspace import Workspace, sendable
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+
+_CANDIDATES = 5
+
+
+class EdgesArguments(Arguments):
+    """From which item, and which way."""
+
+    name: ItemName
+    file: InFile = None
+    kind: OfKind = None
+    direction: Literal["out", "in", "both"] = Field(
+        default="both",
+        description="`out`: what the item uses; `in`: what uses the item.",
+    )
+    edges: list[EdgeKind] = Field(
+        default_factory=lambda: list(EdgeKind),
+        min_length=1,
+        description="Only edges of these kinds. `tests` is a use of code by test code.",
+    )
+    depth: int = Field(default=1, ge=1, le=5, description="How many steps to go.")
+    offset: int = Field(default=0, ge=0, description="Edges to pass over, to get the rest.")
+    max_tokens: MaxTokens = DEFAULT_TOKENS
+
+
+class End(BaseModel):
+    """One end of an edge."""
+
+    model_config = ConfigDict(frozen=True)
+
+    canonical_path: str
+    kind: str
+    file: str
+    lines: str
+
+
+class EdgeShown(BaseModel):
+    """One edge.
+
+    `source` and `target` are left out where they are the item asked for. An edge without any
+    target has `unresolved`, which says why; `text` is then all that is known of it. `at` is the
+    file and line of the text.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: EdgeKind
+    direction: Direction
+    step: int | None = None
+    source: End | None = None
+    target: End | None = None
+    text: str | None = None
+    at: str
+    unresolved: str | None = None
+
+
+class EdgesResult(Result):
+    """The edges of an item by step, resolved ones first.
+
+    `total` counts all edges found, shown or not, `unresolved` those without a target. `note`
+    says what else was not looked at.
+    """
+
+    type: str = "edges"
+    item: ItemShown
+    edges: list[EdgeShown]
+    total: int
+    unresolved: int
+    more: str | None = None
+    note: str | None = None
+
+
+class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
+    """Walks the graph of items."""
+
+    name = "code_item_edges"
+    description = (
+        "List what an item contains, imports, calls, uses as a type, inherits from, overrides or "
+        "tests, and what does that to it: its callers, subclasses and tests. Edges are resolved "
+        "by scope and imports; one that cannot be is listed as unresolved, with the reason. So "
+        "no caller in the list does not prove that there is none: grep finds the rest."
+    )
+    arguments = EdgesArguments
+    result = EdgesResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: EdgesArguments, context: ToolContext) -> EdgesResult:  # noqa: ARG002
+        return await asyncio.to_thread(self._walk, arguments)
+
+    def view(self, arguments: EdgesArguments, result: EdgesResult) -> ToolView:  # noqa: ARG002
+        total = counted(result.total, "edge")
+        unresolved = f", {result.unresolved:,} unresolved" if result.unresolved else ""
+        return ToolView(f"{result.item.canonical_path}: {total}{unresolved}")
+
+    def _walk(self, arguments: EdgesArguments) -> EdgesResult:
+        index = self._workspace.index
+        index.refresh()
+        item = self._item(arguments)
+        direction = None if arguments.direction == "both" else Direction(arguments.direction)
+        found = index.edges(
+            item.id, kinds=arguments.edges, direction=direction, depth=arguments.depth
+        )
+        wanted = [_shown(edge, item) for edge in found.edges[arguments.offset :]]
+
+        def built(count: int) -> EdgesResult:
+            return _result(item, found, wanted[:count], arguments.offset)
+
+        def tokens(count: int) -> int:
+            return estimate(self.content(built(count)))
+
+        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+
+    def _item(self, arguments: EdgesArguments) -> FoundItem:
+        """The one item that is meant; ToolError where there is none, or where it may be several.
+
+        Several parts with one canonical path in one file (overloads, impl blocks) are one item.
+        """
+        found = self._workspace.index.lookup(
+            arguments.name, file=arguments.file, kind=arguments.kind, limit=_CANDIDATES
+        )
+        if not found.items:
+            raise none_of_that_name(arguments.name, found)
+        paths = {(item.canonical_path, item.file) for item in found.items}
+        exact = [item for item in found.items if item.canonical_path == arguments.name]
+        if len(paths) > 1 and len({item.file for item in exact}) != 1:
+            choices = ", ".join(
+                f"{sendable(path)} ({sendable(file)})" for path, file in sorted(paths)
+            )
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"{arguments.name!r} names {found.total} items.",
+                field="name",
+                expected="one item",
+                received=arguments.name,
+                hint=f"Give a longer path, a file or a kind: {choices}.",
+            )
+        return (exact or list(found.items))[0]
+
+
+def _result(item: FoundItem, found: EdgeList, edges: list[EdgeShown], offset: int) -> EdgesResult:
+    following = offset + len(edges)
+    rest = len(found.edges) - following
+    return EdgesResult(
+        item=shown(item),
+        edges=edges,
+        total=len(found.edges),
+        unresolved=sum(edge.target is None for edge in found.edges),
+        more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
+        note="More files mention this name than were looked through." if found.cut else None,
+    )
+
+
+def _shown(edge: Edge, item: FoundItem) -> EdgeShown:
+    target = edge.target
+    return EdgeShown(
+        kind=edge.kind,
+        direction=edge.direction,
+        step=edge.step if edge.step > 1 else None,
+        source=_end(edge.source) if edge.source.id != item.id else None,
+        target=_end(target) if target is not None and target.id != item.id else None,
+        text=edge.text or None,
+        at=f"{sendable(edge.file)}:{edge.line}",
+        unresolved=edge.unresolved,
+    )
+
+
+def _end(item: FoundItem) -> End:
+    return End(
+        canonical_path=sendable(item.canonical_path),
+        kind=item.kind,
+        file=sendable(item.file),
+        lines=f"{item.start_line}-{item.end_line}",
+    )

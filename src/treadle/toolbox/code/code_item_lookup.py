@@ -1,0 +1,104 @@
+"""code_item_lookup: where an item is, by its name or canonical path."""
+
+import asyncio
+
+from pydantic import Field
+
+from treadle.code.model import FoundItem
+from treadle.events.types import ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
+from treadle.toolbox.code.workspace import Workspace
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+
+_SIGNATURE_CHARACTERS = 600
+_MOST = 200
+
+
+class LookupArguments(Arguments):
+    """Which item."""
+
+    name: ItemName
+    file: InFile = None
+    kind: OfKind = None
+    offset: int = Field(default=0, ge=0, description="Matches to pass over, to get the rest.")
+    max_tokens: MaxTokens = DEFAULT_TOKENS
+
+
+class ItemFound(ItemShown):
+    """An item with its signature, cut if it is very long."""
+
+    signature: str
+
+
+class LookupResult(Result):
+    """The matches, best first. `total` counts all of them, shown or not."""
+
+    type: str = "items"
+    items: list[ItemFound]
+    total: int
+    more: str | None = None
+
+
+class CodeItemLookup(Tool[LookupArguments, LookupResult]):
+    """Finds definitions by name."""
+
+    name = "code_item_lookup"
+    description = (
+        "Find functions, classes, methods, types, constants, document sections and configuration "
+        "keys by name or by canonical path, whole or its end, with file, lines and signature. Use "
+        "it when you know what something is called. Several matches come best first; where there "
+        "is none, the error names the nearest."
+    )
+    arguments = LookupArguments
+    result = LookupResult
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, arguments: LookupArguments, context: ToolContext) -> LookupResult:  # noqa: ARG002
+        return await asyncio.to_thread(self._find, arguments)
+
+    def view(self, arguments: LookupArguments, result: LookupResult) -> ToolView:
+        found = counted(result.total, "item")
+        first = result.items[0] if result.items else None
+        where = f", first {first.file}:{first.lines}" if first else ""
+        return ToolView(f"{arguments.name}: {found}{where}")
+
+    def _find(self, arguments: LookupArguments) -> LookupResult:
+        index = self._workspace.index
+        index.refresh()
+        most = arguments.offset + _MOST
+        found = index.lookup(arguments.name, file=arguments.file, kind=arguments.kind, limit=most)
+        if not found.total:
+            raise none_of_that_name(arguments.name, found)
+        wanted = [self._described(item) for item in found.items[arguments.offset :]]
+
+        def built(count: int) -> LookupResult:
+            following = arguments.offset + count
+            rest = found.total - following
+            return LookupResult(
+                items=wanted[:count],
+                total=found.total,
+                more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
+            )
+
+        def tokens(count: int) -> int:
+            return estimate(self.content(built(count)))
+
+        return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
+
+    def _described(self, item: FoundItem) -> ItemFound:
+        """The item with its signature as it is on disk now."""
+        try:
+            with (self._workspace.root / item.file).open("rb") as file:
+                file.seek(item.signature_start)
+                raw = file.read(item.signature_end - item.signature_start)
+        except OSError:  # gone since the refresh
+            raw = b""
+        text = raw.decode("utf-8", "replace")
+        cut = len(text) > _SIGNATURE_CHARACTERS
+        signature = f"{text[:_SIGNATURE_CHARACTERS]} …" if cut else text
+        return ItemFound(**shown(item).model_dump(), signature=signature)

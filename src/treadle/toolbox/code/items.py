@@ -1,0 +1,72 @@
+"""Items as the tools take and show them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.code.model import FoundItem, Kind
+from treadle.events.types import ErrorKind
+from treadle.toolbox.code.workspace import sendable
+from treadle.tools.contract import ToolError
+
+if TYPE_CHECKING:
+    from treadle.code.model import Lookup
+
+ItemName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=500,
+        description="Name of the item, or the end or the whole of its canonical path: `refresh`, "
+        "`CodeIndex.refresh`, `treadle.code.index.CodeIndex.refresh`, `Store::open`.",
+    ),
+]
+InFile = Annotated[
+    str | None,
+    Field(description="Only items of this file: its path, or the end of it."),
+]
+OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
+
+
+class ItemShown(BaseModel):
+    """Where an item is. `lines` is first-last, from 1; the bytes are half open."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    canonical_path: str
+    kind: str
+    file: str
+    lines: str
+    start_byte: int
+    end_byte: int
+
+
+def shown(item: FoundItem) -> ItemShown:
+    """An item of the index as it is sent."""
+    return ItemShown(
+        name=item.name,
+        canonical_path=sendable(item.canonical_path),
+        kind=item.kind,
+        file=sendable(item.file),
+        lines=f"{item.start_line}-{item.end_line}",
+        start_byte=item.start_byte,
+        end_byte=item.end_byte,
+    )
+
+
+def none_of_that_name(name: str, found: "Lookup") -> ToolError:
+    """The failure that names the nearest items."""
+    nearest = ", ".join(
+        f"{sendable(item.canonical_path)} ({sendable(item.file)}:{item.start_line})"
+        for item in found.nearest
+    )
+    return ToolError(
+        ErrorKind.NOT_FOUND,
+        f"There is no item {name!r}.",
+        field="name",
+        received=name,
+        hint=f"The nearest: {nearest}."
+        if nearest
+        else "Search for what it does with request_code_context, or for its text with grep.",
+    )
