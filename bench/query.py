@@ -1,6 +1,6 @@
 """Latency of search and context at 10,000 and 50,000 items, as a Markdown table.
 
-Run: python -m bench.query [ITEMS …]
+Run: python -m bench.query [ITEMS …] [--large]   (--large: also 500,000, which takes long to build)
 """
 
 import argparse
@@ -91,8 +91,9 @@ def whole_process(root: Path, cache: Path, *extra: str) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("items", nargs="*", type=int, default=[10_000, 50_000])
+    parser.add_argument("--large", action="store_true", help="also 500,000 items")
     arguments = parser.parse_args()
-    for items in arguments.items:
+    for items in [*arguments.items, *([500_000] if arguments.large else [])]:
         with tempfile.TemporaryDirectory() as folder:
             root, cache = Path(folder) / "packages", Path(folder) / "cache"
             make_corpus(root, items)

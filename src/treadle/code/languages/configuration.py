@@ -110,7 +110,7 @@ def _go_mod(source: bytes) -> Iterator[Part]:
 
 def _runs(heads: list[tuple[str, int, int]], size: int) -> Iterator[Part]:
     """Each key with all up to the next one."""
-    ends = [start for _, start, _ in heads[1:]] + [size]
+    ends = [*(start for _, start, _ in heads[1:]), size] if heads else []
     for (name, start, head_end), end in zip(heads, ends, strict=True):
         yield Part(name, start, end, head_end)
 

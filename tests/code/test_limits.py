@@ -1,0 +1,42 @@
+"""Hostile files: they cost a bounded time, never the process, and stay searchable by lines."""
+
+from pathlib import Path
+
+import pytest
+
+from treadle.code import limits
+from treadle.code.model import Reading
+from treadle.code.parse import parse_file
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("a.js", b"{a:"), ("a.py", b"("), ("a.go", b"func("), ("a.js", b"`${")]
+)
+def test_endless_nesting_is_split_by_lines(tmp_path: Path, name: str, unit: bytes) -> None:
+    """The first of these overflows the stack of the parser."""
+    (tmp_path / name).write_bytes(b"\n".join([unit] * 200_000))
+    parsed = parse_file(tmp_path, name)
+    assert parsed.skipped is None
+    assert parsed.reading is Reading.LINES
+    assert parsed.items
+
+
+def test_a_parse_that_takes_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("def f(): pass\n" * 10_000)
+    monkeypatch.setattr(limits, "PARSE_SECONDS", 0.0)
+    assert parse_file(tmp_path, "a.py").reading is Reading.LINES
+    monkeypatch.undo()
+    assert parse_file(tmp_path, "a.py").reading is Reading.PARSED
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.toml", "a.json", "go.mod", "a.md"])
+def test_a_text_without_a_key_is_no_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("# nothing but a comment\n")
+    assert parse_file(tmp_path, name).skipped is None
+
+
+def test_brackets_that_close_are_not_nested() -> None:
+    assert not limits.nested_too_deep(b"f(a[0], {1: 2});\n" * 100_000)
+    assert limits.nested_too_deep(b"(" * 10_001 + b")" * 10_001)
