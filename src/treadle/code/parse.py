@@ -24,6 +24,7 @@ _MINIFIED_LINE = 1_000
 _CHUNK_LINES = 40
 _CHUNK_BYTES = 4_000
 _MIN_GAP_BYTES = 80
+_PUNCTUATION = b"{}[],; \t\r\n"
 _CONTAINERS = TYPE_KINDS | {Kind.MODULE, Kind.SECTION}
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -137,6 +138,7 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
         chunks = [
             chunk
             for start, end in _gaps(data, [(item.start_byte, item.end_byte) for item in found])
+            if not found or len(data[start:end].strip(_PUNCTUATION)) > 0
             for chunk in _chunks(path, data, lines, start, end)
         ]
         items = [*found, *chunks]
