@@ -87,8 +87,7 @@ class ContextSettings(Section):
     automatic: Literal["off", "light", "full"] = "light"
     """How much is placed with each user message, within its own token budget."""
     embedder: Annotated[Literal["auto", "none", "minilm", "openai"], NeedsConsent()] = "auto"
-    """What orders search results by meaning beside their words: `auto` takes MiniLM if the extra
-    `embeddings` is installed, `openai` sends code to the endpoint of `embedding_model`."""
+    """Who orders results by meaning: `auto` is MiniLM if installed; `openai` sends code away."""
     embedding_model: Annotated[str | None, NeedsConsent()] = None
     """Provider name, a slash, then its model: who is asked by the embedder `openai`."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from treadle.code.dense.embedder import Vectors
 
 TOKENS = 64
-"""Pieces read of a text: name, signature and first lines. 128 took twice as long and did worse."""
+"""Pieces read of a text: name, signature and first lines. 128 take twice as long."""
 _BATCH = 8
 
 
