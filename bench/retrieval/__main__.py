@@ -18,6 +18,7 @@ from pathlib import Path
 from bench.retrieval.dataset import SEED, Dataset, Query, make_dataset
 from bench.retrieval.methods import Method, PlainText, treadle_files, treadle_items
 from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
+from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
 from treadle.code import CodeIndex
 from treadle.code.dense.embedder import Choice, choose_embedder
@@ -89,6 +90,11 @@ def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]
     plain = PlainText(dataset.root)
     print(row("keyword count, as with ripgrep", items_ranks(plain.keyword_count, queries)))
     print(row("BM25 over words", items_ranks(plain.bm25, queries)), flush=True)
+    try:
+        peer = semble(dataset.root, [query.text for query in queries])
+        print(row(f"semble {SEMBLE}, without its model", items_ranks(peer, queries)), flush=True)
+    except UnreachableError as error:
+        print(f"left out: {error}", file=sys.stderr)
     cache = CACHE / "index"
     files: list[str] = []
     named = ""

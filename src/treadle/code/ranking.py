@@ -162,7 +162,7 @@ def _fused_items(hits: list[Hit], similarities: Similarities) -> list[float]:
     """Half of the score by words and half of the similarity, each as a share of its best.
 
     How far apart candidates are says more than their ranks: on tuning queries 0.657 NDCG@10,
-    reciprocal rank fusion 0.630, words alone 0.570 (docs/decisions/0015).
+    reciprocal rank fusion 0.630, words alone 0.570 (docs/decisions/0016).
     """
     best_score = max((hit.score for hit in hits), default=0.0) or 1.0
     best_likeness = max((likeness for likeness in similarities if likeness), default=0.0)
