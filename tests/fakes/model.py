@@ -33,6 +33,7 @@ class FakeModel:
 
     provider = "fake"
     model = "fake-model"
+    callable_tools: frozenset[str] | None = None
 
     def __init__(self, *turns: Turn, context_window: int = 100_000) -> None:
         self._turns: list[Turn] = list(turns)

@@ -25,6 +25,12 @@ def test_tools_are_found_by_name_and_kept_in_order() -> None:
     assert registry.get("Echo") is None
 
 
+def test_only_some_tools_keep_their_order() -> None:
+    registry = Registry([Needy(), Echo()])
+    assert registry.only({"echo", "unknown"}).names() == ("echo",)
+    assert registry.only({"echo", "needy"}).names() == ("needy", "echo")
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="two tools are named echo"):
         Registry([Echo(), Echo()])

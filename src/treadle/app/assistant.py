@@ -86,6 +86,8 @@ class Assistant:
             )
             stack.push_async_callback(model.close)
             tools = build_registry(root, index) if choices.tools else Registry(())
+            if model.callable_tools is not None:
+                tools = tools.only(model.callable_tools)
             conversations, unsaved = await _conversations(stack, clock)
             assistant = cls(
                 root=root,

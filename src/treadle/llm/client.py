@@ -77,6 +77,10 @@ class HttpChatModel:
     def context_window(self) -> int:
         return self._context_window
 
+    @property
+    def callable_tools(self) -> None:
+        return None
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Retries only while nothing of the reply was shown."""
         attempt, retries = 1, 0

@@ -143,6 +143,10 @@ class EmbeddedModel:
         """In o200k tokens, as prompts are counted: what surely fits the engine's own window."""
         return int(_WINDOW / _DENSITY)
 
+    @property
+    def callable_tools(self) -> frozenset[str]:
+        return frozenset({_TOOL})
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Never retried: what fails here fails again."""
         if not self._introduced:

@@ -63,6 +63,11 @@ class ChatModel(Protocol):
         """Tokens of input and output together."""
         ...
 
+    @property
+    def callable_tools(self) -> frozenset[str] | None:
+        """Names of the only tools that it can call; None: it can call any."""
+        ...
+
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """The reply to `request`, with its tool calls keyed (request.turn, slot).
 

@@ -1,6 +1,6 @@
 """The registry: which tools there are, by name, in a stable order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,10 @@ class Registry:
     def get(self, name: str) -> AnyTool | None:
         """The tool of that name, None if there is none."""
         return self._tools.get(name)
+
+    def only(self, names: Collection[str]) -> "Registry":
+        """A registry of those tools alone, in the same order."""
+        return Registry(tool for tool in self if tool.name in names)
 
     def names(self) -> tuple[str, ...]:
         """All names, in order."""
