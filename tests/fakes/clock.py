@@ -42,6 +42,23 @@ class FakeClock:
         await settle()
 
 
+class HastyClock(FakeClock):
+    """Sleeps of less than `patience` seconds take no time but move the clock, and are kept."""
+
+    def __init__(self, patience: float = 9.0) -> None:
+        super().__init__()
+        self._patience = patience
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds >= self._patience:
+            await super().sleep(seconds)
+        else:
+            self.slept.append(seconds)
+            self._now += seconds
+            await asyncio.sleep(0)
+
+
 async def settle(rounds: int = 20) -> None:
     """Let everything that is ready run."""
     for _ in range(rounds):

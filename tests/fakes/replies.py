@@ -151,13 +151,23 @@ def call_delta(
     return delta(tool_calls=[{key: v for key, v in fragment.items() if v is not None}])
 
 
+def whole(*, finish_reason: str | None = "stop", **message: object) -> JsonObject:
+    """The body of a reply that is not streamed; `message` are the fields of its message."""
+    message = {"role": "assistant", "content": None, **message}
+    choice = {"index": 0, "message": message, "finish_reason": finish_reason}
+    return {**_head("chat.completion"), "choices": [choice], "usage": usage()}
+
+
 def usage_chunk(values: Mapping[str, object] | None = None) -> JsonObject:
     """The last chunk of a stream with `include_usage`: no choices."""
     return {**_head("chat.completion.chunk"), "choices": [], "usage": dict(values or usage())}
 
 
 def sse(
-    *events: JsonObject | str | Step, done: bool = True, split: int | None = None, pause: float = 0
+    *events: Mapping[str, object] | str | Step,
+    done: bool = True,
+    split: int | None = None,
+    pause: float = 0,
 ) -> Script:
     """A stream of server-sent events.
 
@@ -168,7 +178,7 @@ def sse(
     for event in events:
         if steps and pause:
             steps.append(Pause(pause))
-        if isinstance(event, dict):
+        if isinstance(event, Mapping):
             event = f"data: {json.dumps(event)}\n\n"  # noqa: PLW2901
         steps.append(event.encode() if isinstance(event, str) else event)
     if done:

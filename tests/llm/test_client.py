@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import FakeClock, HastyClock
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import (
     Answer,
@@ -58,19 +58,6 @@ HISTORY = replace(
 NO_TOOLS = error(404, "No endpoints found that support tool use.", code=404)
 
 
-class InstantClock(FakeClock):
-    """Sleeps take no time, but are written down and move the clock."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slept: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self._now += seconds
-        await asyncio.sleep(0)
-
-
 class Asked:
     """A model connected to a fake provider, its observer and its clock."""
 
@@ -89,16 +76,6 @@ class Asked:
 
     async def __call__(self, request: ChatRequest = REQUEST) -> ModelReply:
         return await self.model.complete(request, self.observer)
-
-
-class Instant(InstantClock):
-    """Only the waits between attempts pass; the watchdog's timers stand still."""
-
-    async def sleep(self, seconds: float) -> None:
-        if seconds >= 15:
-            await FakeClock.sleep(self, seconds)
-        else:
-            await InstantClock.sleep(self, seconds)
 
 
 @pytest.fixture
@@ -202,7 +179,7 @@ async def test_t12_a_200_that_holds_an_error_is_retried(
     provider: FakeProvider, stream: bool, content: object
 ) -> None:
     provider.add(body(content), Answer("Hi"))
-    asked = Asked(provider, Instant())
+    asked = Asked(provider, HastyClock())
     reply = await asked(replace(REQUEST, stream=stream))
     assert reply.message.text == "Hi"
     assert [retry[0] for retry in asked.observer.retries] == [2]
@@ -348,7 +325,7 @@ async def test_t18_garbage_falls_back_to_backoff(provider: FakeProvider, header:
     raw = body({"error": {"message": "slow"}}, status=429)
     headers = {**raw.headers, "retry-after": header.encode().decode("latin-1")}
     provider.add(replace(raw, headers=headers), Answer("Hi"))
-    asked = Asked(provider, Instant())
+    asked = Asked(provider, HastyClock())
     assert (await asked()).message.text == "Hi"
     assert 0.5 <= asked.observer.retries[0][1] <= 1.0
     await asked.model.close()
@@ -356,7 +333,7 @@ async def test_t18_garbage_falls_back_to_backoff(provider: FakeProvider, header:
 
 async def test_t18_the_last_error_keeps_status_and_body(provider: FakeProvider) -> None:
     provider.add(error(503, "first"), error(429, "quota of today is used", retry_after="1"))
-    asked = Asked(provider, Instant(), max_retries=1)
+    asked = Asked(provider, HastyClock(), max_retries=1)
     with pytest.raises(ProviderError) as caught:
         await asked()
     assert (caught.value.status, caught.value.body) == (429, "quota of today is used")
@@ -390,7 +367,7 @@ async def test_t19_an_error_in_mid_stream_keeps_what_was_shown(provider: FakePro
 
 async def test_t19_before_anything_was_shown_it_is_retried(provider: FakeProvider) -> None:
     provider.add(sse(delta(finish_reason="error")), Answer("Hi"))
-    asked = Asked(provider, Instant())
+    asked = Asked(provider, HastyClock())
     assert (await asked()).message.text == "Hi"
     await asked.model.close()
 
@@ -406,7 +383,7 @@ async def test_t21_a_stream_that_breaks_off_is_retried_if_nothing_was_shown(
     provider: FakeProvider, script: Script
 ) -> None:
     provider.add(script, Answer("Hi"))
-    asked = Asked(provider, Instant())
+    asked = Asked(provider, HastyClock())
     reply = await asked()
     assert (reply.message.text, reply.message.calls) == ("Hi", ())
     await asked.model.close()
@@ -473,7 +450,7 @@ async def test_t37_what_is_final_is_asked_once(provider: FakeProvider, status: i
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
 async def test_what_may_pass_is_asked_again(provider: FakeProvider, status: int) -> None:
     provider.add(error(status, "busy"), error(status, "busy"), Answer("Hi"))
-    asked = Asked(provider, Instant())
+    asked = Asked(provider, HastyClock())
     assert (await asked()).message.text == "Hi"
     assert [attempt.attempt for attempt in asked.observer.started] == [1, 2, 3]
     assert len({attempt.operation_id for attempt in asked.observer.started}) == 3
@@ -483,7 +460,7 @@ async def test_what_may_pass_is_asked_again(provider: FakeProvider, status: int)
 
 async def test_retries_end(provider: FakeProvider) -> None:
     provider.add(*[error(500, "busy")] * 3)
-    asked = Asked(provider, Instant(), max_retries=2)
+    asked = Asked(provider, HastyClock(), max_retries=2)
     with pytest.raises(ProviderError, match="busy"):
         await asked()
     assert len(provider.requests) == 3
@@ -492,7 +469,7 @@ async def test_retries_end(provider: FakeProvider) -> None:
 
 async def test_a_dead_server_says_what_to_do() -> None:
     async with FakeProvider() as gone:
-        asked = Asked(gone, Instant(), max_retries=1)
+        asked = Asked(gone, HastyClock(), max_retries=1)
     with pytest.raises(ProviderError, match="cannot be reached") as caught:
         await asked()
     assert caught.value.kind is FaultKind.CONNECTION

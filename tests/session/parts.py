@@ -123,6 +123,7 @@ class Stage:
         store: ConversationStore | None = None,
         conversation: Conversation | None = None,
         automatic_context: AutomaticContext | None = None,
+        stream: bool = True,
     ) -> RequestSession:
         return RequestSession(
             bus=self.bus,
@@ -133,6 +134,7 @@ class Stage:
             store=store,
             clock=self.clock,
             automatic_context=automatic_context,
+            stream=stream,
         )
 
     def seen(self, kind: type[E], request_id: UUID | None = None) -> list[E]:

@@ -5,6 +5,7 @@ under the same index (cases T3, T6, T7, T9).
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,8 +63,7 @@ class CallSlots:
         """Take one entry of a delta's `tool_calls`, or of a `whole` message's."""
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
-        index = fragment.get("index")
-        index = index if isinstance(index, int) else None
+        index = _index(fragment.get("index"))
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
         arguments = _arguments(function.get("arguments"))
         slot = None if whole else self._slot(index, call_id, name, arguments)
@@ -129,6 +129,15 @@ class CallSlots:
             slot.name = name
         else:
             slot.name += name
+
+
+def _index(value: object) -> int | None:
+    """The index of a fragment; some servers write the number as text or with a point."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
+        return int(value)
+    return value if isinstance(value, int) else None
 
 
 def _text(value: object) -> str:

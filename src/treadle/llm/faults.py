@@ -143,9 +143,12 @@ def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
 
 _NO_TOOLS = re.compile(
     r"endpoints? found that supports? tool|not support tool|not support function|"
-    r"tools? (use |calling )?(is|are) not supported",
+    r"tools?( use| calling)?`? (is|are) not supported|"
+    r"requires --(jinja|enable-auto-tool-choice)",
     re.IGNORECASE,
 )
+"""What servers say: OpenRouter, Ollama, Groq, vLLM (a 400) and llama.cpp (a 500)."""
+
 _CONTEXT_LENGTH = re.compile(
     r"context.{0,12}(length|window|size)|maximum context|prompt is too long|too many tokens|"
     r"input is too long|exceed_context",
@@ -202,17 +205,18 @@ def _classify(
         kind=kind,
         hint=hint,
         status=status,
-        retryable=retryable_status(status, asked_to_wait=retry_after is not None),
+        retryable=kind is not FaultKind.NO_TOOLS
+        and retryable_status(status, asked_to_wait=retry_after is not None),
         retry_after=retry_after,
         body=text[: 4 * _DETAIL_LIMIT],
     )
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
+    if status in (400, 404, 405, 422, 500, 501) and _NO_TOOLS.search(text):
+        return FaultKind.NO_TOOLS
     if status is None or status >= 500:
         return FaultKind.SERVER
-    if status in (400, 404, 405, 422) and _NO_TOOLS.search(text):
-        return FaultKind.NO_TOOLS
     if status in (400, 413, 422) and _CONTEXT_LENGTH.search(text):
         return FaultKind.CONTEXT_LENGTH
     if status == 429 and "insufficient_quota" in text:
