@@ -69,7 +69,10 @@ class Tree(RuleBasedStateMachine):
     @rule(path=paths)
     def delete(self, path: str) -> None:
         place = self.root / path
-        shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+        if place.is_dir():
+            shutil.rmtree(place)
+        elif place.is_file():  # a part of the path may have become a file
+            place.unlink()
 
     def clear(self, path: str) -> Path:
         """Make room for a file at `path`, whatever stands in its way."""

@@ -107,10 +107,13 @@ class _Captures:
         import tree_sitter
 
         self.errors = self.errors or root.has_error
-        self.collector.read(root, _MAX_DEPTH)
         cursor = tree_sitter.QueryCursor(self._language.query)
         cursor.set_max_start_depth(_MAX_DEPTH)
+        first_reference = self._language.item_patterns
         for pattern, captures in cursor.matches(root):
+            if pattern >= first_reference:
+                self.collector.read(captures)
+                continue
             captured = {name: nodes[0] for name, nodes in captures.items()}
             if "name" in captured:
                 self._define(pattern, captured)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
 
@@ -32,8 +32,7 @@ class ReferenceKind(IntEnum):
     BASE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A use of a name.
 
     `scope` is the place of the innermost item around it in the list of the file's items. `text`
@@ -51,8 +50,7 @@ class Reference:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """A name that an import binds in `scope`.
 
     `name` is "*" where all public names are bound, and empty where none is (a re-export binds
@@ -70,8 +68,7 @@ class Import:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """An import as a language reads it from its syntax; see `Import`."""
 
     name: str
@@ -127,32 +124,22 @@ class Collector:
         """`name` is where something is defined, which is no use of it."""
         self._defined.add(name.start_byte)
 
-    def read(self, root: "Node", max_depth: int) -> None:
-        """Take what the query finds below `root`."""
-        import tree_sitter
-
-        query = self._language.reference_query
-        if query is None:
-            return
-        cursor = tree_sitter.QueryCursor(query)
-        cursor.set_max_start_depth(max_depth)
-        for _, captures in cursor.matches(root):
-            for name, nodes in captures.items():
-                kind = _USES.get(name)
-                if kind is not None:
-                    receiver = captures.get("receiver", nodes)[0]
-                    start = min(receiver.start_byte, nodes[0].start_byte)
-                    self._uses += [
-                        (start if node is nodes[0] else node.start_byte, node.end_byte, kind)
-                        for node in nodes
-                    ]
-                elif name in {"local", "generic"}:
-                    found = self._locals if name == "local" else self._generics
-                    found += [(node.start_byte, self._text(node)) for node in nodes]
-                elif name == "import":
-                    self._import(nodes[0])
-                elif name in {"bound", "field", "owned"}:
-                    self._declare(name, nodes, captures)
+    def read(self, captures: "dict[str, list[Node]]") -> None:
+        """Take what a pattern for references captured."""
+        for name, nodes in captures.items():
+            kind = _USES.get(name)
+            if kind is not None:
+                receiver = captures.get("receiver", nodes)[0]
+                start = min(receiver.start_byte, nodes[0].start_byte)
+                self._uses.append((start, nodes[0].end_byte, kind))
+                self._uses += [(node.start_byte, node.end_byte, kind) for node in nodes[1:]]
+            elif name in {"local", "generic"}:
+                found = self._locals if name == "local" else self._generics
+                found += [(node.start_byte, self._text(node)) for node in nodes]
+            elif name == "import":
+                self._import(nodes[0])
+            elif name in {"bound", "field", "owned"}:
+                self._declare(name, nodes, captures)
 
     def _text(self, node: "Node") -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")

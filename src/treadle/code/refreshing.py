@@ -11,7 +11,7 @@ from treadle.code.model import RefreshReport
 from treadle.code.store import Store, StoredFile
 
 if TYPE_CHECKING:
-    from treadle.code.parse import ParsedFile
+    from treadle.code.entries import Entry
     from treadle.code.workers import Task
 
 Progress = Callable[[int, int], None]
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 _RACY_NS = 2_000_000_000
 """Two changes within one tick of a file system's clock look like one, and the coarsest (FAT) ticks
 every two seconds: a file read sooner than this after its last change is read once more."""
-_BATCH_BYTES = 4_000_000
+_BATCH_BYTES = 12_000_000
 """Source bytes of one transaction; bounds memory and the time that other writers wait."""
 _POOL_BYTES = 3_000_000
 """From here the start of worker processes pays (measured on 2 cores, docs/context.md)."""
@@ -87,7 +87,7 @@ def refresh(root: Path, store: Store, progress: Progress | None = None) -> Refre
     total = len(found.changed)
     for batch in _batches(_parsed(root, found)):
         store.write(batch)
-        for file, _ in batch:
+        for (file, *_), _ in batch:
             known = found.known.get(file.path)
             changed += known is not None and known.hash != file.content_hash
             if file.skipped:
@@ -112,13 +112,13 @@ def refresh(root: Path, store: Store, progress: Progress | None = None) -> Refre
 
 
 def _batches(
-    parsed: "Iterable[tuple[ParsedFile, int]]",
-) -> "Iterator[list[tuple[ParsedFile, int]]]":
-    batch: list[tuple[ParsedFile, int]] = []
+    parsed: "Iterable[tuple[Entry, int]]",
+) -> "Iterator[list[tuple[Entry, int]]]":
+    batch: list[tuple[Entry, int]] = []
     size = 0
-    for file, read_ns in parsed:
-        batch.append((file, read_ns))
-        size += file.size
+    for entry, read_ns in parsed:
+        batch.append((entry, read_ns))
+        size += entry.file.size
         if size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -140,7 +140,7 @@ def _tasks(root: Path, found: _Difference) -> "Iterator[Task]":
         yield str(root), files
 
 
-def _parsed(root: Path, found: _Difference) -> "Iterator[tuple[ParsedFile, int]]":
+def _parsed(root: Path, found: _Difference) -> "Iterator[tuple[Entry, int]]":
     """Parse all that changed, in worker processes if it is much and they can be started."""
     if not found.changed:
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from treadle.errors import StoreError
 
 if TYPE_CHECKING:
-    from treadle.code.parse import ParsedFile
+    from treadle.code.entries import Entry
     from treadle.code.writing import Batch
 
 SCHEMA_VERSION = 4
@@ -152,14 +152,14 @@ class Store:
             ).fetchone()
         return int(row[0]), int(row[2]), int(row[1])
 
-    def write(self, parsed: "Iterable[tuple[ParsedFile, int]]") -> None:
+    def write(self, parsed: "Iterable[tuple[Entry, int]]") -> None:
         """Store files in one transaction, each with the time (ns) before it was read.
 
         What was known of them is replaced; where the hash is the same, only the stat is.
         """
         with self._batch() as batch:
-            for file, read_ns in parsed:
-                batch.add(file, read_ns)
+            for entry, read_ns in parsed:
+                batch.add(entry, read_ns)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files."""

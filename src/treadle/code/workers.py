@@ -4,6 +4,7 @@ Not `multiprocessing`: its workers import the main module of whoever uses the in
 start all over again there.
 """
 
+import gc
 import os
 import pickle
 import signal
@@ -12,54 +13,77 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 
-from treadle.code.parse import ParsedFile, parse_file
+from treadle.code.entries import Entry, entry_of
+from treadle.code.parse import parse_file
 
 Task = tuple[str, list[tuple[str, bytes]]]
 """A root, and paths below it, each with the hash that is known of it (or nothing)."""
 
 _MAX_WORKERS = 8
+_AHEAD = 8
+"""Tasks for each worker whose results may wait: as long as a transaction of the writer takes."""
 
 
-def parse_task(task: Task) -> list[tuple[ParsedFile, int]]:
+def parse_task(task: Task) -> list[tuple[Entry, int]]:
     """Parse the files of a task, each with the time (ns) before it was read."""
     root = Path(task[0])
-    parsed: list[tuple[ParsedFile, int]] = []
+    parsed: list[tuple[Entry, int]] = []
     for path, known_hash in task[1]:
         read_ns = time.time_ns()
-        parsed.append((parse_file(root, path, known_hash), read_ns))
+        parsed.append((entry_of(parse_file(root, path, known_hash)), read_ns))
     return parsed
 
 
-def parsed_by_workers(tasks: deque[Task]) -> Iterator[tuple[ParsedFile, int]]:
-    """Take tasks off as their results arrive, in order; what is left is for who called.
+def parsed_by_workers(tasks: deque[Task]) -> Iterator[tuple[Entry, int]]:
+    """Take tasks off as their results are asked for, in order; what is left is for who called.
 
-    One task at a time is with each worker, so that memory stays bounded. Workers that cannot
-    start, or that die, end it early.
+    Threads talk with the workers, so that these go on while the results are written; they are at
+    most `_AHEAD` tasks ahead, so that memory stays bounded. Workers that cannot start, or that
+    die, end it early.
     """
     count = min(os.cpu_count() or 1, _MAX_WORKERS, len(tasks))
     if count < 2 or not sys.executable:
         return
-    workers: deque[subprocess.Popen[bytes]] = deque()
+    workers: list[subprocess.Popen[bytes]] = []
+    idle = SimpleQueue[subprocess.Popen[bytes]]()
+    results: deque[Future[list[tuple[Entry, int]]]] = deque()
+    threads = ThreadPoolExecutor(count)
     try:
-        for task in list(tasks)[:count]:
+        for _ in range(count):
             workers.append(_start())
-            _send(workers[-1], task)
+            idle.put(workers[-1])
         while tasks:
-            worker = workers.popleft()
-            workers.append(worker)
-            parsed = _receive(worker)
-            if len(tasks) > count:
-                _send(worker, tasks[count])
+            for task in islice(tasks, len(results), count * _AHEAD):
+                results.append(threads.submit(_parse_there, idle, task))
+            parsed = results.popleft().result()
             tasks.popleft()
             yield from parsed
     except (OSError, EOFError, pickle.UnpicklingError):
         return
     finally:
+        threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.kill()
+        threads.shutdown()  # nobody reads a pipe any more
+        for worker in workers:
             worker.communicate()
+
+
+def _parse_there(
+    idle: "SimpleQueue[subprocess.Popen[bytes]]", task: Task
+) -> list[tuple[Entry, int]]:
+    """Have a task parsed by a worker that is idle; there is one for each thread."""
+    worker = idle.get()
+    try:
+        _send(worker, task)
+        return _receive(worker)
+    finally:
+        idle.put(worker)
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -77,13 +101,14 @@ def _send(worker: subprocess.Popen[bytes], task: Task) -> None:
     worker.stdin.flush()
 
 
-def _receive(worker: subprocess.Popen[bytes]) -> list[tuple[ParsedFile, int]]:
+def _receive(worker: subprocess.Popen[bytes]) -> list[tuple[Entry, int]]:
     assert worker.stdout is not None
-    parsed: list[tuple[ParsedFile, int]] = pickle.load(worker.stdout)  # noqa: S301  (our own child)
+    parsed: list[tuple[Entry, int]] = pickle.load(worker.stdout)  # noqa: S301  (our own child)
     return parsed
 
 
 def _serve() -> None:
+    gc.set_threshold(100_000)  # hardly anything here is part of a cycle
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
     while True:
         try:

@@ -4,6 +4,8 @@ import os
 import sqlite3
 from array import array
 from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
@@ -11,6 +13,7 @@ from treadle.code.graph.tables import forget
 from treadle.code.store import SCHEMA_VERSION, transaction, version
 
 if TYPE_CHECKING:
+    from treadle.code.entries import Entry
     from treadle.code.parse import ParsedFile
 
 _SCHEMA = """
@@ -77,18 +80,22 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 
 class Batch:
-    """The changes of one transaction: postings are gathered and written in key order."""
+    """The changes of one transaction: postings are gathered and written in key order.
+
+    `_postings` are the items of a term, in order, and the weighted counts in them.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
-        self._postings: list[tuple[int, int, int]] = []
+        self._postings: dict[int, tuple[array[int], array[int]]] = {}
         self._mentions: list[tuple[int, int]] = []
         self._items = 0
 
-    def add(self, file: "ParsedFile", read_ns: int) -> None:
+    def add(self, entry: "Entry", read_ns: int) -> None:
         """Replace what is known of a file; where the hash is the same, only the stat."""
+        file = entry.file
         path = os.fsencode(file.path)
         row = self._connection.execute(
             "SELECT id, hash, skipped FROM files WHERE path = ?", (path,)
@@ -105,7 +112,7 @@ class Batch:
             return  # another process has replaced or removed it; the next refresh will see
         if row:
             self.remove(path)
-        self._insert(path, file, read_ns)
+        self._insert(path, entry, read_ns)
 
     def remove(self, path: bytes) -> None:
         """Drop a file, its items, and exactly the postings that it has."""
@@ -129,19 +136,12 @@ class Batch:
             self._documents[term_id] -= deleted.rowcount
         self._items -= items
 
-    def _insert(self, path: bytes, file: "ParsedFile", read_ns: int) -> None:
+    def _insert(self, path: bytes, entry: "Entry", read_ns: int) -> None:
+        file = entry.file
         first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
-        terms = set[str]().union(*(indexed.terms for indexed in file.items))
-        for term in terms.difference(self._term_ids):
-            self._term_ids[term] = self._term_id(term)
-        ids = self._term_ids
-        used = [ids[term] for term in terms]
-        for item_id, indexed in enumerate(file.items, start=first):
-            self._documents.update(map(ids.__getitem__, indexed.terms))
-            self._postings += [
-                (ids[term], item_id, frequency) for term, frequency in indexed.terms.items()
-            ]
-        self._items += len(file.items)
+        used = self._ids_of(entry.terms)
+        self._gather(used, entry, first)
+        self._items += len(entry.items)
         file_id = self._connection.execute(
             "INSERT INTO files (path, size, mtime_ns, ctime_ns, inode, read_ns, hash, language,"
             " lines, skipped, reading, origin, first_item, items)"
@@ -160,7 +160,7 @@ class Batch:
                 file.reading.value,
                 file.origin.value,
                 first,
-                len(file.items),
+                len(entry.items),
             ),
         ).lastrowid
         assert file_id is not None
@@ -169,21 +169,8 @@ class Batch:
         self._connection.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (
-                    first + offset,
-                    file_id,
-                    None if item.parent is None else first + item.parent,
-                    item.name,
-                    item.canonical_path,
-                    item.kind.value,
-                    item.start_byte,
-                    item.end_byte,
-                    item.start_line,
-                    item.end_line,
-                    item.signature_start,
-                    item.signature_end,
-                )
-                for offset, item in enumerate(indexed.item for indexed in file.items)
+                (first + place, file_id, None if parent is None else first + parent, *columns)
+                for place, (parent, *columns) in enumerate(entry.items)
             ),
         )
 
@@ -193,20 +180,52 @@ class Batch:
             self._connection.execute("INSERT INTO refs VALUES (?, ?)", (file_id, data))
             self._mentions += [(name, file_id) for name in names]
 
-    def _term_id(self, term: str) -> int:
-        row = self._connection.execute("SELECT id FROM terms WHERE term = ?", (term,)).fetchone()
-        if row is None:
-            row = self._connection.execute(
-                "INSERT INTO terms (term, documents) VALUES (?, 0) RETURNING id", (term,)
-            ).fetchone()
-        return int(row[0])
+    def _ids_of(self, terms: list[str]) -> list[int]:
+        """The ids of terms, new ones for those that the index does not have yet."""
+        unknown = [term for term in terms if term not in self._term_ids]
+        if unknown:
+            self._term_ids.update(
+                self._connection.execute(
+                    "SELECT term, id FROM terms WHERE term IN (SELECT value FROM json_each(?))",
+                    ('["' + '","'.join(unknown) + '"]',),  # terms hold nothing that JSON escapes
+                )
+            )
+            new = [term for term in unknown if term not in self._term_ids]
+            last = self._connection.execute("SELECT COALESCE(MAX(id), 0) FROM terms").fetchone()[0]
+            self._term_ids.update(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
+            self._connection.executemany(
+                "INSERT INTO terms VALUES (?, ?, 0)", ((self._term_ids[term], term) for term in new)
+            )
+        return [self._term_ids[term] for term in terms]
+
+    def _gather(self, used: list[int], entry: "Entry", first: int) -> None:
+        """Add the postings of a file, whose items have ids from `first`, to those of its terms."""
+        items = array("q", map(first.__add__, entry.postings[::2]))
+        counts = entry.postings[1::2]
+        start = 0
+        for term_id, length in zip(used, entry.lengths, strict=True):
+            end = start + length
+            known = self._postings.get(term_id)
+            if known is None:
+                self._postings[term_id] = items[start:end], counts[start:end]
+            else:
+                known[0].extend(items[start:end])
+                known[1].extend(counts[start:end])
+            self._documents[term_id] += length
+            start = end
+
+    def _posting_rows(self) -> Iterator[tuple[int, int, int]]:
+        """Term, item and weighted count, ordered as the table is."""
+        return chain.from_iterable(
+            zip(repeat(term_id), *self._postings[term_id], strict=False)
+            for term_id in sorted(self._postings)
+        )
 
     def finish(self) -> None:
         """Write what was gathered; the transaction ends after it."""
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
-        self._postings.sort()
-        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._postings)
+        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._posting_rows())
         self._connection.executemany(
             "UPDATE terms SET documents = documents + ? WHERE id = ?",
             ((change, term_id) for term_id, change in self._documents.items() if change),

@@ -92,16 +92,14 @@ class Language:
     receiver: Callable[[Item], str] = no_receiver
 
     @cached_property
-    def _loaded(self) -> "tuple[Callable[[], Parser], Query, Query | None]":
+    def _loaded(self) -> "tuple[Callable[[], Parser], Query, int]":
         import tree_sitter
 
         grammar = tree_sitter.Language(self.grammar())
-        references = self.reference_text and tree_sitter.Query(grammar, self.reference_text)
-        return (
-            partial(tree_sitter.Parser, grammar),
-            tree_sitter.Query(grammar, self.query_text),
-            references or None,
-        )
+        query = tree_sitter.Query(grammar, self.query_text + self.reference_text)
+        starts = map(query.start_byte_for_pattern, range(query.pattern_count))
+        patterns = sum(start < len(self.query_text.encode()) for start in starts)
+        return partial(tree_sitter.Parser, grammar), query, patterns
 
     def parser(self) -> "Parser":
         """A new parser; the grammar is loaded at the first call."""
@@ -109,10 +107,10 @@ class Language:
 
     @property
     def query(self) -> "Query":
-        """The compiled query for items."""
+        """The compiled query for items and references: one walk over a tree finds both."""
         return self._loaded[1]
 
     @property
-    def reference_query(self) -> "Query | None":
-        """The compiled query for references; None where they are not read."""
+    def item_patterns(self) -> int:
+        """How many patterns of the query are for items; those for references follow them."""
         return self._loaded[2]

@@ -1,0 +1,49 @@
+"""What a parsed file becomes in the index, ready to be written.
+
+Made where the file is parsed, in a worker process if there are some: the one process that writes
+is the narrow place of a large build, so it has nothing left to compute for each term of an item.
+"""
+
+from array import array
+from collections import defaultdict
+from itertools import chain
+from typing import NamedTuple
+
+from treadle.code.parse import ParsedFile
+
+ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
+"""The fields of an `Item` as they are stored: the place of the parent first, no doc."""
+
+
+class Entry(NamedTuple):
+    """A file with the rows of its items and its terms.
+
+    `file` has no items. `terms` are sorted. `postings` are unsigned integers: for each term in
+    turn, for each item that has it, the place of the item in `items` and the weighted count.
+    `lengths` says how many of these pairs each term has.
+    """
+
+    file: ParsedFile
+    items: list[ItemRow]
+    terms: list[str]
+    lengths: "array[int]"
+    postings: "array[int]"
+
+
+def entry_of(file: ParsedFile) -> Entry:
+    """The rows of a file."""
+    postings = defaultdict[str, list[int]](list)
+    items: list[ItemRow] = []
+    for place, (item, terms) in enumerate(file.items):
+        items.append((item.parent, item.name, item.canonical_path, item.kind.value, *item[4:10]))
+        for term, count in terms.items():
+            postings[term] += (place, count)
+    terms_used = sorted(postings)
+    pairs = [postings[term] for term in terms_used]
+    return Entry(
+        file._replace(items=()),
+        items,
+        terms_used,
+        array("I", [len(flat) // 2 for flat in pairs]),
+        array("I", chain.from_iterable(pairs)),
+    )
