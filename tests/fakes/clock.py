@@ -45,7 +45,7 @@ class FakeClock:
 class HastyClock(FakeClock):
     """Sleeps of less than `patience` seconds take no time but move the clock, and are kept."""
 
-    def __init__(self, patience: float = 9.0) -> None:
+    def __init__(self, patience: float = 5.0) -> None:
         super().__init__()
         self._patience = patience
         self.slept: list[float] = []

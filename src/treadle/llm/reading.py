@@ -57,7 +57,7 @@ class ReplyReader:
             for event in events:
                 if isinstance(event, Data) and not self.done:
                     self._watchdog.data()
-                    for shown in self._data(event):
+                    for shown in self._data(event, cut=chunk is None):
                         yield shown
             if chunk is None:
                 return
@@ -76,16 +76,19 @@ class ReplyReader:
                 raise
             return None
 
-    def _data(self, data: Data) -> list[Shown]:
+    def _data(self, data: Data, *, cut: bool) -> list[Shown]:
+        """What one event shows. `cut` says that the stream ended before the event did."""
         if "\n" in data.text:  # servers that leave out the blank line between events
-            lines = data.text.split("\n")
-            return [shown for line in lines for shown in self._data(Data(line, data.event))]
+            lines = [Data(line, data.event) for line in data.text.split("\n")]
+            return [shown for line in lines for shown in self._data(line, cut=cut)]
         if data.text.strip() == _END:
             self.done = True
             return []
         try:
             chunk = _parsed(data.text)
         except (ValueError, RecursionError) as error:
+            if cut:
+                return []  # half an event: whether the reply is whole is the assembler's to say
             reason = f"a data line that is no JSON: {data.text[:80]!r}"
             raise faults.protocol(self._endpoint, reason) from error
         if data.event == "error":
