@@ -31,6 +31,23 @@ def test_a_parse_that_takes_too_long_is_given_up(
     assert parse_file(tmp_path, "a.py").reading is Reading.PARSED
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("a.py", "class A: x = 1\n"), ("a.md", "# A\n\nb\n"), ("a.go", "type A int\n")],
+)
+def test_a_file_of_too_many_items_is_split_by_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, unit: str
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ITEMS", 200)
+    (tmp_path / name).write_text(unit * 200)
+    parsed = parse_file(tmp_path, name)
+    assert (parsed.reading, len(parsed.items) >= 200) == (Reading.PARSED, True)
+    (tmp_path / name).write_text(unit * 201)
+    parsed = parse_file(tmp_path, name)
+    assert parsed.reading is Reading.LINES
+    assert 0 < len(parsed.items) < 50
+
+
 @pytest.mark.parametrize("name", ["a.yaml", "a.toml", "a.json", "go.mod", "a.md"])
 def test_a_text_without_a_key_is_no_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("# nothing but a comment\n")

@@ -18,9 +18,9 @@ ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 class Entry(NamedTuple):
     """A file with the rows of its items and its terms.
 
-    `file` has no items. `terms` are sorted. `postings` are unsigned integers: for each term in
-    turn, for each item that has it, the place of the item in `items` and the weighted count.
-    `lengths` says how many of these pairs each term has.
+    `file` has no items. `terms` are sorted. `postings` are 64-bit integers: for each term in turn,
+    for each item that has it, the weighted count times 2³² plus the place of the item in `items`.
+    `lengths` says how many each term has.
     """
 
     file: ParsedFile
@@ -37,13 +37,12 @@ def entry_of(file: ParsedFile) -> Entry:
     for place, (item, terms) in enumerate(file.items):
         items.append((item.parent, item.name, item.canonical_path, item.kind.value, *item[4:10]))
         for term, count in terms.items():
-            postings[term] += (place, count)
-    terms_used = sorted(postings)
-    pairs = [postings[term] for term in terms_used]
+            postings[term].append(count << 32 | place)
+    used = sorted(postings)
     return Entry(
         file._replace(items=()),
         items,
-        terms_used,
-        array("I", [len(flat) // 2 for flat in pairs]),
-        array("I", chain.from_iterable(pairs)),
+        used,
+        array("I", [len(postings[term]) for term in used]),
+        array("q", chain.from_iterable(postings[term] for term in used)),
     )

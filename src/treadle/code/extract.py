@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
-from treadle.code.limits import parse_in_time
+from treadle.code.limits import limit_items, parse_in_time
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
 from treadle.code.references import Collector, FileReferences
 
@@ -63,7 +63,7 @@ class Lines:
 def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
     """The items of `source`, ordered by position, each with its parent; syntax errors tolerated.
 
-    Raises `TooSlowError` for a file that cannot be parsed in its time.
+    Raises `TooMuchError` for a file that cannot be parsed in its time or has too many items.
     """
     captures = _Captures(language, source)
     captures.read()
@@ -136,6 +136,7 @@ class _Captures:
         key = (node.start_byte, node.end_byte)
         known = self.definitions.get(key)
         if known is None:
+            limit_items(len(self.definitions))
             naming = self._language.naming(captured["name"], captured)
             if 0 < len(naming.name) <= _MAX_NAME:
                 self.definitions[key] = _Definition(

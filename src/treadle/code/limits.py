@@ -1,4 +1,4 @@
-"""What a hostile file may cost: the time of a parse, and the nesting that a parser survives."""
+"""What a hostile file may cost: the time of a parse, its nesting, and how many items it gives."""
 
 import time
 from itertools import accumulate
@@ -11,13 +11,29 @@ PARSE_SECONDS = 3.0
 """Processor time for one parse; real files of 2 MB take a tenth of it."""
 MAX_NESTING = 10_000
 """Open brackets at one place; parsers overflow the stack from about 60,000."""
+MAX_ITEMS = 20_000
+"""Of one file; more are generated code, of which each item says nothing."""
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
 _OTHERS = bytes(set(range(256)) - set(_STEPS))
 
 
-class TooSlowError(Exception):
+class TooMuchError(Exception):
+    """A file asks for more than it may have; it is split by lines instead."""
+
+
+class TooSlowError(TooMuchError):
     """A parse took longer than its time."""
+
+
+class TooManyItemsError(TooMuchError):
+    """A file has more than `MAX_ITEMS`."""
+
+
+def limit_items(count: int) -> None:
+    """Raise `TooManyItemsError` if there are too many to take one more."""
+    if count >= MAX_ITEMS:
+        raise TooManyItemsError
 
 
 def nested_too_deep(data: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from treadle.code.extract import Lines
 from treadle.code.languages.outline import SEPARATOR, Outline
+from treadle.code.limits import limit_items
 from treadle.code.model import Item, Kind
 
 _MAX_KEY_BYTES = 16_000
@@ -10,7 +11,10 @@ _MAX_NAME = 200
 
 
 def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[list[Item], bool]:
-    """The parts of a text as items, and whether some were too large to be one."""
+    """The parts of a text as items, and whether some were too large to be one.
+
+    Raises `TooManyItemsError`.
+    """
     items: list[Item] = []
     open_parts: list[tuple[int, int]] = []  # levels and places of the parts around
     large = False
@@ -23,6 +27,7 @@ def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[
         if outline.kind is Kind.KEY and end - part.start > _MAX_KEY_BYTES:
             large = True
             continue
+        limit_items(len(items))
         parent = open_parts[-1][1] if open_parts else None
         above = items[parent].canonical_path if parent is not None else path
         items.append(

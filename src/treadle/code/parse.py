@@ -10,7 +10,7 @@ from treadle.code.fields import weighted_terms
 from treadle.code.files import content_hash, read_file
 from treadle.code.graph.tables import packed
 from treadle.code.languages import Language, Outline, language_of
-from treadle.code.limits import TooSlowError, nested_too_deep
+from treadle.code.limits import TooMuchError, nested_too_deep
 from treadle.code.model import TYPE_KINDS, Item, Kind, Origin, Reading
 from treadle.code.origins import origin_of
 from treadle.code.outlined import outlined
@@ -116,13 +116,14 @@ _NOTHING = Content([], FileReferences(), Reading.SKIPPED)
 def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
     """The items of a file with their terms, and what its code refers to.
 
-    What a parser would take too long for, or fail at, is split by lines.
+    What a parser would take too long for, or fail at, is split by lines, and so is what would
+    give too many items.
     """
     if isinstance(language, Language) and nested_too_deep(data):
         language = None
     try:
         return _read_content(path, data, language)
-    except TooSlowError:
+    except TooMuchError:
         return _read_content(path, data, None)
 
 

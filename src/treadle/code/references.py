@@ -129,10 +129,13 @@ class Collector:
         for name, nodes in captures.items():
             kind = _USES.get(name)
             if kind is not None:
-                receiver = captures.get("receiver", nodes)[0]
-                start = min(receiver.start_byte, nodes[0].start_byte)
-                self._uses.append((start, nodes[0].end_byte, kind))
-                self._uses += [(node.start_byte, node.end_byte, kind) for node in nodes[1:]]
+                node = nodes[0]
+                start = node.start_byte
+                if "receiver" in captures:
+                    start = min(start, captures["receiver"][0].start_byte)
+                self._uses.append((start, node.end_byte, kind))
+                if len(nodes) > 1:
+                    self._uses += [(other.start_byte, other.end_byte, kind) for other in nodes[1:]]
             elif name in {"local", "generic"}:
                 found = self._locals if name == "local" else self._generics
                 found += [(node.start_byte, self._text(node)) for node in nodes]
@@ -193,12 +196,12 @@ class Collector:
             raw = self._source[start : min(end, start + 4 * _MAX_TEXT)]
             is_call = kind is ReferenceKind.CALL
             text, path = _names(raw, is_call)
-            first = path.partition(".")[0].removesuffix("()")
             scope = scopes.at(start)
             key = (kind, scope, text)
-            known_name = first in self._language.builtins and first not in bound
-            itself = not is_call and path in self._language.self_names
-            if not text or key in seen or known_name or itself:
+            if not text or key in seen or (not is_call and path in self._language.self_names):
+                continue
+            first = path.partition(".")[0].removesuffix("()")
+            if first in self._language.builtins and first not in bound:
                 continue
             seen.add(key)
             resolved = known.typed_path(scope, path)

@@ -82,14 +82,14 @@ def make_tables(connection: sqlite3.Connection) -> None:
 class Batch:
     """The changes of one transaction: postings are gathered and written in key order.
 
-    `_postings` are the items of a term, in order, and the weighted counts in them.
+    `_postings` are those of a term by item: the weighted count times 2³² plus the item.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
-        self._postings: dict[int, tuple[array[int], array[int]]] = {}
+        self._postings: dict[int, array[int]] = {}
         self._mentions: list[tuple[int, int]] = []
         self._items = 0
 
@@ -200,24 +200,21 @@ class Batch:
 
     def _gather(self, used: list[int], entry: "Entry", first: int) -> None:
         """Add the postings of a file, whose items have ids from `first`, to those of its terms."""
-        items = array("q", map(first.__add__, entry.postings[::2]))
-        counts = entry.postings[1::2]
+        added = array("q", map(first.__add__, entry.postings))
         start = 0
         for term_id, length in zip(used, entry.lengths, strict=True):
             end = start + length
-            known = self._postings.get(term_id)
-            if known is None:
-                self._postings[term_id] = items[start:end], counts[start:end]
+            if term_id in self._postings:
+                self._postings[term_id] += added[start:end]
             else:
-                known[0].extend(items[start:end])
-                known[1].extend(counts[start:end])
+                self._postings[term_id] = added[start:end]
             self._documents[term_id] += length
             start = end
 
-    def _posting_rows(self) -> Iterator[tuple[int, int, int]]:
-        """Term, item and weighted count, ordered as the table is."""
+    def _posting_rows(self) -> Iterator[tuple[int, int]]:
+        """Term, and item with weighted count, ordered as the table is."""
         return chain.from_iterable(
-            zip(repeat(term_id), *self._postings[term_id], strict=False)
+            zip(repeat(term_id), self._postings[term_id], strict=False)
             for term_id in sorted(self._postings)
         )
 
@@ -225,7 +222,9 @@ class Batch:
         """Write what was gathered; the transaction ends after it."""
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
-        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", self._posting_rows())
+        self._connection.executemany(
+            "INSERT INTO postings VALUES (?1, ?2 & 0xffffffff, ?2 >> 32)", self._posting_rows()
+        )
         self._connection.executemany(
             "UPDATE terms SET documents = documents + ? WHERE id = ?",
             ((change, term_id) for term_id, change in self._documents.items() if change),
