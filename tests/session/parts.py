@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tests.fakes.clock import FakeClock
 from treadle.clock import Clock
-from treadle.config.model import ToolSettings
+from treadle.config.model import LimitSettings, ToolSettings
 from treadle.events import Event, EventBus
 from treadle.ids import new_id
 from treadle.llm.messages import Message, ToolMessage
@@ -120,6 +120,7 @@ class Stage:
         model: ChatModel,
         *,
         settings: ToolSettings | None = None,
+        limits: LimitSettings | None = None,
         store: ConversationStore | None = None,
         conversation: Conversation | None = None,
         automatic_context: AutomaticContext | None = None,
@@ -131,6 +132,7 @@ class Stage:
             registry=self.registry,
             conversation=conversation or self.conversation,
             settings=settings,
+            limits=limits,
             store=store,
             clock=self.clock,
             automatic_context=automatic_context,

@@ -301,7 +301,7 @@ async def test_ill_calls_several_times_in_a_row_end_the_session(
 async def test_one_good_call_beside_an_ill_one_is_no_ill_reply() -> None:
     async with stage(Echo()) as at:
         mixed = Say(calls=calls("sing", "echo"))
-        model = FakeModel(*[mixed] * 5, Say("Done."))
+        model = FakeModel(*[mixed] * 4, Say("Done."))
         assert (await at.session(model).run("Go")).stop_reason is StopReason.COMPLETED
 
 

@@ -129,6 +129,7 @@ class Assistant:
             conversation=conversation,
             store=self.conversations,
             settings=self.settings.tools,
+            limits=self.settings.limits,
             automatic_context=automatic_context(
                 self.bus, self.index, self.settings.context, self.model, self.clock
             ),

@@ -12,7 +12,8 @@ class NeedsConsent:
     """Marks a setting that a repository may set only when the user trusts it.
 
     An address, a source of keys or a routing preference decides who gets to see the user's
-    prompts and keys, so a repository that was merely cloned must not choose it.
+    prompts and keys, so a repository that was merely cloned must not choose it. Nor may it raise
+    what the user allowed to be spent.
     """
 
 
@@ -107,6 +108,19 @@ class ToolSettings(Section):
     """Tokens of one tool message; a longer result keeps its head and tail."""
 
 
+class LimitSettings(Section):
+    """When a request session ends although the model would go on. What is unset does not end it."""
+
+    tool_calls: int | None = Field(default=None, ge=1)
+    """Tool calls; after them the model is asked once more, without tools."""
+    tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
+    """Tokens of all model requests, input and output; estimated where a reply does not tell."""
+    cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
+    """US dollars of all model requests whose cost is known."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Seconds from the message on; what runs then is ended."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -118,3 +132,4 @@ class Settings(Section):
     """Endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)

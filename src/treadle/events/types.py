@@ -66,6 +66,12 @@ class StopReason(StrEnum):
     """The provider cut the reply at its length limit; what there is was shown."""
     CONTENT_FILTER = "content_filter"
     TURN_LIMIT = "turn_limit"
+    TOOL_CALL_LIMIT = "tool_call_limit"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105  (tokens of a model)
+    COST_LIMIT = "cost_limit"
+    TIME_LIMIT = "time_limit"
+    REPEATED_CALLS = "repeated_calls"
+    """The model made the same call, with the same result, several times."""
     UNKNOWN_TOOLS = "unknown_tools"
     """The model called tools that do not exist several times in a row."""
     INVALID_CALLS = "invalid_calls"

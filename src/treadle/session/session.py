@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.config.model import ToolSettings
+from treadle.config.model import LimitSettings, ToolSettings
 from treadle.errors import TreadleError
 from treadle.events import EventBus, Outcome
 from treadle.events.types import (
@@ -41,8 +41,10 @@ from treadle.session.conversation import Conversation
 from treadle.session.conversations import ConversationStore
 from treadle.session.cutting import cut_to_tokens
 from treadle.session.history import Prompt, TokenCounts, build_prompt
+from treadle.session.limits import LimitReachedError, Limits
 from treadle.session.observer import ReplyObserver
 from treadle.session.prompts import LAST_TURN, system_prompt
+from treadle.session.repetition import Repetitions
 from treadle.session.sources import SourceCollector
 from treadle.session.tally import Tally
 from treadle.tools.failures import failure_content
@@ -94,6 +96,7 @@ class RequestSession:
         conversation: Conversation,
         store: ConversationStore | None = None,
         settings: ToolSettings | None = None,
+        limits: LimitSettings | None = None,
         automatic_context: AutomaticContext | None = None,
         stream: bool = True,
         clock: Clock | None = None,
@@ -109,6 +112,9 @@ class RequestSession:
         self._automatic_context = automatic_context
         self._stream = stream
         self._clock = clock or SystemClock()
+        self._limits = Limits(limits or LimitSettings(), self._clock)
+        self._repetitions = Repetitions()
+        self._text = ""
         self._tools = tuple(
             ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
         )
@@ -158,12 +164,21 @@ class RequestSession:
             )
         )
         await self._take_user_message(user_text)
+        try:
+            return await self._loop()
+        except LimitReachedError as limit:
+            await self._notice("warning", f"Stopped: {limit}.")
+            return self._text, limit.reason
+
+    async def _loop(self) -> tuple[str, StopReason]:
+        """Ask and run calls until a reply holds none; the text of the last reply."""
         ill: list[set[ErrorKind]] = []
         for remaining in range(self._settings.max_turns - 1, -1, -1):
-            last = remaining == 0 and bool(self._tools)
-            reply, operation_id = await self._ask(last=last)
+            ending = self._ending(remaining)
+            last = ending is not None and bool(self._tools)
+            reply, operation_id = await self._ask(last=ending if last else None)
             message = reply.message
-            text = message.text or ""
+            text = self._text = message.text or ""
             cut = _CUTS.get(reply.finish_reason or "")
             if cut:
                 await self._notice("warning", _CUT_NOTICES[cut])
@@ -174,16 +189,44 @@ class RequestSession:
                     await self._append(message)
                 elif not cut:
                     await self._notice("warning", "The model replied with nothing.")
-                return text, cut or (StopReason.TURN_LIMIT if last else StopReason.COMPLETED)
-            if remaining == 0:
-                await self._refuse_calls(message)
-                return text, StopReason.TURN_LIMIT
+                completed = ending.reason if ending and last else StopReason.COMPLETED
+                return text, cut or completed
+            if not await self._may_run(message, ending):
+                continue
             outcomes = await self._run_calls(message, operation_id)
             kinds = ill_kinds(outcomes)
             ill = [*ill, kinds] if kinds else []
             if len(ill) > self._settings.invalid_call_retries:
                 return text, await self._stop_ill(ill)
-        raise AssertionError("max_turns is at least 1")
+            self._repetitions.check()
+        raise AssertionError("the last turn ends the loop")
+
+    def _ending(self, remaining: int) -> LimitReachedError | None:
+        """Why the next reply has to be the last; None when it need not be."""
+        if remaining == 0:
+            said = f"the limit of {self._settings.max_turns} turns is reached"
+            return LimitReachedError(StopReason.TURN_LIMIT, said)
+        if self._limits.no_more_calls:
+            said = "the limit of tool calls is reached"
+            return LimitReachedError(StopReason.TOOL_CALL_LIMIT, said)
+        return None
+
+    async def _may_run(self, message: AssistantMessage, ending: LimitReachedError | None) -> bool:
+        """Whether the calls of a reply may run; where not, each has its refusal as its result.
+
+        Raises LimitReachedError when the loop is over.
+        """
+        try:
+            if ending:
+                raise ending
+            self._limits.check()
+        except LimitReachedError as limit:
+            await self._refuse_calls(message, str(limit))
+            raise
+        if self._limits.take_calls(len(message.calls)):
+            return True
+        await self._refuse_calls(message, "the limit of tool calls would be passed")
+        return False
 
     async def _take_user_message(self, text: str) -> None:
         context = ""
@@ -196,14 +239,14 @@ class RequestSession:
             self._user_place = len(self._conversation.entries)
             await self._append(UserMessage(text, context))
 
-    async def _ask(self, *, last: bool) -> tuple[ModelReply, UUID | None]:
-        """The next reply and the id of the model request that brought it."""
+    async def _ask(self, *, last: LimitReachedError | None) -> tuple[ModelReply, UUID | None]:
+        """The next reply and the id of the model request that brought it; no tools if `last`."""
+        self._limits.check()
         tools = () if last else self._tools
         history = self._conversation.messages
         if last:
             history = (*history, NoteMessage(LAST_TURN))
-            turns = self._settings.max_turns
-            await self._notice("warning", f"Turn {turns} of {turns}: no more tools are offered.")
+            await self._notice("warning", f"No more tools are offered: {last}.")
         prompt = await asyncio.to_thread(
             build_prompt,
             self._system,
@@ -218,11 +261,15 @@ class RequestSession:
         request = ChatRequest(prompt.messages, tools, turn, stream=self._stream)
         observer = ReplyObserver(self._bus, self.request_id, turn, self._model)
         try:
-            reply = await self._model.complete(request, observer)
+            reply = await self._limits.within(self._model.complete(request, observer))
         except BaseException:
             self._tally.add(Usage(), None)
             raise
         self._tally.add(reply.usage, reply.cost)
+        estimated = prompt.estimated_tokens + self._counts.of([reply.message])
+        if self._limits.spend(reply.usage, reply.cost, estimated=estimated):
+            said = f"{self._model.provider} does not tell its cost: the limit of cost cannot hold."
+            await self._notice("warning", said)
         return reply, observer.operation_id
 
     async def _run_calls(
@@ -240,7 +287,10 @@ class RequestSession:
         )
         try:
             await self._append(message)
-            await calls.run()
+            await self._limits.within(calls.run())
+        except LimitReachedError as limit:
+            await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
+            raise
         except asyncio.CancelledError:
             await calls.give_up(ErrorKind.CANCELLED, "Cancelled by the user.")
             raise
@@ -250,7 +300,8 @@ class RequestSession:
         finally:
             outcomes = calls.outcomes()
             self._tool_calls += len(outcomes)
-            await self._append(*[await self._result(outcome) for outcome in outcomes])
+            results = [await self._result(outcome) for outcome in outcomes]
+            await self._append(*self._repetitions.note(message.calls, results))
         return outcomes
 
     async def _result(self, outcome: Outcome) -> ToolMessage:
@@ -265,10 +316,9 @@ class RequestSession:
         content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, limit)
         return ToolMessage(outcome.key, content, ok=ok)
 
-    async def _refuse_calls(self, message: AssistantMessage) -> None:
-        """Keep a reply that calls tools though none was offered, each call with its refusal."""
-        why = f"Not run: the limit of {self._settings.max_turns} turns is reached."
-        content = failure_content(ToolFailure(ErrorKind.LIMIT, why))
+    async def _refuse_calls(self, message: AssistantMessage, why: str) -> None:
+        """Keep a reply whose calls may not run, each call with its refusal."""
+        content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {why}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
         await self._append(message, *results)
 

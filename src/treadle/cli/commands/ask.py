@@ -20,7 +20,14 @@ from treadle.events.types import StopReason
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
 
-_UNANSWERED = {StopReason.UNKNOWN_TOOLS, StopReason.INVALID_CALLS}
+_UNANSWERED = {
+    StopReason.UNKNOWN_TOOLS,
+    StopReason.INVALID_CALLS,
+    StopReason.REPEATED_CALLS,
+    StopReason.TOKEN_LIMIT,
+    StopReason.COST_LIMIT,
+    StopReason.TIME_LIMIT,
+}
 """Ends without an answer: the exit status says so."""
 
 

@@ -1,0 +1,88 @@
+"""The limits of a request session: what it has spent, and which limit that reaches."""
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from treadle.clock import Clock, wait_within
+from treadle.config.model import LimitSettings
+from treadle.events.types import StopReason, Usage
+
+T = TypeVar("T")
+
+
+class LimitReachedError(Exception):
+    """Ends the loop of a session, not the conversation. Its text says which limit, in words."""
+
+    def __init__(self, reason: StopReason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class Limits:
+    """Counts what a session spends, from its making on. A limit that is None never ends it."""
+
+    def __init__(self, settings: LimitSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._tokens = 0
+        self._cost = 0.0
+        self._calls = 0
+        self._cost_known = True
+
+    def spend(self, usage: Usage, cost: float | None, *, estimated: int) -> bool:
+        """Count a reply. `estimated` are its tokens, in and out, where `usage` does not say.
+
+        Whether this is the first reply without its cost, though the cost is limited.
+        """
+        known = usage.input is not None and usage.output is not None
+        self._tokens += (usage.input or 0) + (usage.output or 0) if known else estimated
+        self._cost += cost or 0.0
+        first = self._settings.cost is not None and cost is None and self._cost_known
+        self._cost_known = self._cost_known and not first
+        return first
+
+    def check(self) -> None:
+        """Raise LimitReachedError when no further model request may be made."""
+        limit = self._settings
+        if limit.seconds is not None and self._elapsed() >= limit.seconds:
+            raise self._time_is_up()
+        if limit.tokens is not None and self._tokens >= limit.tokens:
+            said = f"{self._tokens:,} tokens were used, and the limit is {limit.tokens:,}"
+            raise LimitReachedError(StopReason.TOKEN_LIMIT, said)
+        if limit.cost is not None and self._cost >= limit.cost:
+            said = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
+            raise LimitReachedError(StopReason.COST_LIMIT, said)
+
+    def take_calls(self, number: int) -> bool:
+        """Whether so many more calls may run; if so they are counted, else none ever may again."""
+        limit = self._settings.tool_calls
+        if limit is not None and self._calls + number > limit:
+            self._calls = limit
+            return False
+        self._calls += number
+        return True
+
+    @property
+    def no_more_calls(self) -> bool:
+        """Whether the limit of tool calls is reached."""
+        return self._settings.tool_calls is not None and self._calls >= self._settings.tool_calls
+
+    async def within(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`; LimitReachedError, with it ended, when the time is up first."""
+        seconds = self._settings.seconds
+        if seconds is None:
+            return await work
+        try:
+            return await wait_within(work, max(0.0, seconds - self._elapsed()), self._clock)
+        except TimeoutError as error:
+            if self._elapsed() < seconds:
+                raise
+            raise self._time_is_up() from error
+
+    def _elapsed(self) -> float:
+        return self._clock.monotonic() - self._started
+
+    def _time_is_up(self) -> LimitReachedError:
+        said = f"the time limit of {self._settings.seconds:g} s is reached"
+        return LimitReachedError(StopReason.TIME_LIMIT, said)
