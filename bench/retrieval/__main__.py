@@ -100,7 +100,7 @@ def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]
     named = ""
     for choice in choices:
         with CodeIndex.open(
-            dataset.root, cache_dir=cache, embedder=partial(choose_embedder, choice)
+            dataset.root, cache_dir=cache, embedder=partial(choose_embedder, choice), patience=None
         ) as index:
             index.refresh()
             print(row(LABELS[choice], items_ranks(treadle_items(index), queries)), flush=True)

@@ -1,14 +1,18 @@
 """Vectors beside words: they reorder what words find, are kept, and may fail without harm."""
 
+import asyncio
 import logging
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
 import pytest
 
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Script, body, error
 from treadle.code import CodeIndex, View
-from treadle.code.dense.embedder import EmbedderError, choose_embedder
+from treadle.code.dense.embedder import EmbedderError, Endpoint, choose_embedder
 from treadle.code.dense.wordpiece import piece_ids
 
 FILES = {
@@ -21,6 +25,7 @@ class FakeEmbedder:
     """Finds texts alike that speak of "best"; counts what it was asked."""
 
     name = "fake"
+    batch = 8
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -126,6 +131,104 @@ def test_words_become_the_pieces_of_the_vocabulary() -> None:
     assert piece_ids("hello " * 50, 8) == [101, *[7592] * 6, 102]
     assert piece_ids("", 8) == [101, 102]
     assert piece_ids("x" * 200 + " \U0001f9f6", 64) == [101, 100, 100, 102]
+
+
+class SlowEmbedder(FakeEmbedder):
+    """Moves its clock on when it comes to the third batch, which it makes when it is let go."""
+
+    batch = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.batches = 0
+        self.may_go_on = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> "numpy.typing.NDArray[numpy.float32]":
+        if self.batches == 2:
+            self.now += 1.0
+            assert self.may_go_on.wait(30)
+        self.batches += 1
+        return super().embed(texts)
+
+
+def test_an_answer_waits_for_vectors_no_longer_than_it_has_patience(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    root = tmp_path / "root"
+    root.mkdir()
+    code = "".join(f"def write_rows{number}(table):\n    {number}\n" for number in range(9))
+    (root / "rows.py").write_text(code)
+    query = "write the rows"
+    with CodeIndex.open(
+        root,
+        cache_dir=tmp_path / "cache",
+        embedder=lambda: embedder,
+        patience=0.05,
+        monotonic=lambda: embedder.now,
+    ) as index:
+        index.refresh()
+        first = index.search(query)
+        found = len(first.results)
+        assert first.parts == ("lexical", f"dense: 3 of {found}")  # and the query itself
+        embedder.may_go_on.set()
+        assert index.search(query).parts == ("lexical", "dense")
+    assert len(embedder.texts) == len(set(embedder.texts)) == found + 1
+
+
+def test_without_the_vector_of_the_query_the_words_answer(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    embedder.batches = 2
+    root = tree(tmp_path / "root")
+    with CodeIndex.open(
+        root, cache_dir=tmp_path / "cache", embedder=lambda: embedder, patience=0.0
+    ) as index:
+        index.refresh()
+        found = index.search("write the rows")
+        embedder.may_go_on.set()
+    assert found.parts == ("lexical", "dense: 0 of 2")
+    assert {hit.file for hit in found.results} == set(FILES)
+
+
+async def test_an_endpoint_is_sent_texts_and_gives_vectors_of_length_one() -> None:
+    texts = ["first", "second"]
+    reply = {
+        "object": "list",
+        "model": "embedder",
+        "data": [  # in any order
+            {"object": "embedding", "index": 1, "embedding": [0.0, 2.0]},
+            {"object": "embedding", "index": 0, "embedding": [3.0, 4.0]},
+        ],
+        "usage": {"prompt_tokens": 2, "total_tokens": 2},
+    }
+    async with FakeProvider([body(reply)]) as provider:
+        embedder = choose_embedder("openai", Endpoint(provider.base_url, "embedder", "sk-test"))
+        assert embedder is not None
+        rows = await asyncio.to_thread(embedder.embed, texts)
+    assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 1.0]]
+    (request,) = provider.requests
+    assert request.path == "/v1/embeddings"
+    assert request.headers["authorization"] == "Bearer sk-test"
+    assert request.body["model"] == "embedder"
+    assert request.body["input"] == texts
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        error(401, "no such key"),
+        body({"object": "list", "data": []}),
+        body({"object": "list", "data": [{"index": 0, "embedding": [1.0]}]}),
+        body({"object": "list", "data": [{"index": 0, "embedding": "text"}] * 2}),
+        body({"object": "list", "data": [{"index": n, "embedding": [None]} for n in (0, 1)]}),
+        body({"unexpected": True}),
+    ],
+)
+async def test_what_is_no_vectors_is_refused(script: Script) -> None:
+    async with FakeProvider([script]) as provider:
+        embedder = choose_embedder("openai", Endpoint(provider.base_url, "embedder"))
+        assert embedder is not None
+        with pytest.raises(EmbedderError):
+            await asyncio.to_thread(embedder.embed, ["first", "second"])
 
 
 @pytest.mark.model

@@ -4,9 +4,9 @@
         ...  # talk to provider.base_url
     assert provider.requests[0].messages[-1]["content"] == "Hi"
 
-Each chat request takes the next script. What it is sent is held against the rules of `wire_rules`
-(`strict=False` switches that off): a broken rule, or a request for which no script is left, is
-answered with 400 and raised as AssertionError when the block ends.
+Each chat or embeddings request takes the next script. What a chat request says is held against
+the rules of `wire_rules` (`strict=False` switches that off): a broken rule, or a request for which
+no script is left, is answered with 400 and raised as AssertionError when the block ends.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
 
 
 class FakeProvider:
-    """Plays `replies`, one for each chat request. `models` are what `/v1/models` lists."""
+    """Plays `replies`, one for each such request. `models` are what `/v1/models` lists."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class FakeProvider:
         self._connections: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
         self.requests: list[RecordedRequest] = []
-        """The chat requests, in order of arrival."""
+        """The chat and embeddings requests, in order of arrival."""
         self.problems: list[str] = []
 
     @property
@@ -131,12 +131,13 @@ class FakeProvider:
             if self._models is None:
                 return error(404, "not found")
             return body({"object": "list", "data": [{"id": name} for name in self._models]})
-        if not request.path.endswith("/chat/completions"):
+        if not request.path.endswith(("/chat/completions", "/embeddings")):
             return error(404, f"no such path: {request.path}")
         async with self._arrived:
             self.requests.append(request)
             self._arrived.notify_all()
-        broken = violations(request.body) if self._strict else []
+        held = self._strict and request.path.endswith("/chat/completions")
+        broken = violations(request.body) if held else []
         if broken or not self._replies:
             broken = broken or [f"request {len(self.requests)} came, but no script is left"]
             self.problems.extend(broken)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PATIENCE = 1.5
+"""Seconds that an answer may wait for vectors; code that nobody asked of before takes longer."""
 _CONTEXT_CANDIDATES = 200
 
 
@@ -53,11 +55,14 @@ class CodeIndex:
         *,
         cache_dir: Path,
         embedder: "Callable[[], Embedder | None] | None" = None,
+        patience: float | None = PATIENCE,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> Self:
         """Open the index of `root`, empty until the first `refresh`.
 
         With an embedder, which is asked for at the first query in words, what the words find is
-        also ordered by vectors.
+        also ordered by vectors: by those that are there after at most `patience` seconds (None
+        waits for all). The others are made in the background while the index is open.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
@@ -66,7 +71,10 @@ class CodeIndex:
         if embedder is not None:
             from treadle.code.dense.similarity import Dense  # not needed by most
 
-            dense = Dense(resolved, embedder, cache_dir / "vectors.sqlite3")
+            dense = Dense(
+                resolved, embedder, cache_dir / "vectors.sqlite3",
+                patience=patience, monotonic=monotonic,
+            )  # fmt: skip
         return cls(resolved, Store(store_path(cache_dir, resolved)), dense)
 
     def close(self) -> None:
@@ -126,8 +134,12 @@ class CodeIndex:
         """
         if self._dense is None or found.defined or not found.hits:
             return None, ("lexical",)
-        similarities = self._dense.similarities(found.query, found.hits)
-        return similarities, ("lexical",) if similarities is None else ("lexical", "dense")
+        compared = self._dense.compare(found.query, found.hits)
+        if compared is None:
+            return None, ("lexical",)
+        complete = compared.known == compared.wanted
+        part = "dense" if complete else f"dense: {compared.known} of {compared.wanted}"
+        return compared.similarities if compared.known else None, ("lexical", part)
 
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]
@@ -141,19 +153,20 @@ class CodeIndex:
         from treadle.code import assembly  # a search needs none of it
 
         def run() -> ContextResult:
-            found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
+            found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
             if found.stale:
                 self.refresh()
-                found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
+                found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
             return assembly.assemble(query, top_k, found, fits)
 
         return self._guarded(run)
 
-    def _ranked(self, query: str) -> list[Hit]:
+    def _ranked(self, query: str) -> tuple[list[Hit], int]:
+        """The best items, and how many of the first of them the query names exactly."""
         with self._store.reading() as connection:
             found = find(connection, query)
         similarities, _ = self._similarities(found)
-        return rank_items(found, similarities, _CONTEXT_CANDIDATES)
+        return rank_items(found, similarities, _CONTEXT_CANDIDATES), len(found.defined)
 
     def files_summary(self, path: str) -> FileSummary | None:
         """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""

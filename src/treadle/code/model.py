@@ -188,7 +188,8 @@ class SearchResult(NamedTuple):
 class SearchResults(NamedTuple):
     """Hits, best first, and the size of the index that they are from. `took` is in seconds.
 
-    `parts` are the ways of finding that took part: "lexical", "dense".
+    `parts` are the ways of finding that took part: "lexical", "dense", or "dense: 23 of 50" where
+    that many vectors were there in time.
     """
 
     query: str

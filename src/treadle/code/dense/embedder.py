@@ -27,6 +27,11 @@ class Embedder(Protocol):
         """Tells its vectors from those of any other embedder and version."""
         ...
 
+    @property
+    def batch(self) -> int:
+        """Texts that are best given at once; what they give can be used before the next."""
+        ...
+
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """A unit vector for each text. Raises `EmbedderError`."""
         ...

@@ -17,6 +17,9 @@ _TIMEOUT = 20.0
 class EndpointEmbedder:
     """Sends texts in one request; what it says is checked before it is used."""
 
+    batch = 64
+    """One request for all candidates of a query."""
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._connecting = threading.Lock()

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 TOKENS = 64
 """Pieces read of a text: name, signature and first lines. 128 take twice as long."""
-_BATCH = 8
 
 
 class MiniLM:
     """Loads the weights from the installed package at the first text; downloads nothing."""
 
     name = f"minilm-l6-int8-{TOKENS}"
+    batch = 8
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
@@ -32,26 +32,21 @@ class MiniLM:
 
         session = self._loaded()
         ids = [piece_ids(text, TOKENS) for text in texts]
-        rows = numpy.zeros((len(ids), 384), numpy.float32)
-        by_length = sorted(range(len(ids)), key=lambda place: len(ids[place]))
-        for start in range(0, len(ids), _BATCH):  # of like length, so that little is padded
-            places = by_length[start : start + _BATCH]
-            width = len(ids[places[-1]])
-            tokens = numpy.zeros((len(places), width), numpy.int64)
-            mask = numpy.zeros_like(tokens)
-            for row, place in enumerate(places):
-                tokens[row, : len(ids[place])] = ids[place]
-                mask[row, : len(ids[place])] = 1
-            (states,) = session.run(
-                None,
-                {
-                    "input_ids": tokens,
-                    "attention_mask": mask,
-                    "token_type_ids": numpy.zeros_like(tokens),
-                },
-            )
-            means = (states * mask[:, :, None]).sum(axis=1)
-            rows[places] = means / numpy.linalg.norm(means, axis=1, keepdims=True)
+        tokens = numpy.zeros((len(ids), max(map(len, ids), default=0)), numpy.int64)
+        mask = numpy.zeros_like(tokens)
+        for row, pieces in enumerate(ids):
+            tokens[row, : len(pieces)] = pieces
+            mask[row, : len(pieces)] = 1
+        (states,) = session.run(
+            None,
+            {
+                "input_ids": tokens,
+                "attention_mask": mask,
+                "token_type_ids": numpy.zeros_like(tokens),
+            },
+        )
+        means = (states * mask[:, :, None]).sum(axis=1)
+        rows: Vectors = means / numpy.linalg.norm(means, axis=1, keepdims=True)
         return rows
 
     def _loaded(self) -> Any:
@@ -71,6 +66,8 @@ def _session() -> Any:
     onnxruntime: Any = importlib.import_module("onnxruntime")  # of an extra, and without types
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # Threads that spin while they wait took half of the processor beside other work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(
         str(Path(found.origin).with_name("model.onnx")),
         options,

@@ -1,104 +1,104 @@
-"""How like a query the code of candidates is, by vectors that are made when first needed."""
+"""How like a query the code of candidates is, by vectors."""
 
 import logging
 import re
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.code.dense.embedder import Embedder, EmbedderError
-from treadle.code.dense.vectors import VectorStore, text_key
+from treadle.code.dense.making import VectorMaker
 from treadle.code.files import content_hash, read_file
 from treadle.errors import TreadleError
 
 if TYPE_CHECKING:
-    from treadle.code.dense.embedder import Vectors
     from treadle.code.ranking import Hit
 
 CANDIDATES = 50
 """Of the words' ranking; embedding everything gained 0.005 NDCG@10 (docs/context.md)."""
 
 _CHARACTERS = 800
-_KNOWN_QUERIES = 64
 _SEPARATORS = re.compile(r"::|[./]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _log = logging.getLogger(__name__)
 
 
-class Dense:
-    """An embedder with its cache. Whatever fails is logged, and the words answer alone."""
+class Compared(NamedTuple):
+    """The cosine of each candidate with the query, None where it is not known (yet).
 
-    def __init__(self, root: Path, choose: Callable[[], Embedder | None], path: Path) -> None:
-        """`choose` is called at the first query; None from it leaves this part out."""
+    `known` of the `wanted` were there in time.
+    """
+
+    similarities: list[float | None]
+    known: int
+    wanted: int
+
+
+class Dense:
+    """What vectors say of candidates. Whatever fails is logged, and the words answer alone."""
+
+    def __init__(
+        self,
+        root: Path,
+        choose: Callable[[], Embedder | None],
+        path: Path,
+        *,
+        patience: float | None,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """`choose` is called at the first query; None from it leaves this part out.
+
+        `patience` is how many seconds a query waits for vectors that are not there yet.
+        """
         self._root = root
         self._choose = choose
-        self._chosen: tuple[Embedder | None] | None = None
         self._path = path
+        self._patience = patience
+        self._monotonic = monotonic
         self._lock = Lock()
-        self._store: VectorStore | None = None
-        self._queries: OrderedDict[str, Vectors] = OrderedDict()
+        self._maker: tuple[VectorMaker | None] | None = None
 
     def close(self) -> None:
-        """Close the cache; it opens again when it is used."""
+        """Stop what is being made, and close the cache."""
         with self._lock:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+            if self._maker is not None and self._maker[0] is not None:
+                self._maker[0].close()
 
-    def similarities(self, query: str, hits: "Sequence[Hit]") -> list[float | None] | None:
-        """The cosine of each of the first `CANDIDATES` hits with the query.
+    def compare(self, query: str, hits: "Sequence[Hit]") -> Compared | None:
+        """How like the query the first `CANDIDATES` hits are; None if this part is absent.
 
-        None for one whose file is no longer the one indexed; None in all if the part is absent.
+        Code that is no longer as it was indexed is not compared.
         """
         try:
-            embedder = self._embedder()
-            if embedder is None:
+            maker = self._opened()
+            if maker is None:
                 return None
             texts = self._texts(hits[:CANDIDATES])
-            wanted = self._query_vector(embedder, query)
-            vectors = self._vectors(embedder, [text for text in texts if text is not None])
+            wanted = [text for text in texts if text is not None]
+            vectors = maker.vectors([query, *wanted], self._patience)
         except (EmbedderError, TreadleError, sqlite3.Error, OSError) as error:
             _log.warning("Search goes on without vectors: %s", error)
             return None
-        return [None if text is None else float(vectors[text] @ wanted) for text in texts]
+        asked = vectors.get(query)
+        similarities = [
+            None if asked is None or text not in vectors else float(vectors[text] @ asked)
+            for text in texts
+        ]
+        known = sum(similarity is not None for similarity in similarities)
+        return Compared(similarities, known, len(wanted))
 
-    def _embedder(self) -> Embedder | None:
+    def _opened(self) -> VectorMaker | None:
         with self._lock:
-            if self._chosen is None:
-                self._chosen = (self._choose(),)
-            return self._chosen[0]
-
-    def _query_vector(self, embedder: Embedder, query: str) -> "Vectors":
-        with self._lock:
-            known = self._queries.get(query)
-        if known is None:
-            known = embedder.embed([query])[0]
-            with self._lock:
-                self._queries[query] = known
-                while len(self._queries) > _KNOWN_QUERIES:
-                    self._queries.popitem(last=False)
-        return known
-
-    def _vectors(self, embedder: Embedder, texts: list[str]) -> "dict[str, Vectors]":
-        keys = {text: text_key(text) for text in texts}
-        store = self._opened()
-        found = store.known(embedder.name, keys.values())
-        missing = [text for text, key in keys.items() if key not in found]
-        if missing:
-            made = embedder.embed(missing)
-            new = {keys[text]: vector for text, vector in zip(missing, made, strict=True)}
-            store.add(embedder.name, new)
-            found |= store.known(embedder.name, new)  # as rounded, so that orders repeat
-        return {text: found[key] for text, key in keys.items()}
-
-    def _opened(self) -> VectorStore:
-        with self._lock:
-            if self._store is None:
-                self._store = VectorStore(self._path)
-            return self._store
+            if self._maker is None:
+                embedder = self._choose()
+                self._maker = (
+                    None
+                    if embedder is None
+                    else VectorMaker(embedder, self._path, self._monotonic),
+                )
+            return self._maker[0]
 
     def _texts(self, hits: "Sequence[Hit]") -> list[str | None]:
         """What is embedded of each hit: its names in words, then its code."""
