@@ -165,10 +165,12 @@ def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> 
     assert "Ignored providers.p.base_url" in loaded.warnings[0]
 
 
-def test_every_setting_that_names_a_place_or_a_key_needs_consent() -> None:
+def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_consent() -> None:
     risky = ("url", "key", "command", "preferences", "trusted", "approve", "embed")
+    spending = {("limits", "tokens"), ("limits", "cost")}
     for path in setting_paths(Settings):
-        assert schema.needs_consent(path) == any(word in path[-1] for word in risky), path
+        expected = path in spending or any(word in path[-1] for word in risky)
+        assert schema.needs_consent(path) == expected, path
 
 
 def setting_paths(
