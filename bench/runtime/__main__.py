@@ -1,0 +1,93 @@
+"""Overhead of a session beside other libraries, and of the event bus, as Markdown tables.
+
+Run: python -m bench.runtime
+
+A session of 50 replies, all but the last with 1, 4 or 16 calls of a tool that says its text, over
+HTTP to one provider in a process of its own; not streamed, nothing recorded, the client's default
+settings. Wall and processor milliseconds are those of the client's process for one reply, the
+median of five sessions after one that does not count. Peers live in environments of their own
+below .cache/, pinned.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.runtime.bus import RATE, events_per_second, latencies
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "bench" / "runtime"
+CALLS = (1, 4, 16)
+PEERS = {
+    "pydantic_ai": "pydantic-ai-slim[openai]==2.68.0",
+    "openai_agents": "openai-agents==0.24.0",
+}
+
+
+def peer_python(name: str) -> str:
+    """The Python of a peer's environment, which is made where it is not there yet."""
+    requirement = PEERS[name]
+    folder = CACHE / requirement.partition("[")[0].replace("==", "-")
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", requirement], check=True, stdout=sys.stderr
+    )
+    return str(python)
+
+
+def measure(python: str, subject: str, calls: int) -> dict[str, float]:
+    """Wall and processor milliseconds of a reply."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.runtime.provider", str(calls)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as provider:
+        try:
+            assert provider.stdout is not None
+            url = provider.stdout.readline().strip()
+            done = subprocess.run(
+                [python, "-m", f"bench.runtime.subject_{subject}", url],
+                env=environment,
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        finally:
+            provider.terminate()
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+def sessions() -> None:
+    pythons = {"treadle": sys.executable, **{name: peer_python(name) for name in PEERS}}
+    names = {"treadle": "Treadle"} | PEERS
+    heads = " | ".join(f"{calls} calls: wall ms | processor ms" for calls in CALLS)
+    print(f"| a reply of a session | {heads} |")
+    print("|" + "---|" * (1 + 2 * len(CALLS)))
+    for subject, python in pythons.items():
+        rows = [measure(python, subject, calls) for calls in CALLS]
+        cells = " | ".join(f"{row['wall']:.1f} | {row['processor']:.1f}" for row in rows)
+        print(f"| {names[subject]} | {cells} |", flush=True)
+
+
+async def bus() -> None:
+    print("\n| event bus | |\n|---|---|")
+    for subscribers in (1, 4):
+        rate = await events_per_second(subscribers)
+        print(f"| must-deliver events a second, {subscribers} subscribers | {rate:,.0f} |")
+    times = await latencies()
+    for share in (0.5, 0.99, 0.999):
+        said = f"p{100 * share:g} of delivery at {RATE:,} events/s beside a slow lossy subscriber"
+        print(f"| {said} | {1_000 * times[int(share * len(times))]:.2f} ms |")
+
+
+if __name__ == "__main__":
+    sessions()
+    asyncio.run(bus())

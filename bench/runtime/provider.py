@@ -1,0 +1,38 @@
+"""The provider of the sessions in a process of its own: each reply but the last calls tools."""
+
+import argparse
+import asyncio
+
+from bench.runtime.measuring import TURNS
+from tests.fakes.provider import FakeProvider, RecordedRequest
+from tests.fakes.replies import Answer, Call
+
+SESSIONS = 100
+"""More than are ever asked for."""
+
+
+def reply(request: RecordedRequest, calls: int) -> Answer:
+    """The reply that comes next in the session of a request."""
+    turn = sum(message["role"] == "assistant" for message in request.messages)
+    if turn >= TURNS - 1:
+        return Answer("Done.")
+    named = [
+        Call("echo", {"text": f"{turn} {slot}"}, id=f"call_{turn}_{slot}") for slot in range(calls)
+    ]
+    return Answer("", named)
+
+
+async def serve(calls: int) -> None:
+    def next_reply(request: RecordedRequest) -> Answer:
+        provider.requests.clear()
+        return reply(request, calls)
+
+    async with FakeProvider([next_reply] * (TURNS * SESSIONS), strict=False) as provider:
+        print(provider.base_url, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", type=int)
+    asyncio.run(serve(parser.parse_args().calls))

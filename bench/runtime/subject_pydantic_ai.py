@@ -1,0 +1,23 @@
+"""The same session with pydantic-ai; run by the Python of its own environment."""
+
+from pydantic_ai import Agent, UsageLimits  # type: ignore[import-not-found]  # not in ours
+from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found]
+from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
+
+from bench.runtime.measuring import run
+
+
+async def echo(text: str) -> dict[str, object]:
+    """Say it."""
+    return {"ok": True, "type": "echo", "v": 1, "text": text}
+
+
+async def session(url: str) -> str:
+    provider = OpenAIProvider(base_url=url, api_key="none")
+    agent = Agent(OpenAIChatModel("fake-model", provider=provider), tools=[echo])
+    result = await agent.run("Go", usage_limits=UsageLimits(request_limit=None))
+    return str(result.output)
+
+
+if __name__ == "__main__":
+    run(session)
