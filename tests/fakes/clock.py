@@ -21,8 +21,15 @@ class FakeClock:
 
     async def sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), future))
-        await future
+        sleeper = (self._now + seconds, next(self._order), future)
+        heapq.heappush(self._sleepers, sleeper)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if sleeper in self._sleepers:
+                self._sleepers.remove(sleeper)
+                heapq.heapify(self._sleepers)
+            raise
 
     @property
     def sleeping(self) -> int:
