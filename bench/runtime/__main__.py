@@ -30,13 +30,13 @@ PEERS = {
 def peer_python(name: str) -> str:
     """The Python of a peer's environment, which is made where it is not there yet."""
     requirement = PEERS[name]
-    folder = CACHE / requirement.partition("[")[0].replace("==", "-")
-    python = folder / "bin" / "python"
-    if not python.exists():
+    folder = CACHE / requirement
+    python, complete = folder / "bin" / "python", folder / "complete"
+    if not complete.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", requirement], check=True, stdout=sys.stderr
-    )
+        install = [str(python), "-m", "pip", "install", "--quiet", requirement]
+        subprocess.run(install, check=True, stdout=sys.stderr)
+        complete.touch()
     return str(python)
 
 
