@@ -90,6 +90,11 @@ def resolve_readable(root: Path, name: str) -> Path:
     return path
 
 
+def holds_home(root: Path) -> bool:
+    """Whether `root` is the home folder or above it: nobody wants a whole disk indexed."""
+    return Path.home().resolve().is_relative_to(root)
+
+
 def user_cache_dir() -> Path:
     """Folder for what can be made again, such as code indexes. Not created here."""
     return _own_folder("cache")

@@ -230,3 +230,15 @@ async def test_a_question_is_answered_also_where_nothing_can_be_saved(repo: Path
     assert "! This conversation is not saved: " in ran.err
     assert "conversations.db" in ran.err
     assert "traces.db" in ran.err
+
+
+async def test_the_ids_that_lists_show_are_taken_everywhere(repo: Path) -> None:
+    home = repo.parent / "home"
+    async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
+        await ask(provider, repo)
+        listed = treadle("sessions", "list", home=home, repo=repo).out.splitlines()[1].split()[0]
+        again = await ask(provider, repo, "--session", listed, question="And then?")
+    assert again.out.startswith("Two.")
+    assert "You: And then?" in treadle("sessions", "show", "LAST", home=home, repo=repo).out
+    trace = treadle("traces", "list", home=home).out.splitlines()[1].split()[0]
+    assert "And then?" in treadle("traces", "show", trace, home=home).out

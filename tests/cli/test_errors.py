@@ -1,6 +1,8 @@
 """Whatever goes wrong, a person gets one line that says what to do, and the right exit status."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ def repo(tmp_path: Path) -> Path:
         (["search", "x", "--top-k", "0"], 2, "not a whole number of at least 1"),
         (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
         (["--json", "search", "x"], 2, "`treadle search --json …`"),
+        (["--repo", "calc", "search", "x"], 2, "`treadle search --repo …`"),
         (["search", "x", "--repo", "/no/such/folder"], 2, "/no/such/folder does not exist"),
         (["search", " "], 2, "The query is empty"),
         (["ask", ""], 2, "The question is empty"),
@@ -93,9 +96,6 @@ def test_unreadable_binary_and_huge_files_are_left_out_with_a_reason(
 
 
 def test_a_closed_pipe_ends_quietly(repo: Path, tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     command = f'"{sys.executable}" -m treadle.cli.main tools schema --repo "{repo}" | true'
     done = subprocess.run(
         ["sh", "-c", command],
@@ -106,3 +106,16 @@ def test_a_closed_pipe_ends_quietly(repo: Path, tmp_path: Path) -> None:
     )
     assert done.stderr == ""
     assert done.stdout == ""
+
+
+def test_a_home_folder_is_not_indexed_by_accident(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "treadle.cli.main", "search", "x"],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "TREADLE_HOME": str(tmp_path / "t"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "name one with --repo" in done.stderr

@@ -60,3 +60,13 @@ def test_every_way_to_split_a_reply_gives_the_same_pieces(parts: list[str]) -> N
     pieces = cut(parts)
     assert "".join(piece.text for piece in pieces) == whole
     assert pieces == cut([whole]) == cut(list(whole))
+
+
+@given(st.lists(st.text(alphabet="ab\n ", max_size=9), max_size=20), st.integers(1, 12))
+def test_what_is_unfinished_is_the_end_of_what_was_not_given_out(
+    parts: list[str], length: int
+) -> None:
+    cutter = MarkdownCutter()
+    given_out = "".join(piece.text for part in parts for piece in cutter.feed(part))
+    held_back = "".join(parts)[len(given_out) :]
+    assert cutter.unfinished(length) == held_back[-length:]

@@ -42,7 +42,7 @@ def run(command: str, root: Path) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         check=False,
     )
 
@@ -56,6 +56,7 @@ def asked(workshop: Path) -> Path:
 
 
 @pytest.mark.model
+@pytest.mark.timeout(600)  # the first one waits for the small model, on a busy machine for minutes
 @pytest.mark.parametrize("command", [c for c in TREADLE_COMMANDS if c.text != QUESTION], ids=str)
 def test_a_command_of_a_page_runs(command: Command, asked: Path) -> None:
     done = run(command.text, asked)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.errors import UsageError
-from treadle.paths import find_root
+from treadle.paths import find_root, holds_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,13 @@ def repository(options: argparse.Namespace) -> Path:
     """The root that the command is about. Raises UsageError when `--repo` is no folder."""
     given: Path | None = options.repo
     if given is None:
-        return find_root(Path.cwd())
+        root = find_root(Path.cwd())
+        if holds_home(root):
+            raise UsageError(
+                f"{root} is no repository but a home folder or a whole disk.",
+                hint="Go to a repository, or name one with --repo PATH.",
+            )
+        return root
     if not given.exists():
         raise UsageError(f"--repo: {given} does not exist.", hint="Give the path of a folder.")
     if not given.is_dir():

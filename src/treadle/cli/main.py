@@ -9,6 +9,7 @@ import difflib
 import io
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -63,11 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _report(str(error), error.exit_status)
     except KeyboardInterrupt:
-        return _report("Cancelled.", ExitStatus.CANCELLED)
+        return _leave(_report("Cancelled.", ExitStatus.CANCELLED))
     except BrokenPipeError:
-        # The reader went away (`treadle search … | head`): nothing is left to tell it, and the
-        # interpreter must not try to flush at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away (`treadle search … | head`): nothing is left to tell it.
         return ExitStatus.FAILED
     except OSError as error:
         if debug:
@@ -78,11 +77,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = f"Unexpected {type(error).__name__}: {error}."
         return _report(f"{what} Run again with --debug to see where.", ExitStatus.FAILED)
+    finally:
+        _settle_output()
+    return status
+
+
+def _settle_output() -> None:
+    """Keep the interpreter from failing at its exit over what can no longer be written."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _leave(status: int) -> int:
+    """End at once where a thread still works: the embedded model stops only between two tokens.
+
+    All that is ours was closed when the command was left.
+    """
+    if threading.active_count() > 1:
+        _settle_output()
+        os._exit(status)
     return status
 
 
 def _run(words: list[str]) -> int:
-    name = next((word for word in words if not word.startswith("-")), None)
+    name = next((word for word in words if word in COMMANDS), None)
+    name = name or next((word for word in words if not word.startswith("-")), None)
     if name is None or words[0] in {"-h", "--help", "--version"}:
         _overview().parse_args(words)
         _overview().print_help()

@@ -7,6 +7,7 @@ goes out block by block, at blank lines; a fenced code block goes out line by li
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _SNIPPET = re.compile(r'\s*<code="')
@@ -41,10 +42,14 @@ class MarkdownCutter:
         self._block: list[str] = []
         self._fence: str | None = None
 
-    @property
-    def pending(self) -> bool:
-        """Whether something was taken that was not given out yet."""
-        return bool(self._partial or self._block)
+    def unfinished(self, length: int) -> str:
+        """The last `length` characters of what was taken and is not given out yet."""
+        end = ""
+        for part in chain(reversed(self._partial), reversed(self._block)):
+            if len(end) >= length:
+                break
+            end = part + end
+        return end[-length:]
 
     def feed(self, text: str) -> list[Piece]:
         """Take some text; give out the pieces that it completes."""

@@ -72,6 +72,15 @@ class Terminal:
             sys.stderr.flush()
             self._status_shown = False
 
+    def _preview(self) -> None:
+        """Show the end of a paragraph that is still being written, until it is set for good."""
+        if self._console is None or not self._rewrites:
+            return
+        line = printable(self._cutter.unfinished(self._console.width - 2).replace("\n", " "))
+        sys.stderr.write(f"\r\x1b[K{line[-(self._console.width - 2) :]}")
+        sys.stderr.flush()
+        self._status_shown = True
+
     def _now(self, state: str) -> None:
         self._state = state
         self._since = self._clock.monotonic()
@@ -85,6 +94,7 @@ class Terminal:
             case ev.ModelDelta(text=text, reasoning=False):
                 self._now("waiting for more of the answer")
                 self._answer(self._cutter.feed(text), raw=text)
+                self._preview()
             case ev.ModelDelta():
                 self._now("the model is thinking")
             case ev.ModelRequestStarted(provider=provider):
@@ -169,7 +179,7 @@ def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each ev
         case ev.FallbackApplied(reason=reason, change=change):
             return f"! {reason} {change}"
         case ev.PromptConstructed(left_out=left_out, reason=reason) if left_out:
-            return f"! {left_out} messages are left out of the prompt: {reason}"
+            return f"! Left out of the prompt: {reason}"
         case ev.Notice(text=text):
             return f"! {text}"
     return None
@@ -177,8 +187,11 @@ def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each ev
 
 def _console() -> "Console":
     from rich.console import Console
+    from rich.theme import Theme
 
-    return Console(markup=False, highlight=False, emoji=False)
+    # Rich's own style for code in a line has a black background, which is a box on a light screen.
+    theme = Theme({"markdown.code": "cyan"})
+    return Console(markup=False, highlight=False, emoji=False, theme=theme)
 
 
 def _shortened(arguments: str) -> str:

@@ -83,7 +83,7 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
     weights = weights_path()
     if weights is None or missing_parts():
         raise ProviderError(
-            f"The embedded model is not installed: {' and '.join(missing_parts())} is missing.",
+            f"The embedded model is not installed (missing: {' and '.join(missing_parts())}).",
             kind=FaultKind.UNAVAILABLE,
             hint=f"Install it with: {INSTALL}",
         )
@@ -123,6 +123,7 @@ class EmbeddedModel:
         self._ids = ids
         self._worker = ThreadPoolExecutor(1, "embedded-model")
         self._introduced = False
+        self._reading = False
         self._endpoint = Endpoint(EMBEDDED, MODEL_NAME, "http://127.0.0.1")
 
     @classmethod
@@ -181,6 +182,10 @@ class EmbeddedModel:
 
     async def close(self) -> None:
         server, self._server = self._server, None
+        if self._reading:
+            # It was cancelled in the middle of a prompt, where the engine cannot be stopped.
+            self._worker.shutdown(wait=False, cancel_futures=True)
+            return
         # The engine stops when its last reference goes, which takes a moment: not on this loop.
         await asyncio.to_thread(self._worker.shutdown)
         await asyncio.to_thread(lambda gone: gone.clear(), [server])
@@ -227,9 +232,11 @@ class EmbeddedModel:
                 if isinstance(failed, dict):
                     loop.call_soon_threadsafe(queue.put_nowait, failed)
             finally:
+                self._reading = False
                 with contextlib.suppress(RuntimeError):  # the loop may be closed by now
                     loop.call_soon_threadsafe(queue.put_nowait, None)
 
+        self._reading = True
         work = loop.run_in_executor(self._worker, run, self._server)
         try:
             while (chunk := await queue.get()) is not None:

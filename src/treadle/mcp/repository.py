@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from treadle.errors import UsageError
-from treadle.paths import find_root
+from treadle.paths import find_root, holds_home
 
 Context = ServerRequestContext[Any, Any]
 
@@ -86,7 +86,7 @@ def _first_folder(roots: list[types.Root]) -> Path:
 def _enclosing(folder: Path) -> Path:
     """The repository around `folder`; refused where that would be a whole home or disk."""
     root = find_root(folder)
-    if Path.home().resolve().is_relative_to(root):
+    if holds_home(root):
         raise UsageError(
             f"It is not known which repository to read: this server was started in {root}, and "
             "the client named no root.",

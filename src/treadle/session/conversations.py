@@ -249,7 +249,7 @@ class ConversationStore:
         )
 
     def _find(self, reference: str, root: str) -> ConversationSummary:
-        if reference == LAST:
+        if reference.strip().lower() == LAST:
             found = self._summaries("WHERE root = ?", (root,), 1)
             if not found:
                 raise NotFoundError(
@@ -257,9 +257,12 @@ class ConversationStore:
                     hint='Begin one with treadle ask "…".',
                 )
             return found[0]
-        prefix = reference.strip().lower()
+        # With or without its dashes: lists show the beginning without them.
+        prefix = reference.strip().lower().replace("-", "")
         found = self._summaries(
-            "WHERE ? <> '' AND substr(id, 1, length(?)) = ?", (prefix, prefix, prefix), 6
+            "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
+            (prefix, prefix, prefix),
+            6,
         )
         if not found:
             raise NotFoundError(
