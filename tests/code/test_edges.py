@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code import CodeIndex, Direction, EdgeKind
+from treadle.code import CodeIndex, Direction, Edge, EdgeKind
 
 Build = Callable[[Mapping[str, str]], CodeIndex]
 
@@ -40,10 +40,28 @@ def out(index: CodeIndex, name: str, *kinds: EdgeKind) -> dict[str, str | None]:
 
 
 def into(index: CodeIndex, name: str, *kinds: EdgeKind, file: str | None = None) -> set[str]:
-    """The canonical paths of what refers to an item."""
+    """The canonical paths of what refers to an item, as far as it is resolved."""
+    return {
+        edge.source.canonical_path for edge in _incoming(index, name, kinds, file) if edge.target
+    }
+
+
+def maybe_into(
+    index: CodeIndex, name: str, *kinds: EdgeKind, file: str | None = None
+) -> dict[str, str | None]:
+    """What may refer to an item: `path of the source: text` to the reason why it is not sure."""
+    return {
+        f"{edge.source.canonical_path}: {edge.text}": edge.unresolved
+        for edge in _incoming(index, name, kinds, file)
+        if edge.target is None
+    }
+
+
+def _incoming(
+    index: CodeIndex, name: str, kinds: tuple[EdgeKind, ...], file: str | None
+) -> tuple[Edge, ...]:
     item = index.lookup(name, file=file).items[0]
-    found = index.edges(item.id, kinds=kinds, direction=Direction.IN)
-    return {edge.source.canonical_path for edge in found.edges}
+    return index.edges(item.id, kinds=kinds, direction=Direction.IN).edges
 
 
 PYTHON = {
@@ -227,7 +245,7 @@ def test_typescript(build: Build) -> None:
         "Base": "src/base.Base",
         "Closable": "src/store.Closable",
     }
-    assert into(index, "deep.dive", EdgeKind.CALLS) == set()  # by its alias only
+    assert into(index, "deep.dive", EdgeKind.CALLS) == {"src/store.Store.sell"}  # as `deep`
     assert into(index, "src/tools/index", EdgeKind.IMPORTS) == {"src/store"}
     assert into(index, "src/store.Store", EdgeKind.TESTS) == {"src/store.test"}
     assert into(index, "log.log", EdgeKind.CALLS) == {"src/store.Store.sell"}
@@ -475,3 +493,83 @@ def test_import_circles_end(build: Build) -> None:
     )
     assert out(index, "a", EdgeKind.CALLS) == {"gone": None}
     assert out(index, "a.A", EdgeKind.INHERITS) == {"B": "a.B"}
+
+
+CARGO = {
+    "Cargo.toml": '[package]\nname = "tool"\n[lib]\nname = "toolkit"\npath = "src/kit/start.rs"\n'
+    '[[bin]]\nname = "tool"\npath = "src/run/start.rs"\n',
+    "src/kit/start.rs": "pub mod config;\npub mod lev;\nmod inner { pub mod deep; }\n",
+    "src/kit/lev.rs": "pub fn closest() {}\npub fn other() {}\n",
+    "src/kit/inner/deep.rs": "fn d() { super::super::lev::closest(); }\n",
+    "src/kit/config/mod.rs": """
+pub struct Config;
+impl Config { pub fn lock(&self) {} }
+fn c(value: u8) { println!("{}", crate::lev::closest()); }
+""",
+    "src/kit/config/more.rs": """
+use super::Config;
+impl Config { pub fn more(&self) { self.lock(); } }
+fn m<T: Lock>(config: &Config) { config.more(); T::lock(); make().lock(); crate::lev::other(); }
+""",
+    "src/run/start.rs": "use toolkit::lev::closest;\nfn main() { closest(); }\n",
+    "src/bin/extra.rs": "fn lev() {}\nfn main() { crate::lev(); toolkit::lev::closest(); }\n",
+    "tests/it.rs": "mod common;\nfn t() { common::help(); vec![toolkit::lev::closest()]; }\n",
+    "tests/common/mod.rs": "pub fn help() {}\n",
+}
+
+
+def test_rust_crates_start_where_cargo_says(build: Build) -> None:
+    index = build(CARGO)
+    assert into(index, "lev::closest", EdgeKind.CALLS) == {
+        "crate::kit::inner::deep::d",
+        "crate::kit::config::c",
+        "crate::run::start::main",
+        "crate::bin::extra::main",
+        "crate::t",
+    }
+    assert into(index, "lev::other", EdgeKind.CALLS) == {"crate::kit::config::more::m"}
+    assert into(index, "extra::lev", EdgeKind.CALLS) == {"crate::bin::extra::main"}
+    assert into(index, "help", EdgeKind.CALLS) == {"crate::t"}
+
+
+def test_rust_impl_blocks_of_other_modules_belong_to_the_type(build: Build) -> None:
+    index = build(CARGO)
+    assert into(index, "Config::lock", EdgeKind.CALLS) == {"crate::kit::config::more::Config::more"}
+    assert into(index, "Config::more", EdgeKind.CALLS) == {"crate::kit::config::more::m"}
+
+
+def test_uses_that_may_mean_an_item_are_not_passed_over(build: Build) -> None:
+    index = build(CARGO)
+    assert maybe_into(index, "Config::lock", EdgeKind.CALLS) == {
+        "crate::kit::config::more::m: T::lock": "the type of the value is not known",
+        "crate::kit::config::more::m: make().lock": "no definition in reach",
+    }
+
+
+def test_uses_of_a_name_that_cannot_mean_an_item_are_left_out(build: Build) -> None:
+    index = build(PYTHON)
+    assert maybe_into(index, "Till.add", EdgeKind.CALLS) == {
+        "shop.store.Store.sell: thing.add": "the type of the value is not known"
+    }
+    assert maybe_into(index, "money.loads", EdgeKind.CALLS) == {}  # json.loads is not it
+    assert maybe_into(index, "Base.count", EdgeKind.CALLS) == {}  # all are Store.count
+    assert maybe_into(index, "load.load", EdgeKind.CALLS) == {
+        "shop.store.Store.sell: load": "no definition in reach"
+    }
+
+
+def test_calls_of_what_a_method_overrides_may_mean_it(build: Build) -> None:
+    index = build(
+        {"a.py": "class A:\n def go(self): ...\nclass B(A):\n def go(self): ...\n"
+         "def run(a: A): a.go()\n"}
+    )  # fmt: skip
+    assert into(index, "A.go", EdgeKind.CALLS) == {"a.run"}
+    assert maybe_into(index, "B.go", EdgeKind.CALLS) == {
+        "a.run: a.go": "calls what this overrides or implements"
+    }
+
+
+def test_go_methods_are_not_called_by_their_bare_name(build: Build) -> None:
+    index = build({"a.go": "package a\n\ntype T struct{}\n\nfunc (t T) Mark() { Mark() }\n\n"
+                   "func Mark() {}\n"})  # fmt: skip
+    assert out(index, "a.T.Mark", EdgeKind.CALLS) == {"Mark": "a.Mark"}

@@ -120,6 +120,19 @@ def test_edges_in_are_followed_to_a_depth(shop: Repository) -> None:
     ]
 
 
+def test_places_that_may_mean_the_item_are_told(repository: Repository) -> None:
+    calls = "".join(f"def use{number}(thing): thing.close()\n" for number in range(14))
+    repository.write("a.py", f"class Till:\n    def close(self): ...\n\n{calls}")
+    result = repository.ok("code_item_edges", name="close", direction="in", edges=["calls"])
+    assert (result["edges"], result["total"], result["unresolved"]) == ([], 14, 14)
+    first = "a.py:4 (thing.close: the type of the value is not known), a.py:5 (thing.close"
+    assert result["possible"].startswith(
+        f"14 more places name it and could not be resolved: {first}"
+    )
+    assert result["possible"].endswith(" and 2 more; grep finds them.")
+    assert "more" not in result
+
+
 def test_a_name_of_several_items_is_asked_back(shop: Repository) -> None:
     error = shop.failed("code_item_edges", name="total").error
     assert error.kind is ErrorKind.VALIDATION

@@ -82,7 +82,8 @@ class FileReferences:
     """All references and imports of one file, in order of position.
 
     `module` is what a manifest says that its folder is imported as: `go.mod` or `Cargo.toml`, a
-    space, and the name.
+    space, and the name; for the latter also the root files that it names, each on a line, the
+    library's first (empty where it has the usual one).
     """
 
     references: list[Reference] = field(default_factory=list)
@@ -96,6 +97,9 @@ _MAX_TEXT = 120
 _PATH = re.compile(r"[\w$@]+(?:\.[\w$]+)*")
 _MADE = re.compile(r"\(?([\w$]+)\((?:[^()]|\([^()]*\))*\)\)?\.([\w$]+)")
 _LAST_NAME = re.compile(r"\.\s*([\w$]+)$")
+_CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
+_DEFINING = re.compile(rb"\b(?:fn|struct|enum|union|mod)\s+$|[$']$")
+_RECEIVER = re.compile(rb"[)\]?]?(?:\w*\s*(?:::|\.)\s*)+$")
 _SEPARATOR = re.compile(r"\s*(?:::<|::|\?\.|!\.|->|\?->|\\|\.)\s*")
 _NOT_A_TYPE = re.compile(
     r"&|\*|'\w+\b(?!')|\b(?:mut|dyn|impl|const|ref|in|out|final|readonly)\s|[\"']"
@@ -136,6 +140,8 @@ class Collector:
                 self._uses.append((start, node.end_byte, kind))
                 if len(nodes) > 1:
                     self._uses += [(other.start_byte, other.end_byte, kind) for other in nodes[1:]]
+            elif name == "token":
+                self._uses += [use for node in nodes if (use := self._in_tokens(node)) is not None]
             elif name in {"local", "generic"}:
                 found = self._locals if name == "local" else self._generics
                 found += [(node.start_byte, self._text(node)) for node in nodes]
@@ -149,6 +155,15 @@ class Collector:
 
     def _import(self, node: "Node") -> None:
         self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
+
+    def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
+        """A call among the tokens of a macro, which have no syntax: a path before a `(`."""
+        before = self._source[max(0, node.start_byte - _MAX_TEXT) : node.start_byte]
+        if not _CALLED.match(self._source, node.end_byte) or _DEFINING.search(before):
+            return None
+        receiver = _RECEIVER.search(before)
+        length = len(receiver.group()) if receiver is not None else 0
+        return node.start_byte - length, node.end_byte, ReferenceKind.CALL
 
     def _declare(
         self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
@@ -326,7 +341,7 @@ class _Known:
             _note(self._fields.setdefault(owner, {}), name, type_text)
 
     def typed_path(self, scope: int, path: str) -> str | None:
-        """`path` with its receiver as a type; empty if unknown, None for a type parameter."""
+        """`path` with its receiver as a type; empty if unknown, None for a mere type parameter."""
         if not path:
             return ""
         first, _, rest = path.partition(".")
@@ -335,7 +350,7 @@ class _Known:
         here = scope
         while True:
             if first in self._generics.get(here, ()):
-                return None
+                return "" if rest else None
             known = self._variables.get(here, {}).get(first)
             if known is not None:
                 if rest or here >= 0:  # a name of the file itself may be used as it is

@@ -1,12 +1,20 @@
-"""How Rust finds modules and what is in them: crates, `mod` files, inline modules and `use`."""
+"""How Rust finds modules and what is in them: crates, `mod` files, inline modules and `use`.
+
+A module is found where the compiler looks for it, by its file; only its items bear names. What is
+private is not told apart: code that compiles does not name what it may not.
+"""
 
 from typing import Protocol
 
-from treadle.code.graph import modules
+from treadle.code.graph.modules import ancestors, folder_of, joined
 from treadle.code.graph.places import CrateRoot, Place, Reason
 from treadle.code.graph.tables import Graph, Node
-from treadle.code.model import Kind
+from treadle.code.model import TYPE_KINDS, Kind
 from treadle.code.references import FILE_SCOPE, Import
+
+_ROOTS = ("lib.rs", "main.rs")
+_OWN_CRATES = frozenset({"tests", "benches", "examples"})
+_SUFFIX = ".rs"
 
 
 class Resolving(Protocol):
@@ -20,104 +28,203 @@ class Resolving(Protocol):
 
 
 class Crates:
-    """The module tree of the crates of a repository."""
+    """The crates of a repository, and the module tree of each."""
 
     def __init__(self, resolver: Resolving) -> None:
         self._resolver = resolver
         self._graph = resolver.graph
+        self._folders: set[str] = set()
+        """Those of `Cargo.toml`."""
+        self._named: dict[str, CrateRoot] = {}
+        self._declared: dict[str, list[str]] = {}
+        """The root files that a `Cargo.toml` names, by folder."""
+        self._known: dict[str, CrateRoot] = {}
+        self._definitions: dict[int, Node] = {}
+        for folder, manifest in self._graph.manifests("Cargo.toml"):
+            name, library, *programs = manifest.split("\n")
+            self._folders.add(folder)
+            for place in filter(None, (library, *programs)):
+                root = joined(folder, place)
+                self._declared.setdefault(folder_of(root), []).append(root)
+            root = joined(folder, library or "src/lib.rs")
+            self._named[name.replace("-", "_")] = CrateRoot(folder_of(root), (root,))
 
-    def inside(self, root: str, module: str, name: str, depth: int) -> Place | None:
-        """`module::name` in a crate: a definition, a module, or what the module passes on."""
-        found = [
-            node
-            for node in self._graph.named(name, f"{module}::{name}")
-            if modules.crate_root(self._graph.file(node.file_id)[0]) == root
-        ]
-        found.sort(key=lambda node: node.kind == Kind.IMPL)
-        if found:
-            return found[0]
-        whole = self.module(root, f"{module}::{name}")
-        if whole is not None:
-            return whole
-        here = self.module(root, module)
-        if here is None:
+    def named(self, name: str) -> CrateRoot | None:
+        """A crate of this repository by the name under which others use it."""
+        return self._named.get(name)
+
+    def of(self, file_id: int) -> CrateRoot:
+        """The crate that a file is part of."""
+        path = self._graph.file(file_id)[0]
+        if path not in self._known:
+            self._known[path] = self._crate(path)
+        return self._known[path]
+
+    def unit(self, file_id: int) -> str:
+        """What tells the crate of a file apart from others, library and program being one."""
+        root = self.of(file_id)
+        return root.files[0] if len(root.files) == 1 and root.alone else root.folder
+
+    def _crate(self, path: str) -> CrateRoot:
+        """By its `Cargo.toml`, else the nearest `lib.rs` or `main.rs` above.
+
+        Each file in `src/bin`, `tests`, `benches` and `examples` is a crate of its own.
+        """
+        folder, _, file = path.rpartition("/")
+        if path in self._declared.get(folder, ()) or file in _ROOTS:
+            return CrateRoot(folder, (path,))
+        if self._own_crates(folder):
+            return CrateRoot(folder, (path,), alone=True)
+        for above in ancestors(folder):
+            places = [joined(above, name) for name in _ROOTS] + self._declared.get(above, [])
+            files = [place for place in places if self._graph.file_id(place) is not None]
+            if files or above.rpartition("/")[2] == "src" or self._own_crates(above):
+                return CrateRoot(above, tuple(dict.fromkeys(files)))
+        return CrateRoot(folder, ())
+
+    def _own_crates(self, folder: str) -> bool:
+        """Whether the files directly in a folder are crates of their own."""
+        above, _, name = folder.rpartition("/")
+        if name == "bin":
+            return above.rpartition("/")[2] == "src"
+        outside = above in self._folders or "src" not in above.split("/")
+        return name in _OWN_CRATES and outside
+
+    def in_crate(self, root: CrateRoot, name: str, depth: int) -> Place | None:
+        """`crate::name`."""
+        for path in root.files:
+            module = self._at(path)
+            found = self.in_module(module, name, depth) if module is not None else None
+            if found is not None:
+                return found
+        return self._below(root.folder, name)
+
+    def in_module(self, module: Node, name: str, depth: int) -> Place | None:
+        """`module::name`: a definition, a module, or what the module has from elsewhere."""
+        if name == "super":
+            return self._above(module)
+        items = self._graph.items(module.file_id)
+        whole_file = module.id == items[-1].id
+        parent = None if whole_file else module.id
+        found = [node for node in items[:-1] if node.name == name and node.parent_id == parent]
+        blocks = [node for node in found if node.kind == Kind.IMPL]
+        if len(found) > len(blocks):
+            return next(node for node in found if node.kind != Kind.IMPL)
+        below = self._below(self._folder(module), name)
+        if below is not None:
+            return below
+        scope = FILE_SCOPE if whole_file else module.id - items[0].id
+        passed_on = self._resolver.passed_on(module.file_id, scope, name, depth)
+        return passed_on or next(iter(blocks), None)
+
+    def _at(self, path: str) -> Node | None:
+        file_id = self._graph.file_id(path)
+        return self._graph.items(file_id)[-1] if file_id is not None else None
+
+    def _below(self, folder: str, name: str) -> Node | None:
+        return self._at(joined(folder, name + _SUFFIX)) or self._at(
+            joined(folder, f"{name}/mod.rs")
+        )
+
+    def _folder(self, module: Node) -> str:
+        """Where the files of the modules in a module are."""
+        path = self._graph.file(module.file_id)[0]
+        items = self._graph.items(module.file_id)
+        inline: list[str] = []
+        here = module
+        while here.id != items[-1].id:
+            inline.insert(0, here.name)
+            here = items[here.parent_id - items[0].id] if here.parent_id is not None else items[-1]
+        is_root = path in self.of(module.file_id).files
+        top = is_root or path.rpartition("/")[2] in {*_ROOTS, "mod.rs"}
+        base = folder_of(path) if top else path.removesuffix(_SUFFIX)
+        return joined(base, "/".join(inline))
+
+    def _above(self, module: Node) -> Place | None:
+        """`module::super`."""
+        items = self._graph.items(module.file_id)
+        if module.id != items[-1].id:
+            parent = module.parent_id
+            return self.around(
+                module.file_id, FILE_SCOPE if parent is None else parent - items[0].id
+            )
+        path = self._graph.file(module.file_id)[0]
+        crate = self.of(module.file_id)
+        if path in crate.files:
             return None
-        items = self._graph.items(here.file_id)
-        scope = FILE_SCOPE if here.id == items[-1].id else here.id - items[0].id
-        return self._resolver.passed_on(here.file_id, scope, name, depth)
+        above, _, file = path.rpartition("/")
+        above = folder_of(above) if file == "mod.rs" else above
+        return self._module_of(above, crate)
 
-    def module(self, root: str, module: str) -> Node | None:
-        """The module of a canonical path: a file (by where it is) or an inline module."""
-        names = module.split("::")[1:]
-        if root.endswith(".rs"):
-            places = [] if names else [root]
-        elif names:
-            below = "/".join(names)
-            places = [f"{root}/{below}.rs", f"{root}/{below}/mod.rs"]
-        else:
-            places = [f"{root}/lib.rs", f"{root}/main.rs", f"{root}/mod.rs"]
-        for place in places:
-            file_id = self._graph.file_id(place.lstrip("/"))
-            if file_id is not None:
-                return self._graph.items(file_id)[-1]
-        inline = self._graph.named(names[-1], module) if names else []
-        for node in inline:
-            own = modules.crate_root(self._graph.file(node.file_id)[0])
-            if node.kind == Kind.MODULE and own == root:
-                return node
-        return None
+    def _module_of(self, folder: str, crate: CrateRoot) -> Place | None:
+        """The module whose files are in a folder: a crate, a file or an inline module."""
+        if folder == crate.folder:
+            return crate
+        if not folder.startswith(f"{crate.folder}/" if crate.folder else ""):
+            return None
+        file = self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
+        if file is not None:
+            return file
+        above, _, name = folder.rpartition("/")
+        outer = self._module_of(above, crate) if folder else None
+        return self._resolver.member(outer, name) if outer is not None else None
+
+    def around(self, file_id: int, scope: int) -> Node:
+        """The module around a place."""
+        items = self._graph.items(file_id)
+        while scope >= 0 and items[scope].kind != Kind.MODULE:
+            parent = items[scope].parent_id
+            scope = parent - items[0].id if parent is not None else FILE_SCOPE
+        return items[scope]
 
     def keyword(self, file_id: int, scope: int, name: str) -> Place | Reason:
         """`crate`, `self` and `super` as the first part of a path."""
-        path = self._graph.file(file_id)[0]
-        root = modules.crate_root(path)
         if name == "crate":
-            return CrateRoot(root)
-        module = self._around(file_id, scope)
-        if name == "super":
-            module = module.rpartition("::")[0]
-        if module == "crate":
-            return CrateRoot(root)
-        found = self.module(root, module) if module else None
+            return self.of(file_id)
+        module = self.around(file_id, scope)
+        found = self._above(module) if name == "super" else module
         return found if found is not None else Reason.NOT_FOUND
 
-    def _around(self, file_id: int, scope: int) -> str:
-        """The canonical path of the module around a place."""
-        items = self._graph.items(file_id)
-        while scope >= 0:
-            if items[scope].kind == Kind.MODULE:
-                return items[scope].canonical_path
-            parent = items[scope].parent_id
-            scope = parent - items[0].id if parent is not None else FILE_SCOPE
-        return items[-1].canonical_path
-
     def use(self, file_id: int, entry: Import) -> Place | None:
-        """A `use` of Rust: from `crate`, `self`, `super`, a name in scope or a crate."""
+        """A `use` of Rust: from `crate`, `self`, `super`, a name in the module or a crate."""
         parts = [part for part in f"{entry.module}::{entry.member}".split("::") if part]
         first = parts[0] if parts else "self"
-        found: Place | Reason
+        place: Place | Reason | None
         if first in {"crate", "self", "super"}:
-            found = self.keyword(file_id, entry.scope, first)
+            place = self.keyword(file_id, entry.scope, first)
         else:
-            around = self._around(file_id, entry.scope)
-            root = modules.crate_root(self._graph.file(file_id)[0])
-            crate = modules.crate_by_name(self._graph, first)
-            local = self.inside(root, around, first, 0)
-            found = local or (CrateRoot(crate) if crate is not None else Reason.OUTSIDE)
-        if isinstance(found, Reason):
-            return None
-        place: Place = found
-        for position, part in enumerate(parts[1:], start=1):
-            if part == "super" and isinstance(place, Node) and position < len(parts):
-                upper = place.canonical_path.rpartition("::")[0]
-                root = modules.crate_root(self._graph.file(place.file_id)[0])
-                module = self.module(root, upper)
-                if module is None:
-                    return None
-                place = module
-                continue
-            below = self._resolver.member(place, part)
-            if below is None:
+            module = self.around(file_id, entry.scope)
+            place = self._resolver.member(module, first) or self.named(first)
+        for part in parts[1:]:
+            if place is None or isinstance(place, Reason):
                 return None
-            place = below
-        return place
+            place = self._resolver.member(place, part)
+        return None if isinstance(place, Reason) else place
+
+    def parts(self, item: Node) -> list[Node]:
+        """A type with all its impl blocks in the crate, also those in other modules."""
+        definition = self._definition(item)
+        unit = self.unit(item.file_id)
+        return [definition] + [
+            node
+            for node in self._graph.impls(item.name)
+            if node.id != definition.id
+            and self.unit(node.file_id) == unit
+            and self._definition(node).id == definition.id
+        ]
+
+    def _definition(self, item: Node) -> Node:
+        """The type that an impl block is of, if it can be found; else the first such block."""
+        if item.kind != Kind.IMPL:
+            return item
+        known = self._definitions.get(item.id)
+        if known is not None:
+            return known
+        parent = item.parent_id
+        first = self._graph.items(item.file_id)[0].id
+        scope = FILE_SCOPE if parent is None else parent - first
+        found = self.in_module(self.around(item.file_id, scope), item.name, 0)
+        if isinstance(found, Node) and found.kind in TYPE_KINDS:
+            self._definitions[item.id] = found
+            return found
+        return item

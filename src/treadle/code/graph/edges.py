@@ -1,9 +1,11 @@
 """Edges from and to items: what is stored is resolved when it is asked for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from treadle.code.graph.packing import used_names
 from treadle.code.graph.places import Folder, Place, Reason
+from treadle.code.graph.possible import Possible
 from treadle.code.graph.resolving import Resolver
 from treadle.code.graph.tables import Graph, Node
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
@@ -11,8 +13,7 @@ from treadle.code.ranking import is_test
 from treadle.code.references import FILE_SCOPE, Import, Reference, ReferenceKind
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """One edge as found. `target` is None where `reason` says why it has none.
 
     `text` is the name as written at `start` to `end` in the file of `source`, empty where the
@@ -80,7 +81,10 @@ class Edges:
             )
 
     def incoming(self, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
-        """What contains, imports, uses, inherits from and overrides an item."""
+        """What contains, imports, uses, inherits from and overrides an item.
+
+        A use of its name that cannot be resolved, and may mean it, is a link without a target.
+        """
         if EdgeKind.CONTAINS in kinds:
             items = self.graph.items(item.file_id)
             if item.parent_id is not None:
@@ -88,8 +92,9 @@ class Edges:
             elif item.id != items[-1].id and items[-1].kind == Kind.MODULE:
                 yield Link(EdgeKind.CONTAINS, items[-1], item)
         if not _USES.isdisjoint(kinds) or EdgeKind.IMPORTS in kinds:
-            for file_id in self._mentioning(item):
-                yield from self._uses_in(file_id, item, kinds)
+            names = self._names(item)
+            for file_id in self._mentioning(names):
+                yield from self._uses_in(file_id, item, names, kinds)
         if EdgeKind.OVERRIDES in kinds:
             for replacing in self._overriding(item):
                 yield Link(EdgeKind.OVERRIDES, replacing, item)
@@ -108,6 +113,9 @@ class Edges:
                 continue
             if kind in kinds:
                 yield Link(kind, source, node, use.text, use.start, use.end, use.line, reason)
+            elif node is None:  # asked for tests only
+                tests = EdgeKind.TESTS
+                yield Link(tests, source, None, use.text, use.start, use.end, use.line, reason)
             if EdgeKind.TESTS in kinds and node is not None and self._tests(source, node):
                 yield Link(EdgeKind.TESTS, source, node, use.text, use.start, use.end, use.line)
 
@@ -126,47 +134,69 @@ class Edges:
             return [self.graph.items(file_id)[-1] for file_id in files[:1]]
         return [None] if isinstance(place, Reason) else []
 
-    def _mentioning(self, item: Node) -> list[int]:
-        """Files that may use an item: they mention its name, or it is theirs."""
-        names = [item.name]
+    def _names(self, item: Node) -> set[str]:
+        """What an item may be called elsewhere: its name, and what it is re-exported as."""
+        names = {item.name}
         if item.kind == Kind.MODULE and item.name in _INDEX_NAMES:
             folder = self.graph.file(item.file_id)[0].rpartition("/")[0]
-            names.append(folder.rpartition("/")[2])
+            names.add(folder.rpartition("/")[2])
         if item.kind == Kind.METHOD and item.name in {"__init__", "constructor", "new"}:
             owner = self.graph.item(item.parent_id) if item.parent_id else None
-            names += [owner.name] if owner is not None else []
+            names |= {owner.name} if owner is not None else set()
+        for file_id in self._mentioning(names) if item.kind != Kind.METHOD else ():
+            for entry in self.graph.references(file_id).imports:
+                if entry.member == item.name and entry.exported not in {"", "*", item.name}:
+                    found = self._nodes(self.resolver.imported(file_id, entry))
+                    names |= {entry.exported} if self._is(item, found) else set()
+        return names
+
+    def _mentioning(self, names: set[str]) -> list[int]:
+        """Files that mention one of the names."""
         found: dict[int, None] = {}
-        for name in names:
+        for name in sorted(names):
             files = self.graph.mentioning(name, self._max_files + 1)
             self.cut = self.cut or len(files) > self._max_files
             found |= dict.fromkeys(files[: self._max_files])
         return sorted(found)
 
-    def _uses_in(self, file_id: int, item: Node, kinds: frozenset[EdgeKind]) -> Iterator[Link]:
+    def _is(self, item: Node, found: Sequence[Node | None]) -> bool:
+        """Whether it is the item that was found, or one of several with its canonical path."""
+        return any(
+            node is not None
+            and node.file_id == item.file_id
+            and node.canonical_path == item.canonical_path
+            for node in found
+        )
+
+    def _uses_in(
+        self, file_id: int, item: Node, names: set[str], kinds: frozenset[EdgeKind]
+    ) -> Iterator[Link]:
         items = self.graph.items(file_id)
         found = self.graph.references(file_id)
-        aliases = {item.name}
+        names = set(names)
         for entry in found.imports:
             renamed = entry.member and entry.member != entry.name
-            if not (renamed and entry.member in {item.name, "default"}) and (
-                EdgeKind.IMPORTS not in kinds
-            ):
+            if not (renamed and entry.member in names) and EdgeKind.IMPORTS not in kinds:
                 continue
-            if item not in self._nodes(self.resolver.imported(file_id, entry)):
+            if not self._is(item, self._nodes(self.resolver.imported(file_id, entry))):
                 continue
-            aliases.add(entry.name)
+            names.add(entry.name)
             if EdgeKind.IMPORTS in kinds:
                 links = self._import_links(items[entry.scope], entry)
-                yield from (link for link in links if link.target == item)
+                yield from (link for link in links if self._is(item, [link.target]))
+        possible = Possible(self.graph, item, self._overridden(item))
         for use in found.references:
-            if use.path.rpartition(".")[2] not in aliases:
+            if names.isdisjoint(used_names(use)):
                 continue
             source = items[use.scope]
-            if kinds.isdisjoint(self._labels(source, use)):
-                continue
-            for link in self._link(source, use, kinds):
-                if link.target is not None and link.target.id == item.id:
+            labels = kinds & self._labels(source, use)
+            for link in self._link(source, use, kinds) if labels else ():
+                if self._is(item, [link.target]):
                     yield link
+                    continue
+                reason = possible.reason(file_id, use, link.target or link.reason)
+                if reason is not None and link.kind in labels:
+                    yield link._replace(target=None, reason=reason)
 
     def _overridden(self, item: Node) -> list[Node]:
         """The methods of base types that a method replaces or implements."""
@@ -220,8 +250,10 @@ def neighbours(
             count = 0
             for link in walk(item, _NEIGHBOUR_KINDS):
                 other = link.target if direction is Direction.OUT else link.source
-                key = (other.id, link.kind, direction) if other is not None else None
-                if key is None or key[0] == item_id or key in near:
+                if other is None or link.target is None or other.id == item_id:
+                    continue
+                key = (other.id, link.kind, direction)
+                if key in near:
                     continue
                 near[key] = None
                 count += 1

@@ -12,7 +12,6 @@ _ES_SUFFIXES = (
     "/index.ts", "/index.tsx", "/index.d.ts", "/index.js",
 )  # fmt: skip
 _ES_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-_OWN_CRATES = ("tests", "benches", "examples")
 
 
 def folder_of(path: str) -> str:
@@ -20,7 +19,7 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _ancestors(folder: str) -> Iterator[str]:
+def ancestors(folder: str) -> Iterator[str]:
     """The folder and all above it, the root as an empty name."""
     yield folder
     while folder:
@@ -28,7 +27,7 @@ def _ancestors(folder: str) -> Iterator[str]:
         yield folder
 
 
-def _join(folder: str, name: str) -> str:
+def joined(folder: str, name: str) -> str:
     """`folder/name` with `.` and `..` resolved; empty where it leads out of the root."""
     parts = folder.split("/") if folder else []
     for part in name.split("/"):
@@ -55,12 +54,12 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
             if not folder:
                 return None
             folder = folder_of(folder)
-        return _python_at(graph, _join(folder, below))
-    for folder in _ancestors(folder_of(importer)):
-        if graph.file_id(_join(folder, "__init__.py")) is not None:
+        return _python_at(graph, joined(folder, below))
+    for folder in ancestors(folder_of(importer)):
+        if graph.file_id(joined(folder, "__init__.py")) is not None:
             continue  # inside of a package its own modules are not top-level names
-        for base in (folder, _join(folder, "src")):
-            found = _python_at(graph, _join(base, below))
+        for base in (folder, joined(folder, "src")):
+            found = _python_at(graph, joined(base, below))
             if found is not None:
                 return found
     return None
@@ -69,7 +68,7 @@ def python_module(graph: Graph, importer: str, spec: str) -> int | None:
 def python_submodule(graph: Graph, package: str, name: str) -> int | None:
     """`name` below the package whose `__init__` is at the path `package`."""
     folder, _, file = package.rpartition("/")
-    return _python_at(graph, _join(folder, name)) if file.startswith("__init__.") else None
+    return _python_at(graph, joined(folder, name)) if file.startswith("__init__.") else None
 
 
 def _python_at(graph: Graph, place: str) -> int | None:
@@ -84,7 +83,7 @@ def es_module(graph: Graph, importer: str, spec: str) -> int | None:
     """A relative module, with the suffixes that bundlers and compilers add or replace."""
     if not spec.startswith("."):
         return None
-    place = _join(folder_of(importer), spec)
+    place = joined(folder_of(importer), spec)
     stem, dot, suffix = place.rpartition(".")
     declared = (".d.ts", ".d.mts", ".d.cts") if ".d." in importer else ()
     for compiled in (*declared, *_ES_COMPILED.get(dot + suffix, ())):
@@ -102,41 +101,15 @@ def go_package(graph: Graph, spec: str) -> str | None:
     """The folder of a package: below a `go.mod` whose module its path begins with."""
     for folder, module in graph.manifests("go.mod"):
         if spec == module or spec.startswith(f"{module}/"):
-            return _join(folder, spec[len(module) :])
-    return None
-
-
-def crate_root(path: str) -> str:
-    """The folder that holds the root module of a Rust file's crate.
-
-    A file in `tests`, `benches` or `examples` is a crate of its own: itself.
-    """
-    folders = folder_of(path).split("/") if "/" in path else []
-    if "src" in folders:
-        last = len(folders) - folders[::-1].index("src")
-        if folders[last:][:1] == ["bin"]:
-            return path
-        return "/".join(folders[:last])
-    for place, folder in enumerate(folders):
-        if folder in _OWN_CRATES:
-            own = folders[place + 1 :]
-            return "/".join(folders[: place + 2]) if own else path
-    return folder_of(path)
-
-
-def crate_by_name(graph: Graph, name: str) -> str | None:
-    """The source folder of a crate of this repository, by its name in `Cargo.toml`."""
-    for folder, crate in graph.manifests("Cargo.toml"):
-        if crate.replace("-", "_") == name:
-            return _join(folder, "src")
+            return joined(folder, spec[len(module) :])
     return None
 
 
 def included_file(graph: Graph, importer: str, spec: str) -> int | None:
     """A file named relative to the importer, or from a folder above it."""
-    for folder in _ancestors(folder_of(importer)):
-        for base in (folder, _join(folder, "include")):
-            found = graph.file_id(_join(base, spec))
+    for folder in ancestors(folder_of(importer)):
+        for base in (folder, joined(folder, "include")):
+            found = graph.file_id(joined(base, spec))
             if found is not None:
                 return found
     return None

@@ -1,6 +1,7 @@
 """The references of a file as one small blob, and back."""
 
 import json
+import re
 import zlib
 from zlib import crc32
 
@@ -70,13 +71,22 @@ def mention(name: str) -> int:
 
 def mentions(found: FileReferences) -> set[int]:
     """Keys of all names whose definition this file may refer to."""
-    names = {use.path.rpartition(".")[2] for use in found.references}
+    names = {name for use in found.references for name in used_names(use)}
     for entry in found.imports:
         names.add(entry.member)
         names.add(last_part(entry.module))
     names.add(found.module.partition(" ")[0])
     names.discard("")
     return {mention(name) for name in names}
+
+
+def used_names(use: Reference) -> set[str]:
+    """The names that what a reference means may have: as resolved, and as written."""
+    written = _LAST_NAME.search(use.text)
+    return {use.path.rpartition(".")[2], written.group() if written else ""} - {""}
+
+
+_LAST_NAME = re.compile(r"[\w$]+$")
 
 
 def last_part(module: str) -> str:

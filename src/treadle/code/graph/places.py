@@ -12,6 +12,7 @@ class Reason(StrEnum):
     UNKNOWN_TYPE = "the type of the value is not known"
     OUTSIDE = "imported from outside of the repository"
     NOT_FOUND = "no definition in reach"
+    REPLACED = "calls what this overrides or implements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,15 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class CrateRoot:
-    """The root of a Rust crate, by the folder or file that it is at."""
+    """A Rust crate: the folder of its modules, and its root files, where there are such.
 
-    root: str
+    There are two where a library and a program share a folder. `alone`: other files of the
+    folder are other crates.
+    """
+
+    folder: str
+    files: tuple[str, ...]
+    alone: bool = False
 
 
 Place = Node | Folder | CrateRoot

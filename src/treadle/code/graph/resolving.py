@@ -78,7 +78,7 @@ class Resolver:
             if isinstance(owner, Folder):
                 return self._in_folder(owner, name)
             if isinstance(owner, CrateRoot):
-                return self._crates.inside(owner.root, "crate", name, depth)
+                return self._crates.in_crate(owner, name, depth)
             if owner.kind == Kind.MODULE:
                 return self._in_module(owner, name, depth)
             if owner.kind in TYPE_KINDS:
@@ -112,7 +112,11 @@ class Resolver:
             return self._self_or_super(file_id, scope, name)
         found = self._in_scopes(file_id, scope, name, language)
         if found is None:
-            found = self._file_wide(file_id, path, language, name)
+            if language == _RUST:
+                module = self._crates.around(file_id, scope)
+                found = self._crates.in_module(module, name, 0) or self._crates.named(name)
+            else:
+                found = self._file_wide(file_id, path, language, name)
         return found if found is not None else Reason.NOT_FOUND
 
     def _self_or_super(self, file_id: int, scope: int, name: str) -> Place | Reason:
@@ -163,7 +167,10 @@ class Resolver:
                 (
                     node
                     for node in items
-                    if node.name == name and node.parent_id is None and _is_definition(node)
+                    if node.name == name
+                    and node.parent_id is None
+                    and node.kind not in _APART
+                    and _is_definition(node)
                 ),
                 None,
             )
@@ -181,9 +188,6 @@ class Resolver:
         """What is in reach of a whole file without an import."""
         if language == _GO:
             return self._in_folder(Folder(modules.folder_of(path), self._package(file_id)), name)
-        if language == _RUST:
-            crate = modules.crate_by_name(self.graph, name)
-            return CrateRoot(crate) if crate is not None else None
         if language in _PACKAGED:
             package = self._package(file_id)
             return self._exact(name, f"{package}.{name}" if package else name)
@@ -229,6 +233,8 @@ class Resolver:
 
     def _parts_of_type(self, item: Node) -> list[Node]:
         """A type with its other parts: the impl blocks of Rust, extensions."""
+        if self.graph.file(item.file_id)[1] == _RUST:
+            return self._crates.parts(item)
         return [
             node
             for node in self.graph.named(item.name, item.canonical_path)
@@ -236,12 +242,13 @@ class Resolver:
         ] or [item]
 
     def _in_type(self, owner: Node, name: str, depth: int) -> Place | None:
-        separators = _SEPARATORS.get(self.graph.file(owner.file_id)[1], (".",))
+        language = self.graph.file(owner.file_id)[1]
         found = [
             node
-            for separator in separators
-            for node in self.graph.named(name, f"{owner.canonical_path}{separator}{name}")
-            if self._same_unit(node, owner)
+            for part in (self._parts_of_type(owner) if language == _RUST else [owner])
+            for separator in _SEPARATORS.get(language, (".",))
+            for node in self.graph.named(name, f"{part.canonical_path}{separator}{name}")
+            if self._same_unit(node, part)
         ]
         own = [node for node in found if node.parent_id == owner.id]
         if own or found:
@@ -256,7 +263,7 @@ class Resolver:
         """Within what a canonical path means one thing: a file, folder, crate or the repository."""
         path, language = self.graph.file(file_id)
         if language == _RUST:
-            return modules.crate_root(path)
+            return self._crates.unit(file_id)
         if language == _GO:
             return modules.folder_of(path)
         if language in _PACKAGED or language in _C:
@@ -288,8 +295,7 @@ class Resolver:
         items = self.graph.items(module.file_id)
         whole_file = module.id == items[-1].id
         if language == _RUST:
-            separate = module.canonical_path
-            return self._crates.inside(modules.crate_root(path), separate, name, depth)
+            return self._crates.in_module(module, name, depth)
         if not whole_file:
             return next(
                 (node for node in items if node.name == name and node.parent_id == module.id), None
@@ -306,14 +312,16 @@ class Resolver:
         return passed_on
 
     def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
-        """What a module re-exports under a name."""
+        """What a module re-exports under a name; in Rust all that it imports."""
         stars: list[Import] = []
+        in_rust = self.graph.file(file_id)[1] == _RUST
         for entry in self.graph.references(file_id).imports:
             if entry.scope != scope:
                 continue
-            if entry.exported == name:
+            exported = entry.name if in_rust else entry.exported
+            if exported == name:
                 return self._import(file_id, entry)
-            if entry.exported == "*":
+            if exported == "*":
                 stars.append(entry)
         for entry in stars:
             module = self._import(file_id, entry)
@@ -408,6 +416,8 @@ _SEPARATORS = {
 }
 _EXPLICIT = frozenset({_PYTHON, *_ES, _RUST, _GO, "php"})
 """Languages whose members need a receiver."""
+_APART = frozenset({Kind.METHOD, Kind.IMPL})
+"""Parts of a type where they stand outside of it; they define no name of their own."""
 _OWNERS = TYPE_KINDS | {Kind.MODULE}
 _NO_DEFINITIONS = TEXT_KINDS
 

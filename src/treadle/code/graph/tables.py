@@ -69,6 +69,7 @@ class Graph:
         self._references: dict[int, FileReferences] = {}
         self._manifests: dict[str, list[tuple[str, str]]] = {}
         self._named: dict[tuple[str, str], list[Node]] = {}
+        self._impls: dict[str, list[Node]] = {}
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -103,7 +104,10 @@ class Graph:
         return [row[0] for row in rows if b"/" not in row[1][len(start) :]]
 
     def manifests(self, name: str) -> list[tuple[str, str]]:
-        """Folder and module of each `go.mod` or `Cargo.toml` of the repository."""
+        """Folder and module of each `go.mod` or `Cargo.toml` of the repository.
+
+        See `FileReferences.module`.
+        """
         if name not in self._manifests:
             found: list[tuple[str, str]] = []
             for file_id in self.mentioning(name, _MAX_MANIFESTS):
@@ -158,6 +162,17 @@ class Graph:
             )
             self._named[key] = [Node(*row) for row in rows]
         return self._named[key]
+
+    def impls(self, name: str) -> list[Node]:
+        """All impl blocks of types of a name, wherever they are."""
+        if name not in self._impls:
+            rows = self._rows(
+                f"SELECT {_ITEM} FROM items WHERE name = ? AND kind = 'impl'"  # noqa: S608
+                " ORDER BY id LIMIT 200",
+                name,
+            )
+            self._impls[name] = [Node(*row) for row in rows]
+        return self._impls[name]
 
     def children(self, item: Node) -> list[Node]:
         """The items directly in an item."""

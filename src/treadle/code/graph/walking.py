@@ -45,7 +45,7 @@ def walk(
                 seen_edges.add(key)
                 here.append(_edge(graph, link, way, step))
                 other = link.target if way is Direction.OUT else link.source
-                if other is not None and other.id not in seen_items:
+                if link.target is not None and other is not None and other.id not in seen_items:
                     seen_items.add(other.id)
                     following.append(other)
         here.sort(key=lambda edge: (edge.target is None, edge.direction != Direction.OUT))

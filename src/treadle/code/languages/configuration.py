@@ -1,6 +1,7 @@
 """TOML, YAML, JSON and `go.mod` by top-level key; a broken file keeps what is whole."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 
 from treadle.code.languages.outline import Outline, Part
@@ -17,10 +18,6 @@ _YAML_KEY = re.compile(
     rb"(\"[^\"\n]*\"|'[^'\n]*'|[^\s#\-\[{&*!|>%@`\"'][^:#\n]*?)[ \t]*:(?:[ \t\r]|$)"
 )
 _JSON_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?\*/|[{}\[\],:]", re.DOTALL)
-_CARGO_NAME = re.compile(
-    rb"^\[package\][ \t\r]*$(?:(?!^\[).)*?^name[ \t]*=[ \t]*[\"']([\w-]+)[\"']",
-    re.MULTILINE | re.DOTALL,
-)
 _GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 _GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
 
@@ -120,8 +117,36 @@ def _name(raw: bytes) -> str:
 
 
 def _crate(path: str, source: bytes) -> str:
-    found = _CARGO_NAME.search(source) if path.rpartition("/")[2] == "Cargo.toml" else None
-    return f"Cargo.toml {_name(found.group(1))}" if found else ""
+    """The name of a crate and the root files that are named: the library's, then the programs'."""
+    if path.rpartition("/")[2] != "Cargo.toml":
+        return ""
+    try:
+        manifest = tomllib.loads(source.decode())
+    except (ValueError, RecursionError):
+        return ""
+    package, library = _table(manifest.get("package")), _table(manifest.get("lib"))
+    name = _text(library, "name") or _text(package, "name")
+    if not name:
+        return ""
+    programs = [
+        _text(_table(entry), "path")
+        for kind in ("bin", "test", "bench", "example")
+        for entry in _list(manifest.get(kind))
+    ]
+    return "\n".join([f"Cargo.toml {name}", _text(library, "path"), *filter(None, programs)])
+
+
+def _table(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _text(table: dict[str, object], key: str) -> str:
+    value = table.get(key)
+    return value if isinstance(value, str) and "\n" not in value else ""
 
 
 def _module(path: str, source: bytes) -> str:

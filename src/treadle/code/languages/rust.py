@@ -92,6 +92,7 @@ _REFERENCES = """
 (call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call)
 (call_expression function: (generic_function function: (_) @call))
 (macro_invocation macro: (_) @call)
+(token_tree (identifier) @token . (token_tree))
 (struct_expression name: (_) @call)
 (type_identifier) @type
 (scoped_type_identifier) @type

@@ -15,6 +15,7 @@ from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 _CANDIDATES = 5
+_PLACES = 12
 
 
 class EdgesArguments(Arguments):
@@ -71,8 +72,9 @@ class EdgeShown(BaseModel):
 class EdgesResult(Result):
     """The edges of an item by step, resolved ones first.
 
-    `total` counts all edges found, shown or not, `unresolved` those without a target. `note`
-    says what else was not looked at.
+    `total` counts all edges found, shown or not, `unresolved` those without a target. `possible`
+    says where the name of the item stands without it being clear that the item is meant; these
+    are counted in `unresolved`. `note` says what else was not looked at.
     """
 
     type: str = "edges"
@@ -80,6 +82,7 @@ class EdgesResult(Result):
     edges: list[EdgeShown]
     total: int
     unresolved: int
+    possible: str | None = None
     more: str | None = None
     note: str | None = None
 
@@ -91,8 +94,8 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
     description = (
         "List what an item contains, imports, calls, uses as a type, inherits from, overrides or "
         "tests, and what does that to it: its callers, subclasses and tests. Edges are resolved "
-        "by scope and imports; one that cannot be is listed as unresolved, with the reason. So "
-        "no caller in the list does not prove that there is none: grep finds the rest."
+        "by scope and imports; one that cannot be is listed as unresolved, with the reason. Look "
+        "at `possible` before you say that nothing calls an item: these places name it as well."
     )
     arguments = EdgesArguments
     result = EdgesResult
@@ -116,7 +119,8 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         found = index.edges(
             item.id, kinds=arguments.edges, direction=direction, depth=arguments.depth
         )
-        wanted = [_shown(edge, item) for edge in found.edges[arguments.offset :]]
+        wanted = [_shown(edge, item) for edge in found.edges if not _is_possible(edge)]
+        wanted = wanted[arguments.offset :]
 
         def built(count: int) -> EdgesResult:
             return _result(item, found, wanted[:count], arguments.offset)
@@ -153,14 +157,35 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
         return (exact or list(found.items))[0]
 
 
+def _is_possible(edge: Edge) -> bool:
+    """Whether it is a use of the name that may mean the item, or may not."""
+    return edge.target is None and edge.direction is Direction.IN
+
+
+def _possible(edges: list[Edge]) -> str | None:
+    """The first places at which it could not be told what a name means, and how many more."""
+    if not edges:
+        return None
+    places = [
+        f"{sendable(edge.file)}:{edge.line} ({edge.text}: {edge.unresolved})"
+        for edge in edges[:_PLACES]
+    ]
+    more = f" and {len(edges) - _PLACES} more; grep finds them" if len(edges) > _PLACES else ""
+    one = len(edges) == 1
+    verbs = "place names it" if one else "places name it"
+    return f"{len(edges)} more {verbs} and could not be resolved: {', '.join(places)}{more}."
+
+
 def _result(item: FoundItem, found: EdgeList, edges: list[EdgeShown], offset: int) -> EdgesResult:
     following = offset + len(edges)
-    rest = len(found.edges) - following
+    possible = [edge for edge in found.edges if _is_possible(edge)]
+    rest = len(found.edges) - len(possible) - following
     return EdgesResult(
         item=shown(item),
         edges=edges,
         total=len(found.edges),
         unresolved=sum(edge.target is None for edge in found.edges),
+        possible=_possible(possible),
         more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
         note="More files mention this name than were looked through." if found.cut else None,
     )
