@@ -167,7 +167,7 @@ class EventBus:
             self._subscriptions.remove(subscription)
 
     def expect(self, request_id: UUID, key: CallKey) -> asyncio.Future[Outcome]:
-        """The future of a call's outcome; made before the call is published.
+        """The future by which a tool call is matched to its result; made before it is published.
 
         Raises ValueError when the call is already expected.
         """
@@ -200,6 +200,7 @@ class EventBus:
                 await taker.room()
 
     def _settle(self, outcome: Outcome) -> Event:
+        """Match a result to the tool call that waits for it, by request and key."""
         future = self._waiting.get((outcome.request_id, outcome.key))
         if future is not None and not future.done():
             future.set_result(outcome)

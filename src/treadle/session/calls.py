@@ -26,7 +26,7 @@ _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOO
 
 
 class OpenCalls:
-    """The calls of one reply from the making of their futures until each has its outcome.
+    """The tool calls of one reply, each matched to its result by the key that its future has.
 
     Made, then `run`; when that is cancelled or fails, `give_up` answers what is still open. After
     either, `outcomes` has one outcome for each call.
