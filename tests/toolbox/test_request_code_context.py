@@ -60,7 +60,7 @@ def test_exact_snippets_are_given_best_first_and_nothing_else(tree: Repository) 
     assert list(best) == ["name", "canonical_path", "file", "lines", "snippet"]
     assert (best["file"], best["lines"]) == ("web/headers.py", "1-4")
     path = tree.root / "web/headers.py"
-    assert best["snippet"] == f'<code="{path}" #0:{len(PARSER)}>\n{PARSER}\n</code>'
+    assert best["snippet"] == f'<code="{path}" #0:{len(PARSER) - 1}>\n{PARSER}</code>'
     assert_exact(result)
 
 

@@ -1,33 +1,22 @@
-"""Context within a budget: which of the retrieved items are shown, whole or as signatures."""
+"""Context within a budget: which of the retrieved items are shown, and how much of each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from treadle.code.copies import without_copies
 from treadle.code.extract import Lines
 from treadle.code.files import content_hash, read_file
+from treadle.code.forms import Candidate
 from treadle.code.model import ContextEntry, ContextResult, Kind
-from treadle.code.ranking import Hit, asks_for_tests
-from treadle.code.snippets import write_snippet
+from treadle.code.ranking import MAX_QUERY_CHARACTERS, Hit, asks_for_tests
+from treadle.code.terms import query_terms
 
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 
-_HEAD_LINES = 12
-"""Lines below the signature that are shown of what is too long to be shown whole."""
 _SPARE = 3
 """Retrieved per wanted item, so that duplicates and unreadable ones can be replaced."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A retrieved item with its exact bytes: `forms` from the whole item to its signature.
-
-    The form between is its head: doc comment, signature and the first lines of its body.
-    """
-
-    hit: Hit
-    forms: tuple[ContextEntry, ...]
 
 
 @dataclass(slots=True)
@@ -39,28 +28,66 @@ class Retrieved:
     stale: bool = False
 
 
-def retrieve(root: Path, query: str, hits: list[Hit], top_k: int) -> Retrieved:
-    """Order, read and verify. A file that is not the one indexed makes the result stale."""
-    chosen = _distinct(_ordered(hits[: _SPARE * top_k], query, top_k))[:top_k]
+def retrieve(root: Path, query: str, hits: list[Hit], exact: int, top_k: int) -> Retrieved:
+    """Order, read and verify. A file that is not the one indexed makes the result stale.
+
+    The first `exact` hits are those that the query names.
+    """
+    named = {(hit.file, hit.start_byte) for hit in hits[:exact]}
+    terms = query_terms(query[:MAX_QUERY_CHARACTERS])
+    files = _Files(root)
     found = Retrieved()
     texts: set[bytes] = set()
-    files: dict[str, tuple[bytes, Lines] | None] = {}
-    for hit in chosen:
-        if hit.file not in files:
-            files[hit.file] = _verified(root, hit)
-        content = files[hit.file]
-        if content is None:
+    distinct = without_copies(hits, files.text)[: _SPARE * top_k]
+    for hit in _not_nested(_ordered(distinct, query, top_k)):
+        if len(found.candidates) == top_k:
+            break
+        data = files.data(hit)
+        if data is None:
             found.stale = True
             found.lost += 1
             continue
-        candidate = _candidate(root, hit, *content)
-        text = content[0][hit.start_byte : hit.end_byte]
-        if not candidate.forms:
+        candidate = Candidate(
+            root, hit, data, files.lines(hit.file, data), terms,
+            exact=(hit.file, hit.start_byte) in named,
+        )  # fmt: skip
+        text = data[hit.start_byte : hit.end_byte]
+        if not candidate.showable:
             found.lost += 1
-        elif text not in texts:  # a copy of the same code elsewhere says nothing new
+        elif text not in texts:  # the same bytes under another name say nothing new
             texts.add(text)
             found.candidates.append(candidate)
     return found
+
+
+class _Files:
+    """The files of an answer, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._data: dict[str, bytes | None] = {}
+        self._lines: dict[str, Lines] = {}
+
+    def data(self, hit: Hit) -> bytes | None:
+        """The bytes of the file if they are those that were indexed."""
+        if hit.file not in self._data:
+            try:
+                data, _ = read_file(self._root / hit.file)
+            except OSError:
+                data = None
+            same = data is not None and content_hash(data) == hit.file_hash
+            self._data[hit.file] = data if same else None
+        return self._data[hit.file]
+
+    def text(self, hit: Hit) -> bytes | None:
+        """The bytes of an item."""
+        data = self.data(hit)
+        return None if data is None else data[hit.start_byte : hit.end_byte]
+
+    def lines(self, file: str, data: bytes) -> Lines:
+        if file not in self._lines:
+            self._lines[file] = Lines(data)
+        return self._lines[file]
 
 
 def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
@@ -79,7 +106,7 @@ def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
     return [hit for _, _, _, hit in sorted(keyed, key=lambda entry: entry[:3])]
 
 
-def _distinct(hits: list[Hit]) -> list[Hit]:
+def _not_nested(hits: list[Hit]) -> list[Hit]:
     """Without items inside another one that is better placed; neighbouring chunks become one."""
     kept: list[Hit] = []
     for hit in hits:
@@ -120,96 +147,73 @@ def _stitched(kept: Hit, other: Hit) -> Hit:
     )
 
 
-def _verified(root: Path, hit: Hit) -> tuple[bytes, Lines] | None:
-    """The bytes of the file if they are those that were indexed."""
-    try:
-        data, _ = read_file(root / hit.file)
-    except OSError:
-        return None
-    if data is None or content_hash(data) != hit.file_hash:
-        return None
-    return data, Lines(data)
+@dataclass(slots=True)
+class _Answer:
+    """The entries so far by the place of their candidate. None overlaps another."""
 
+    fits: Fits
+    total: int
+    chosen: dict[int, ContextEntry] = field(default_factory=dict)
 
-def _candidate(root: Path, hit: Hit, data: bytes, lines: Lines) -> Candidate:
-    start, end = hit.start_byte, hit.end_byte
-    spans = [(start, end)]
-    if hit.signature_start < hit.signature_end:
-        last = lines.of(hit.signature_end - 1) + _HEAD_LINES
-        if last < hit.end_line:
-            spans.append((start, lines.starts[last] - 1))
-        if (hit.signature_start, hit.signature_end) != (start, end):
-            spans.append((hit.signature_start, hit.signature_end))
-    forms = (_entry(root, hit, data, lines, span=span, whole=span == spans[0]) for span in spans)
-    return Candidate(hit, tuple(form for form in forms if form is not None))
+    def place(self, place: int, entry: ContextEntry | None, *, share: int = 1) -> bool:
+        """Show `entry` if it overlaps no other and `share` times its size fits."""
+        if entry is None or any(
+            _overlap(entry, other) for key, other in self.chosen.items() if key != place
+        ):
+            return False
+        proposed = {**self.chosen, place: entry}
+        entries = [proposed[key] for key in sorted(proposed)]
+        if not self.fits([*entries, *[entry] * (share - 1)], self.total):
+            return False
+        self.chosen = proposed
+        return True
 
-
-def _entry(
-    root: Path, hit: Hit, data: bytes, lines: Lines, *, span: tuple[int, int], whole: bool
-) -> ContextEntry | None:
-    """The entry of a range; None for bytes or a path that the snippet format cannot carry."""
-    start, end = span
-    try:
-        snippet = write_snippet(str(root / hit.file), start, end, data[start:end])
-    except ValueError:
-        return None
-    return ContextEntry(
-        hit.name, hit.canonical_path, hit.kind, hit.file,
-        lines.of(start), lines.of(max(start, end - 1)), start, end, snippet, whole,
-    )  # fmt: skip
+    def widen(self, place: int, candidate: Candidate, *, share: int = 1) -> None:
+        """Show as many lines of a candidate as fit, and no fewer than now."""
+        if self.place(place, candidate.whole, share=share):
+            return
+        present = self.chosen.get(place)
+        shown = present.end_line - present.start_line + 1 if present else 0
+        low, high = max(shown, candidate.fewest - 1), candidate.length
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.place(place, candidate.excerpt(middle), share=share):
+                low = middle
+            else:
+                high = middle
 
 
 def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextResult:
-    """Fill the budget in two rounds: everything as far as it fits, then more of each.
+    """Fill the budget: what the query names, then everything else as far as it fits, then more.
 
-    In the first round an item has the largest form that takes at most half of what is left, so
-    that one large item does not leave room for nothing else. What the removal of repeated code
-    frees is filled as well.
+    An item has at most half of what is left while others wait, so that a large one leaves room;
+    only what the query names alone has all of it. What is left then widens what was cut, best
+    first; signatures are for what there is no other room for.
     """
-    total = len(found.candidates) + found.lost
-    chosen: dict[int, ContextEntry] = {}
-
-    def allowed(place: int, entry: ContextEntry, *, spare: bool) -> bool:
-        with_it = {**chosen, place: entry}
-        proposed = [with_it[key] for key in sorted(with_it)]
-        return fits([*proposed, entry] if spare else proposed, total)
-
-    for place, candidate in enumerate(found.candidates):
-        for form in candidate.forms:
-            if allowed(place, form, spare=form is not candidate.forms[-1] or form.whole):
-                chosen[place] = form
-                break
-    for _ in range(2):
-        for place, candidate in enumerate(found.candidates):
-            present = chosen.get(place)
-            larger = candidate.forms[: candidate.forms.index(present) if present else None]
-            for form in larger:
-                if not _covered(form, chosen.values()) and allowed(place, form, spare=False):
-                    chosen[place] = form
-                    break
-        chosen = _without_nested(chosen)
-    entries = [chosen[place] for place in sorted(chosen)]
-    return _within(query, top_k, entries, total, fits)
+    answer = _Answer(fits, len(found.candidates) + found.lost)
+    candidates = list(enumerate(found.candidates))
+    exact = [place for place, candidate in candidates if candidate.exact]
+    for place, candidate in candidates:
+        share = 1 if [place] == exact[-1:] else 2
+        if candidate.exact:
+            answer.widen(place, candidate, share=share)
+        elif not answer.place(place, candidate.whole, share=share):
+            answer.place(place, candidate.excerpt(candidate.usual), share=share)
+    for place, candidate in candidates:
+        if place in answer.chosen and not answer.chosen[place].whole:
+            answer.widen(place, candidate)
+    for place, candidate in candidates:
+        if place not in answer.chosen and answer.place(place, candidate.smallest):
+            answer.widen(place, candidate)
+    entries = [answer.chosen[place] for place in sorted(answer.chosen)]
+    return _within(query, top_k, entries, answer.total, fits)
 
 
-def _without_nested(chosen: dict[int, ContextEntry]) -> dict[int, ContextEntry]:
-    """Drop what a longer entry already shows, or one of the same range that is better placed."""
-    kept: dict[int, ContextEntry] = {}
-    for place in sorted(
-        chosen, key=lambda place: (chosen[place].start_byte - chosen[place].end_byte, place)
-    ):
-        if not _covered(chosen[place], kept.values()):
-            kept[place] = chosen[place]
-    return kept
-
-
-def _covered(entry: ContextEntry, entries: Iterable[ContextEntry]) -> bool:
-    """Whether another entry already shows it."""
-    return any(
-        other.file == entry.file
-        and other.start_byte <= entry.start_byte
-        and entry.end_byte <= other.end_byte
-        for other in entries
+def _overlap(one: ContextEntry, other: ContextEntry) -> bool:
+    return (
+        one.file == other.file
+        and one.start_byte < other.end_byte
+        and other.start_byte < one.end_byte
     )
 
 

@@ -153,19 +153,20 @@ class CodeIndex:
         from treadle.code import assembly  # a search needs none of it
 
         def run() -> ContextResult:
-            found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
+            found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
             if found.stale:
                 self.refresh()
-                found = assembly.retrieve(self.root, query, self._ranked(query), top_k)
+                found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
             return assembly.assemble(query, top_k, found, fits)
 
         return self._guarded(run)
 
-    def _ranked(self, query: str) -> list[Hit]:
+    def _ranked(self, query: str) -> tuple[list[Hit], int]:
+        """The best items, and how many of the first of them the query names exactly."""
         with self._store.reading() as connection:
             found = find(connection, query)
         similarities, _ = self._similarities(found)
-        return rank_items(found, similarities, _CONTEXT_CANDIDATES)
+        return rank_items(found, similarities, _CONTEXT_CANDIDATES), len(found.defined)
 
     def files_summary(self, path: str) -> FileSummary | None:
         """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""

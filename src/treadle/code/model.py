@@ -204,7 +204,7 @@ class SearchResults(NamedTuple):
 class ContextEntry(NamedTuple):
     """An item of the answer. `snippet` is in the code snippet format (see `snippets`).
 
-    `whole` is false where only the signature fitted; the ranges are those of the snippet.
+    `whole` is false for an excerpt or a signature; the ranges are those of the snippet.
     """
 
     name: str

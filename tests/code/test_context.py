@@ -1,0 +1,189 @@
+"""What of the retrieved items a context shows: copies once, the lines that match, all the room."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.code import CodeIndex, ContextEntry, ContextResult
+from treadle.code.snippets import parse_snippets
+
+Fits = Callable[[Sequence[ContextEntry], int], bool]
+
+
+def within(characters: int) -> Fits:
+    return lambda entries, _omitted: sum(len(entry.snippet) for entry in entries) <= characters
+
+
+@contextmanager
+def indexed(root: Path, files: dict[str, str]) -> Iterator[CodeIndex]:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    with CodeIndex.open(root, cache_dir=root.parent / f"{root.name}-cache") as index:
+        index.refresh()
+        yield index
+
+
+def context(
+    tmp_path: Path, files: dict[str, str], query: str, *, top_k: int = 10, budget: int = 10_000
+) -> ContextResult:
+    root = tmp_path / "root"
+    root.mkdir()
+    with indexed(root, files) as index:
+        return index.context(query, top_k=top_k, fits=within(budget))
+
+
+def statements(count: int) -> str:
+    return "".join(f"    step_{number}()\n" for number in range(count))
+
+
+SOURCE = """\
+/** Tells a person what went wrong with a value. */
+export function prettify(error: Failure, indent: number): string {
+  const lines: string[] = [];
+  for (const issue of error.issues) lines.push(issue.message);
+  return lines.join("\\n");
+}
+"""
+COMPILED = """\
+/** Tells a person what went wrong with a value. */
+export function prettify(error, indent) {
+  const lines = [];
+  for (const issue of error.issues) lines.push(issue.message);
+  return lines.join("\\n");
+}
+"""
+DECLARED = "export declare function prettify(error: Failure, indent: number): string;\n"
+BUILT = {
+    "pkg/lib/errors.js": COMPILED,
+    "pkg/lib/errors.cjs": '"use strict";\n' + COMPILED.replace("export ", ""),
+    "pkg/lib/errors.d.ts": DECLARED,
+    "pkg/lib/errors.d.cts": DECLARED,
+    "pkg/src/errors.ts": SOURCE,
+}
+
+
+@pytest.mark.parametrize("query", ["prettify", "what tells a person that a value went wrong"])
+def test_of_a_source_and_what_was_built_of_it_the_source_is_shown(
+    tmp_path: Path, query: str
+) -> None:
+    result = context(tmp_path, BUILT, query)
+    shown = [entry.file for entry in result.entries if entry.name == "prettify"]
+    assert shown == ["pkg/src/errors.ts"]
+
+
+def test_places_of_copies_are_given_to_others(tmp_path: Path) -> None:
+    others = {
+        f"pkg/src/other{n}.ts": f"export function prettifyOther{n}() {{ return {n}; }}\n"
+        for n in range(4)
+    }
+    result = context(tmp_path, BUILT | others, "prettify", top_k=5)
+    assert len({entry.name for entry in result.entries}) == 5
+    assert result.omitted == 0
+
+
+def test_items_of_one_name_that_say_different_things_are_no_copies(tmp_path: Path) -> None:
+    files = {
+        "a/model.ts": "export interface Price { amount: number; currency: string }\n",
+        "b/model.ts": "export const Price = makeSchema({ kind: 'money', check: positive });\n",
+        "c/model.ts": "export const Price = loadTable('prices').column('latest').cached(true);\n",
+    }
+    result = context(tmp_path, files, "Price")
+    assert {entry.file for entry in result.entries} == set(files)
+
+
+def test_of_a_long_function_the_lines_that_match_are_shown(tmp_path: Path) -> None:
+    answer = "    send_invoice_to_archive(customer)\n"
+    text = f"def process(customer):\n{statements(80)}{answer}{statements(80)}"
+    result = context(
+        tmp_path, {"work.py": text}, "where is an invoice sent to the archive", budget=600
+    )
+    (entry,) = result.entries
+    assert answer in entry.snippet
+    assert not entry.whole
+    assert entry.start_line > 60
+
+
+def test_of_a_named_function_as_much_as_fits_is_shown_before_anything_else(tmp_path: Path) -> None:
+    files = {"long.py": f"def settle():\n{statements(300)}"} | {
+        f"near{n}.py": f"def settle_{n}():\n    return settle({n})\n" for n in range(9)
+    }
+    result = context(tmp_path, files, "settle", budget=3_000)
+    assert result.entries[0].canonical_path == "long.settle"
+    assert result.entries[0].start_line == 1
+    assert len(result.entries[0].snippet) > 2_900
+    assert result.omitted == 10 - len(result.entries)
+
+
+def test_a_named_function_that_fits_leaves_the_rest_to_others(tmp_path: Path) -> None:
+    files = {"one.py": f"def settle():\n{statements(20)}", "two.py": "def settle_all(): settle()\n"}
+    result = context(tmp_path, files, "settle", budget=3_000)
+    assert [entry.name for entry in result.entries] == ["settle", "settle_all"]
+    assert all(entry.whole for entry in result.entries)
+
+
+def test_room_that_is_left_widens_what_was_cut(tmp_path: Path) -> None:
+    files = {"a.py": f"def pay_the_bill():\n{statements(120)}", "b.py": "def bill(): ...\n"}
+    budget = 2_000
+    result = context(tmp_path, files, "how to pay the bill", budget=budget)
+    assert len(result.entries) == 2
+    assert result.omitted == 0
+    assert sum(len(entry.snippet) for entry in result.entries) > budget - 100
+
+
+words = st.sampled_from(["cart", "price", "é", "total_price", "x", "stop"])
+functions = st.builds(
+    lambda name, lines: f"def {name}():\n" + "".join(f"    {line} = 1\r\n" for line in lines),
+    words.filter(str.isascii), st.lists(words, min_size=1, max_size=60),
+)  # fmt: skip
+classes = st.builds(
+    lambda name, methods: f"class {name}:\n    '''The cart.'''\n"
+    + "".join(f"    {line}\n" for method in methods for line in method.split("\n")),
+    words.filter(str.isascii), st.lists(functions, min_size=1, max_size=4),
+)  # fmt: skip
+texts = st.lists(words, max_size=90).map("\n".join)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    files=st.dictionaries(
+        st.sampled_from(["a.py", "b.py", "dist/a.py", "vendor/b.py", "notes.txt"]),
+        st.lists(functions | classes | texts, min_size=1, max_size=4).map("\n".join),
+        min_size=1,
+    ),
+    query=st.sampled_from(["cart", "total_price", "what is the price of a cart", "stop.cart"]),
+    budget=st.integers(1, 4_000),
+    top_k=st.integers(1, 12),
+)
+def test_entries_are_lines_of_their_files_and_never_overlap(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: dict[str, str],
+    query: str,
+    budget: int,
+    top_k: int,
+) -> None:
+    root = tmp_path_factory.mktemp("context")
+    with indexed(root, files) as index:
+        result = index.context(query, top_k=top_k, fits=within(budget))
+        assert index.context(query, top_k=top_k, fits=within(budget)) == result
+        everything = index.context(query, top_k=top_k, fits=lambda _entries, _omitted: True)
+    assert within(budget)(result.entries, result.omitted)
+    assert len(result.entries) <= top_k
+    found = len(everything.entries) + everything.omitted
+    assert len(result.entries) + result.omitted == found
+    taken: list[tuple[str, int, int]] = []
+    for entry in result.entries:
+        data = (root / entry.file).read_bytes()
+        (snippet,) = parse_snippets(entry.snippet)
+        assert snippet.content.encode() == data[entry.start_byte : entry.end_byte]
+        assert data[: entry.start_byte].count(b"\n") + 1 == entry.start_line
+        assert data[: entry.end_byte].count(b"\n") + 1 >= entry.end_line
+        assert not data[data.rfind(b"\n", 0, entry.start_byte) + 1 : entry.start_byte].strip()
+        for file, start, end in taken:
+            assert file != entry.file or entry.end_byte <= start or end <= entry.start_byte
+        taken.append((entry.file, entry.start_byte, entry.end_byte))
