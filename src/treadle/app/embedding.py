@@ -1,6 +1,5 @@
 """Which embedder searches a repository, by its settings and by what is installed."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +24,8 @@ def choose_for(root: Path) -> Embedder | None:
     settings = load(root, os.environ, {}).settings
     choice = settings.context.embedder
     if choice == "openai":
+        import asyncio
+
         return choose_embedder(choice, asyncio.run(_endpoint(settings)))
     return choose_embedder(choice)
 
