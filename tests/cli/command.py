@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ async def start(*arguments: str, home: Path, repo: Path, **env: str) -> asyncio.
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environment(home, **env),
+        # A shell that starts the tests in the background leaves them deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
