@@ -25,7 +25,7 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import new_id
-from treadle.tools.contract import ToolError, ToolPlace
+from treadle.tools.contract import ToolError
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
 
@@ -227,23 +227,6 @@ async def test_leaving_cancels_and_awaits_everything(
     await bus.publish(SessionCancelled(  # nobody is left to wait for
         request_id=caller.request_id, session_id=new_id(), usage=Usage(), cost=None, duration=0
     ))  # fmt: skip
-
-
-async def test_a_tool_of_a_front_end_is_left_to_it(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    class Page(Needy):
-        name = "page"
-        place = ToolPlace.EXTERNAL
-
-    serving = dispatcher(bus, root, Page(), Echo())
-    async with serving:
-        future = await caller.start("page")
-        await caller.call("echo")
-        assert not future.done()
-        outcome = await serving.call("page", '{"token_budget": 1}')
-    assert isinstance(outcome, ToolCallFailed)
-    assert outcome.error.kind is ErrorKind.UNAVAILABLE
 
 
 async def test_a_call_without_a_session_is_a_request_of_its_own(bus: EventBus, root: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -70,6 +70,19 @@ class ToolError(TreadleError):
         super().__init__(message, hint=hint)
         self.failure = ToolFailure(kind, message, field, expected, received, hint, effect)
 
+    @classmethod
+    def of(cls, failure: ToolFailure) -> Self:
+        """The error that is told as `failure`."""
+        return cls(
+            failure.kind,
+            failure.message,
+            field=failure.field,
+            expected=failure.expected,
+            received=failure.received,
+            hint=failure.hint,
+            effect=failure.effect,
+        )
+
 
 async def _publish_nowhere(_event: Event) -> None:
     """For calls outside a session."""
@@ -86,6 +99,7 @@ class ToolContext:
     key: CallKey
     root: Path
     parent_id: UUID | None = None
+    call_id: str = ""
     last_user_message: str = ""
     clock: Clock = field(default_factory=SystemClock)
     publish: Callable[[Event], Awaitable[None]] = _publish_nowhere

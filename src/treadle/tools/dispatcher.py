@@ -4,7 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
@@ -25,9 +25,12 @@ from treadle.events.types import (
 )
 from treadle.ids import new_id
 from treadle.tools.arguments import parse_arguments
-from treadle.tools.contract import ToolContext, ToolEffect, ToolPlace
-from treadle.tools.failures import failure_of, no_front_end, unknown_tool
+from treadle.tools.contract import ToolContext, ToolEffect
+from treadle.tools.failures import failure_of, unknown_tool
 from treadle.tools.registry import AnyTool, Registry
+
+if TYPE_CHECKING:  # it brings a library that is slow to import, and few need it
+    from treadle.tools.external.bridge import Bridge
 
 _log = logging.getLogger(__name__)
 
@@ -43,13 +46,23 @@ class Dispatcher:
     """
 
     def __init__(
-        self, bus: EventBus, registry: Registry, root: Path, *, clock: Clock | None = None
+        self,
+        bus: EventBus,
+        registry: Registry,
+        root: Path,
+        *,
+        clock: Clock | None = None,
+        bridge: "Bridge | None" = None,
     ) -> None:
-        """`root` is the root of the repository that the tools may see."""
+        """`root` is the root of the repository that the tools may see.
+
+        The tools are those of `registry`, and those that front ends run over `bridge`.
+        """
         self._bus = bus
         self._registry = registry
         self._root = root.resolve()
         self._clock = clock or SystemClock()
+        self._bridge = bridge
         self._user_texts: dict[UUID, str] = {}
         self._running: dict[_Slot, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,13 +107,11 @@ class Dispatcher:
             name=name,
             arguments=arguments,
         )
-        tool = self._registry.get(name)
+        tool = self._tool(name)
         started = self._clock.monotonic()
         outcome = self._bus.expect(call.request_id, call.key)
         try:
             await self._bus.publish(call)
-            if tool is not None and tool.place is ToolPlace.EXTERNAL:
-                await self._bus.publish(self._failed(call, no_front_end(name), started))
             return await asyncio.shield(outcome)
         except asyncio.CancelledError:
             effect = (
@@ -111,6 +122,14 @@ class Dispatcher:
             )
             await self._bus.publish(self._failed(call, failure, started))
             raise
+
+    def _tool(self, name: str) -> AnyTool | None:
+        tool = self._registry.get(name)
+        return self._bridge.tool(name) if tool is None and self._bridge else tool
+
+    def _names(self) -> tuple[str, ...]:
+        external = self._bridge.tools() if self._bridge else ()
+        return (*self._registry.names(), *(tool.name for tool in external))
 
     async def _serve(self) -> None:
         async for envelope in self._subscription:
@@ -126,13 +145,12 @@ class Dispatcher:
                 self._user_texts[request_id] = text
             case _:  # the session ended
                 self._user_texts.pop(event.request_id, None)
+                if self._bridge is not None:
+                    self._bridge.release(event.request_id)
                 for slot in [slot for slot in self._running if slot[0] == event.request_id]:
                     self._stop(slot)
 
     def _start(self, call: ToolCallRequested) -> None:
-        tool = self._registry.get(call.name)
-        if tool is not None and tool.place is ToolPlace.EXTERNAL:
-            return  # a front end answers
         task = asyncio.create_task(self._answer(call), name=f"tool {call.name}")
         self._running[call.request_id, call.key] = task
         self._tasks.add(task)
@@ -154,6 +172,7 @@ class Dispatcher:
             key=call.key,
             root=self._root,
             parent_id=call.parent_id,
+            call_id=call.call_id,
             last_user_message=self._user_texts.get(call.request_id, ""),
             clock=self._clock,
             publish=self._bus.publish,
@@ -169,9 +188,9 @@ class Dispatcher:
 
     async def _outcome(self, call: ToolCallRequested, context: ToolContext) -> Outcome:
         started = self._clock.monotonic()
-        tool = self._registry.get(call.name)
+        tool = self._tool(call.name)
         if tool is None:
-            return self._failed(call, unknown_tool(call.name, self._registry.names()), started)
+            return self._failed(call, unknown_tool(call.name, self._names()), started)
         try:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
             result = await tool.run(arguments, context)

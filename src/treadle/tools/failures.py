@@ -93,9 +93,9 @@ def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
 
 
 def no_front_end(name: str) -> ToolFailure:
-    """The failure of a call, outside a session, of a tool that only a front end can run."""
+    """The failure of a call of a tool that only a front end can run, when there is none."""
     return ToolFailure(
         ErrorKind.UNAVAILABLE,
         f"The tool {name} is run by a front end, and none is connected.",
-        hint="Call it from a session that a front end has opened.",
+        hint="Go on without it, or ask the person to open the front end.",
     )

@@ -14,15 +14,19 @@ def schema_of(model: type[BaseModel]) -> JsonSchema:
     references (they are written out), and an optional argument has its type alone, without null.
     Raises ValueError for a model that contains itself.
     """
-    return _plain_schema(model.model_json_schema())
+    return plain_schema(model.model_json_schema())
 
 
 def result_schema_of(model: type[BaseModel]) -> JsonSchema:
     """The JSON schema of what `Tool.content` writes of a result, in the same plain form."""
-    return _plain_schema(model.model_json_schema(mode="serialization"))
+    return plain_schema(model.model_json_schema(mode="serialization"))
 
 
-def _plain_schema(schema: JsonSchema) -> JsonSchema:
+def plain_schema(schema: JsonSchema) -> JsonSchema:
+    """A schema that anybody wrote in that form. Takes `schema` apart.
+
+    Raises ValueError for one that contains itself, KeyError for a reference to elsewhere.
+    """
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions, ())
     plain.pop("description", None)  # the docstring of the class; the tool has its own words

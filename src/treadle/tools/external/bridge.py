@@ -1,0 +1,361 @@
+"""The bridge: carries the calls of external tools to front ends, and their answers back.
+
+A call is offered to one front end. When that leaves, the call waits for it to come back and is
+then offered again; the first answer counts, whatever comes after it is a late result.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from treadle.clock import Clock, SystemClock, wait_within
+from treadle.errors import UsageError
+from treadle.events import EventBus
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    ToolCallLate,
+    ToolFailure,
+    ToolProgress,
+)
+from treadle.tools.contract import ToolContext, ToolEffect, ToolError
+from treadle.tools.external.definitions import ExternalTool, ToolDefinition, external_tool
+from treadle.tools.failures import no_front_end
+
+EVERY_TOOL = "*"
+"""In a list of names: whatever external tools there are."""
+
+RECONNECT_SECONDS = 15.0
+"""How long the calls of a front end that has left wait for it."""
+
+ENDED_KEPT = 1_000
+"""Ended calls that are remembered, so that a late answer is told from one to no call of ours."""
+
+_Slot = tuple[UUID, CallKey]
+
+
+class Taken(StrEnum):
+    """What became of an answer."""
+
+    TAKEN = "taken"
+    LATE = "late"
+    """The call had ended without it, by a time-out or a cancellation."""
+    REPEATED = "repeated"
+    """The call had been answered before."""
+    UNKNOWN = "unknown"
+    """No such call was offered to this front end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A call to be run by the front end; `again` when it was offered before it left."""
+
+    request_id: UUID
+    key: CallKey
+    call_id: str
+    name: str
+    arguments: JsonValue
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A call that has ended without its answer: nobody waits for it any more."""
+
+    request_id: UUID
+    key: CallKey
+
+
+@dataclass(slots=True)
+class _FrontEnd:
+    """What is kept of a front end while it is away."""
+
+    name: str
+    runs: frozenset[str] = frozenset()
+    requests: set[UUID] = field(default_factory=set)
+    connection: "Connection | None" = None
+    connected_at: int = 0
+    """The number of its last connection, counted over all front ends."""
+    left_at: float = 0.0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and then replaced, when it comes or leaves."""
+
+    def change(self, connection: "Connection | None") -> None:
+        self.connection = connection
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+@dataclass(slots=True)
+class _Call:
+    offer: Offer
+    parent_id: UUID | None
+    front_end: _FrontEnd
+    answer: asyncio.Future[JsonValue]
+
+
+@dataclass(slots=True)
+class _Ended:
+    call: _Call
+    answered: bool
+
+
+class Bridge:
+    """Which external tools there are, which front ends run them, and the calls under way.
+
+    Give it to the dispatcher of the bus, and its `tools()` to the registry of each session. From
+    the loop of that bus only.
+    """
+
+    def __init__(
+        self,
+        bus: EventBus,
+        *,
+        reserved: Collection[str] = (),
+        clock: Clock | None = None,
+        reconnect_seconds: float = RECONNECT_SECONDS,
+    ) -> None:
+        """`reserved` are the names that no front end may take: those of the registry."""
+        self._bus = bus
+        self._reserved = frozenset(reserved)
+        self._clock = clock or SystemClock()
+        self._reconnect_seconds = reconnect_seconds
+        self._tools: dict[str, ExternalTool] = {}
+        self._front_ends: dict[str, _FrontEnd] = {}
+        self._connections = 0
+        self._open: dict[_Slot, _Call] = {}
+        self._ended: OrderedDict[_Slot, _Ended] = OrderedDict()
+
+    def define(self, definition: ToolDefinition) -> None:
+        """Add a tool, in the place of one of the same name. Raises UsageError."""
+        if definition.name in self._reserved:
+            raise UsageError(
+                f"A tool named {definition.name} is there already.", hint="Choose another name."
+            )
+        self._tools[definition.name] = external_tool(definition, self._ask)
+
+    def tool(self, name: str) -> ExternalTool | None:
+        """The external tool of that name, None if there is none."""
+        return self._tools.get(name)
+
+    def tools(self) -> tuple[ExternalTool, ...]:
+        """All external tools, in the order in which they were defined first."""
+        return tuple(self._tools.values())
+
+    def connect(self, front_end: str, *, runs: Collection[str] = (EVERY_TOOL,)) -> "Connection":
+        """A connection of the front end of that name, which runs the tools named in `runs`.
+
+        It takes the place of an earlier connection of the same front end, whose iteration ends,
+        and is offered again what that was offered and did not answer.
+        """
+        known = self._front_ends.setdefault(front_end, _FrontEnd(front_end))
+        if known.connection is not None:
+            known.connection.close()
+        self._connections += 1
+        known.runs, known.connected_at = frozenset(runs), self._connections
+        connection = Connection(self, known)
+        for call in self._open.values():
+            if call.front_end is known:
+                connection.send(replace(call.offer, again=True))
+        known.change(connection)
+        return connection
+
+    def attach(self, front_end: str, request_id: UUID) -> None:
+        """Let the calls of a request go to that front end, rather than to the newest."""
+        self._front_ends.setdefault(front_end, _FrontEnd(front_end)).requests.add(request_id)
+
+    def release(self, request_id: UUID) -> None:
+        """Forget to whom the calls of a request go; it has ended."""
+        for front_end in self._front_ends.values():
+            front_end.requests.discard(request_id)
+
+    async def settle(
+        self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
+    ) -> Taken:
+        """Take the answer of a front end to a call; used by its connection."""
+        slot = (request_id, key)
+        call = self._open.get(slot)
+        if call is not None and call.front_end.name == front_end:
+            if call.answer.done():
+                return Taken.REPEATED
+            if isinstance(answer, ToolFailure):
+                call.answer.set_exception(ToolError.of(answer))
+            else:
+                call.answer.set_result(answer)
+            return Taken.TAKEN
+        ended = self._ended.get(slot)
+        if ended is None or ended.call.front_end.name != front_end:
+            return Taken.UNKNOWN
+        if ended.answered:
+            return Taken.REPEATED
+        ended.answered = True
+        await self._tell_late(ended.call, failed=isinstance(answer, ToolFailure))
+        return Taken.LATE
+
+    async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
+        """Tell how far a call is; nothing is told of a call that is not open."""
+        call = self._open.get((request_id, key))
+        if call is not None and call.front_end.name == front_end:
+            await self._bus.publish(
+                ToolProgress(
+                    request_id=request_id, parent_id=call.parent_id, key=key, text=text[:1_000]
+                )
+            )
+
+    def left(self, front_end: "_FrontEnd", connection: "Connection") -> None:
+        """Note that a connection was closed; used by the connection."""
+        if front_end.connection is connection:
+            front_end.left_at = self._clock.monotonic()
+            front_end.change(None)
+
+    async def _ask(
+        self, tool: ExternalTool, arguments: JsonValue, context: ToolContext
+    ) -> JsonValue:
+        front_end = self._chosen(tool.name, context.request_id)
+        if front_end is None:
+            raise ToolError.of(no_front_end(tool.name))
+        slot = (context.request_id, context.key)
+        offer = Offer(*slot, context.call_id, tool.name, arguments)
+        answer: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
+        call = self._open[slot] = _Call(offer, context.parent_id, front_end, answer)
+        if front_end.connection is not None:
+            front_end.connection.send(offer)
+        try:
+            return await self._answered(call, tool)
+        except asyncio.CancelledError:
+            if answer.done():  # it came in the very moment in which the call was ended
+                await self._tell_late(call, failed=answer.exception() is not None)
+            raise
+        finally:
+            del self._open[slot]
+            self._remember(slot, call)
+
+    async def _answered(self, call: _Call, tool: ExternalTool) -> JsonValue:
+        front_end = call.front_end
+        while not call.answer.done():
+            seconds = None
+            if front_end.connection is None:
+                waited = self._clock.monotonic() - front_end.left_at
+                seconds = max(0.0, self._reconnect_seconds - waited)
+            try:
+                await wait_within(_either(call.answer, front_end.changed), seconds, self._clock)
+            except TimeoutError:
+                if front_end.connection is None and not call.answer.done():
+                    raise ToolError.of(_lost(tool)) from None
+        return call.answer.result()
+
+    def _remember(self, slot: _Slot, call: _Call) -> None:
+        """Keep an ended call for what is still said about it, and withdraw what is unanswered."""
+        self._ended[slot] = _Ended(call, call.answer.done())
+        if len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+        if not call.answer.done():
+            call.answer.cancel()
+            if call.front_end.connection is not None:
+                call.front_end.connection.send(Withdrawal(*slot))
+
+    def _chosen(self, tool: str, request_id: UUID) -> _FrontEnd | None:
+        """Who is to run a call: whom its request belongs to, else the newest that is there."""
+        earliest = self._clock.monotonic() - self._reconnect_seconds
+        running = [
+            each
+            for each in self._front_ends.values()
+            if each.runs & {tool, EVERY_TOOL}
+            and (each.connection is not None or each.left_at > earliest)
+        ]
+        return max(
+            running,
+            key=lambda each: (
+                request_id in each.requests,
+                each.connection is not None,
+                each.connected_at,
+            ),
+            default=None,
+        )
+
+    async def _tell_late(self, call: _Call, *, failed: bool) -> None:
+        await self._bus.publish(
+            ToolCallLate(
+                request_id=call.offer.request_id,
+                parent_id=call.parent_id,
+                key=call.offer.key,
+                call_id=call.offer.call_id,
+                outcome="failed" if failed else "completed",
+            )
+        )
+
+
+class Connection:
+    """A front end while it is connected. Iterate it for what it is to do; close it when it goes."""
+
+    def __init__(self, bridge: Bridge, front_end: _FrontEnd) -> None:
+        """Use `Bridge.connect` instead."""
+        self._bridge = bridge
+        self._front_end = front_end
+        self._messages: asyncio.Queue[Offer | Withdrawal | None] = asyncio.Queue()
+        self._closed = False
+
+    def send(self, message: Offer | Withdrawal) -> None:
+        """Queue a message for the front end; used by the bridge."""
+        if not self._closed:
+            self._messages.put_nowait(message)
+
+    async def answer(
+        self, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
+    ) -> Taken:
+        """Answer a call: with what its tool gave, any JSON value, or with why it failed."""
+        return await self._bridge.settle(self._front_end.name, request_id, key, answer)
+
+    async def report(self, request_id: UUID, key: CallKey, text: str) -> None:
+        """Say how far a call is."""
+        await self._bridge.report(self._front_end.name, request_id, key, text)
+
+    def close(self) -> None:
+        """The front end has gone. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._messages.put_nowait(None)
+            self._bridge.left(self._front_end, self)
+
+    async def __aiter__(self) -> AsyncIterator[Offer | Withdrawal]:
+        while (message := await self._messages.get()) is not None:
+            yield message
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+async def _either(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> None:
+    """Return when the answer is there or the front end has come or left."""
+    change = asyncio.ensure_future(changed.wait())
+    waited: set[asyncio.Future[Any]] = {answer, change}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        change.cancel()
+
+
+def _lost(tool: ExternalTool) -> ToolFailure:
+    effect = Effect.NONE if tool.effect is ToolEffect.READ else Effect.UNKNOWN
+    return ToolFailure(
+        ErrorKind.UNAVAILABLE,
+        f"The front end that was to run {tool.name} has left and did not come back.",
+        hint="It may be asked again when a front end is connected.",
+        effect=effect,
+    )

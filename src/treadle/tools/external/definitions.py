@@ -1,0 +1,155 @@
+"""The definition of a tool that a front end runs, and the tool that the session then sees."""
+
+import copy
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
+from jsonschema.exceptions import (  # type: ignore[import-untyped]
+    SchemaError,
+    ValidationError,
+    best_match,
+)
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from treadle.errors import UsageError
+from treadle.events.types import ErrorKind, ToolView
+from treadle.tools.contract import (
+    Arguments,
+    Result,
+    Tool,
+    ToolClass,
+    ToolContext,
+    ToolEffect,
+    ToolError,
+    ToolPlace,
+)
+from treadle.tools.schemas import JsonSchema, at, in_words, plain_schema
+
+SHOWN_CHARACTERS = 100
+"""Characters of a faulty value that an error repeats."""
+
+Ask = Callable[["ExternalTool", JsonValue, ToolContext], Awaitable[JsonValue]]
+"""Has a front end run the tool with those arguments, and gives its answer."""
+
+
+class ToolDefinition(BaseModel):
+    """A tool as a front end describes it. `parameters` is the JSON schema of its arguments.
+
+    An argument that the schema does not name is refused unless `additionalProperties` allows it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    description: str = Field(min_length=1)
+    type: Literal["function"] = "function"
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    effect: ToolEffect = ToolEffect.UI
+    tool_class: ToolClass = Field(default=ToolClass.REALTIME, alias="class")
+    timeout: float | None = Field(default=None, gt=0)
+    """Seconds; None takes the configured default."""
+
+
+class ExternalResult(Result):
+    """What the front end answered."""
+
+    type: str = "external"
+    result: JsonValue
+
+
+class ExternalTool(Tool[Any, ExternalResult]):
+    """A tool whose calls are carried to a front end."""
+
+    place = ToolPlace.EXTERNAL
+    result = ExternalResult
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ExternalResult:
+        return ExternalResult(result=await self._ask(self, arguments.model_dump(), context))
+
+    def view(self, arguments: Arguments, result: ExternalResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{self.name}: answered by the front end")
+
+
+def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
+    """The tool of that definition. Raises UsageError for a schema that cannot be used."""
+
+    class Defined(ExternalTool):
+        name = definition.name
+        description = definition.description
+        effect = definition.effect
+        tool_class = definition.tool_class
+        timeout = definition.timeout
+        arguments = _arguments_model(definition)
+
+    return Defined(ask)
+
+
+def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
+    """A model that takes what the definition's own schema takes."""
+    name, schema = definition.name, _usable_schema(definition)
+    validator = Draft202012Validator(schema)
+
+    class Given(Arguments):
+        model_config = ConfigDict(extra="allow")
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, _core: object, _handler: object) -> JsonSchema:
+            return copy.deepcopy(schema)
+
+        @model_validator(mode="before")
+        @classmethod
+        def _fit(cls, value: Any) -> Any:
+            error = best_match(validator.iter_errors(value))
+            if error is not None:
+                raise _tool_error(name, schema, error)  # passes through pydantic as it is
+            return value
+
+    return Given
+
+
+def _usable_schema(definition: ToolDefinition) -> JsonSchema:
+    """The schema in plain form, taking no argument that it does not name. Raises UsageError."""
+    schema: JsonSchema = copy.deepcopy(definition.parameters)
+    schema.setdefault("properties", {})
+    schema.setdefault("additionalProperties", False)
+    if schema.setdefault("type", "object") != "object":
+        raise _unusable(definition.name, "their type is not object")
+    try:
+        Draft202012Validator.check_schema(schema)
+        schema["$defs"] = schema.pop("definitions", {}) | schema.get("$defs", {})
+        return plain_schema(schema)
+    except SchemaError as error:
+        raise _unusable(definition.name, error.message) from error
+    except (ValueError, KeyError, RecursionError) as error:
+        raise _unusable(definition.name, str(error)) from error
+
+
+def _unusable(tool: str, what: str) -> UsageError:
+    return UsageError(
+        f"The parameters of the tool {tool} are no schema that can be used: {what}.",
+        hint='They are a JSON schema of type "object" without references to other documents.',
+    )
+
+
+def _tool_error(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
+    path = tuple(error.absolute_path)
+    wanted = at(schema, path) if path else None
+    field = ".".join(map(str, path))
+    where = f"`{field}` of {tool}" if field else tool
+    known = ", ".join(f"`{name}`" for name in schema["properties"])
+    return ToolError(
+        ErrorKind.VALIDATION,
+        f"{where} does not fit: {_cut(error.message)}.",
+        field=field or None,
+        expected=in_words(wanted) if wanted else None,
+        received=_cut(repr(error.instance)) if field else None,
+        hint=f"The arguments are {known}." if known else "There are no arguments.",
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

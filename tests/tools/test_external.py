@@ -1,0 +1,418 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.clock import FakeClock, settle
+from tests.tools.samples import Caller, Echo
+from treadle.errors import UsageError
+from treadle.events import Event, EventBus, Outcome
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    SessionFinished,
+    StopReason,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallLate,
+    ToolFailure,
+    ToolProgress,
+    Usage,
+)
+from treadle.ids import new_id
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.external import (
+    Bridge,
+    Connection,
+    Offer,
+    Taken,
+    ToolDefinition,
+    Withdrawal,
+    message_json,
+    receive,
+)
+from treadle.tools.registry import Registry
+
+OPEN = ToolDefinition(
+    name="open_page",
+    description="Open a page.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "url": {"type": "string", "description": "Which page."},
+            "place": {"$ref": "#/$defs/place"},
+        },
+        "required": ["url"],
+        "$defs": {"place": {"type": "object", "properties": {"line": {"type": "integer"}}}},
+    },
+)
+READ = ToolDefinition.model_validate(
+    {"name": "read_page", "description": "Read.", "effect": "read"}
+)
+ITSELF = {"$ref": "#/$defs/a"}
+CALL = '{"url": "/a"}'
+
+
+@dataclass(slots=True)
+class Front:
+    """A bus with a dispatcher and a bridge on it."""
+
+    bus: EventBus
+    bridge: Bridge
+    caller: Caller
+    dispatcher: Dispatcher
+    clock: FakeClock
+    events: list[Event]
+
+    async def called(
+        self, name: str = "open_page", arguments: str = CALL
+    ) -> asyncio.Future[Outcome]:
+        future = await self.caller.start(name, arguments)
+        await settle()
+        return future
+
+    async def end(self, kind: ErrorKind, slot: int = 0) -> None:
+        """What a session does that gives up a call."""
+        await self.bus.publish(
+            ToolCallFailed(
+                request_id=self.caller.request_id,
+                key=CallKey(0, slot),
+                call_id="",
+                error=ToolFailure(kind, "Over."),
+                duration=1,
+            )
+        )
+        await settle()
+
+    def late(self) -> list[str]:
+        return [event.outcome for event in self.events if isinstance(event, ToolCallLate)]
+
+
+@asynccontextmanager
+async def front(*definitions: ToolDefinition) -> AsyncIterator[Front]:
+    before, clock, events = asyncio.all_tasks(), FakeClock(), list[Event]()
+    bus = EventBus(clock)
+    bridge = Bridge(bus, reserved=["echo"], clock=clock)
+    for definition in definitions or (OPEN, READ):
+        bridge.define(definition)
+
+    async def record() -> None:
+        async for envelope in subscription:
+            events.append(envelope.event)
+
+    with bus.subscribe() as subscription:
+        recorder = asyncio.create_task(record())
+        serving = Dispatcher(bus, Registry([Echo()]), Path("/"), clock=clock, bridge=bridge)
+        async with serving:
+            yield Front(bus, bridge, Caller(bus), serving, clock, events)
+    await recorder
+    assert asyncio.all_tasks() == before
+
+
+async def next_of(connection: Connection) -> Offer | Withdrawal:
+    return await asyncio.wait_for(anext(aiter(connection)), 5)
+
+
+async def offered(connection: Connection) -> Offer:
+    message = await next_of(connection)
+    assert isinstance(message, Offer)
+    return message
+
+
+def failure_of(outcome: Outcome) -> ToolFailure:
+    assert isinstance(outcome, ToolCallFailed), outcome
+    return outcome.error
+
+
+async def test_a_front_end_runs_a_call_like_any_other() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            future = await at.called()
+            offer = await offered(page)
+            assert (offer.name, offer.arguments, offer.again) == ("open_page", {"url": "/a"}, False)
+            assert (offer.request_id, offer.key) == (at.caller.request_id, CallKey(0, 0))
+            assert offer.call_id == "call_0"
+            assert await page.answer(offer.request_id, offer.key, {"ok": 1}) is Taken.TAKEN
+            outcome = await asyncio.wait_for(future, 5)
+    assert isinstance(outcome, ToolCallCompleted)
+    assert json.loads(outcome.content) == {
+        "ok": True, "type": "external", "v": 1, "result": {"ok": 1}
+    }  # fmt: skip
+    assert not at.late()
+
+
+async def test_a_front_end_may_say_that_it_failed() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            future = await at.called()
+            offer = await offered(page)
+            failure = ToolFailure(ErrorKind.CONFLICT, "Two pages.", hint="Name one.")
+            await page.answer(offer.request_id, offer.key, failure)
+            assert failure_of(await future) == failure
+
+
+async def test_arguments_are_checked_against_the_schema_of_the_definition() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            missing = failure_of(await at.caller.call("open_page", ""))
+            assert missing.kind is ErrorKind.VALIDATION
+            assert "'url' is a required property" in missing.message
+            assert missing.hint == "The arguments are `url`, `place`."
+            unknown = failure_of(await at.caller.call("open_page", '{"url": "/a", "tab": 1}'))
+            assert "'tab' was unexpected" in unknown.message
+            wrong = '{"url": "/a", "place": {"line": "x"}}'
+            inner = failure_of(await at.caller.call("open_page", wrong))
+            assert (inner.field, inner.expected, inner.received) == (
+                "place.line", "an integer", "'x'"
+            )  # fmt: skip
+            # What was encoded twice is unwrapped, as for any tool (T2).
+            _ = await at.called(arguments='{"url": "[1]", "place": "{\\"line\\": 3}"}')
+            assert (await offered(page)).arguments == {"url": "[1]", "place": {"line": 3}}
+
+
+@given(
+    st.dictionaries(
+        st.text(min_size=1),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        ),
+        max_size=5,
+    )
+)
+def test_arguments_reach_the_front_end_as_they_are(arguments: dict[str, Any]) -> None:
+    free = ToolDefinition(
+        name="free", description="Anything.", parameters={"additionalProperties": True}
+    )
+
+    async def scenario() -> None:
+        async with front(free) as at:
+            with at.bridge.connect("page") as page:
+                _ = await at.called("free", json.dumps(arguments))
+                assert (await offered(page)).arguments == arguments
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"type": "string"},
+        {"type": "object", "properties": {"a": {"type": "no such type"}}},
+        {"type": "object", "properties": {"a": {"$ref": "https://example.org/schema.json"}}},
+        {"properties": {"a": ITSELF}, "$defs": {"a": {"items": ITSELF}}},
+        {"properties": {"a": 7}},
+    ],
+)  # fmt: skip
+async def test_a_schema_that_cannot_be_used_is_refused(parameters: dict[str, Any]) -> None:
+    bridge = Bridge(EventBus())
+    definition = ToolDefinition(name="odd", description="Odd.", parameters=parameters)
+    with pytest.raises(UsageError, match="parameters of the tool odd"):
+        bridge.define(definition)
+    assert bridge.tools() == ()
+
+
+async def test_definitions_are_told_to_a_model_with_their_own_schema() -> None:
+    bridge = Bridge(EventBus(), reserved=["echo"])
+    old = {**OPEN.model_dump(by_alias=True), "parameters": {"definitions": {"a": {"type": "null"}}}}
+    bridge.define(ToolDefinition.model_validate(old))
+    bridge.define(OPEN)  # again, better
+    bridge.define(READ)
+    first, second = Registry(bridge.tools()).specs()
+    assert (first.name, first.parameters["required"]) == ("open_page", ["url"])
+    assert first.parameters["properties"]["place"]["properties"] == {"line": {"type": "integer"}}
+    assert second.parameters["properties"] == {}
+    with pytest.raises(UsageError, match="named echo is there already"):
+        bridge.define(ToolDefinition(name="echo", description="Mine."))
+
+
+async def test_without_a_front_end_a_call_fails_at_once_and_clearly() -> None:
+    async with front() as at:
+        failure = failure_of(await at.caller.call("open_page", CALL))
+        assert (failure.kind, failure.effect) == (ErrorKind.UNAVAILABLE, Effect.NONE)
+        assert "run by a front end, and none is connected" in failure.message
+        at.bridge.connect("page", runs=["another"])
+        assert failure_of(await at.caller.call("open_page", CALL)).kind is ErrorKind.UNAVAILABLE
+        by_hand = await at.dispatcher.call("open_page", CALL)
+        assert failure_of(by_hand).kind is ErrorKind.UNAVAILABLE
+        unknown = failure_of(await at.caller.call("nothing"))
+        assert unknown.hint == "The tools are: echo, open_page, read_page."
+
+
+async def test_an_open_call_is_offered_again_after_a_reconnection() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            future = await at.called()
+            first = await offered(page)
+        await at.clock.advance(14)
+        with at.bridge.connect("page") as page:
+            second = await offered(page)
+            assert second == Offer(**{**_fields(first), "again": True})
+            assert await page.answer(second.request_id, second.key, "done") is Taken.TAKEN
+            assert isinstance(await future, ToolCallCompleted)
+            assert await page.answer(second.request_id, second.key, "done") is Taken.REPEATED
+    assert not at.late()
+
+
+def _fields(offer: Offer) -> dict[str, Any]:
+    return {name: getattr(offer, name) for name in Offer.__slots__}
+
+
+async def test_a_new_connection_of_the_same_front_end_takes_the_place_of_the_old() -> None:
+    async with front() as at:
+        old = at.bridge.connect("page")
+        _ = await at.called()
+        assert not (await offered(old)).again
+        new = at.bridge.connect("page")
+        assert [message async for message in old] == []
+        assert (await offered(new)).again
+        old.close()  # its transport notices late
+        future = await at.called("read_page", "")
+        offer = await offered(new)
+        await new.answer(offer.request_id, offer.key, None)
+        assert isinstance(await future, ToolCallCompleted)
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"), [("open_page", Effect.UNKNOWN), ("read_page", Effect.NONE)]
+)
+async def test_a_front_end_that_stays_away_fails_its_calls(name: str, effect: Effect) -> None:
+    async with front() as at:
+        with at.bridge.connect("page"):
+            future = await at.called(name, CALL if name == "open_page" else "{}")
+        await at.clock.advance(15)
+        failure = failure_of(await future)
+        assert (failure.kind, failure.effect) == (ErrorKind.UNAVAILABLE, effect)
+        assert "has left and did not come back" in failure.message
+
+
+async def test_a_call_that_comes_while_the_front_end_is_away_waits_for_it() -> None:
+    async with front() as at:
+        at.bridge.connect("page").close()
+        await at.clock.advance(10)
+        future = await at.called()
+        assert not future.done()
+        with at.bridge.connect("page") as page:
+            offer = await offered(page)
+            await page.answer(offer.request_id, offer.key, True)
+            assert isinstance(await future, ToolCallCompleted)
+
+
+@pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.CANCELLED])
+async def test_a_call_that_the_session_ended_is_withdrawn_and_its_answer_late(
+    kind: ErrorKind,
+) -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            _ = await at.called()
+            offer = await offered(page)
+            await at.end(kind)
+            assert await next_of(page) == Withdrawal(offer.request_id, offer.key)
+            assert await page.answer(offer.request_id, offer.key, 1) is Taken.LATE
+            assert await page.answer(offer.request_id, offer.key, 1) is Taken.REPEATED
+            await settle()
+            assert at.late() == ["completed"]
+
+
+async def test_an_answer_in_the_moment_of_the_time_out_is_not_lost() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            _ = await at.called()
+            offer = await offered(page)
+            failing = asyncio.ensure_future(at.end(ErrorKind.TIMEOUT))
+            answer = ToolFailure(ErrorKind.CONFLICT, "No.")
+            assert await page.answer(offer.request_id, offer.key, answer) is Taken.TAKEN
+            await failing
+            assert at.late() == ["failed"]
+
+
+async def test_an_answer_to_no_call_or_to_another_s_is_refused() -> None:
+    async with front() as at:
+        one, two = at.bridge.connect("one"), at.bridge.connect("two")
+        _ = await at.called()
+        offer = await offered(two)  # the newest
+        assert await one.answer(offer.request_id, offer.key, 1) is Taken.UNKNOWN
+        assert await two.answer(new_id(), offer.key, 1) is Taken.UNKNOWN
+        await at.end(ErrorKind.TIMEOUT)
+        assert await one.answer(offer.request_id, offer.key, 1) is Taken.UNKNOWN
+        await settle()
+        assert not at.late()
+
+
+async def test_calls_of_a_request_go_to_the_front_end_that_it_belongs_to() -> None:
+    async with front() as at:
+        one, two = at.bridge.connect("one"), at.bridge.connect("two", runs=["open_page"])
+        at.bridge.attach("one", at.caller.request_id)
+        _ = await at.called()
+        await offered(one)
+        ended = SessionFinished(
+            request_id=at.caller.request_id,
+            session_id=new_id(),
+            text="",
+            stop_reason=StopReason.COMPLETED,
+            usage=Usage(),
+            cost=None,
+            tool_calls=1,
+            duration=1,
+        )
+        await at.bus.publish(ended)
+        await settle()
+        _ = await at.called()
+        await offered(two)
+
+
+async def test_messages_as_json_there_and_back() -> None:
+    async with front() as at:
+        with at.bridge.connect("page") as page:
+            future = await at.called()
+            sent = json.loads(json.dumps(message_json(await offered(page))))
+            assert sent == {
+                "type": "tool_call",
+                "request_id": str(at.caller.request_id),
+                "key": {"turn": 0, "slot": 0},
+                "call_id": "call_0",
+                "name": "open_page",
+                "arguments": {"url": "/a"},
+                "again": False,
+            }
+            call = {"request_id": sent["request_id"], "key": sent["key"]}
+            progress = json.dumps({"type": "tool_progress", **call, "text": "half"})
+            assert await receive(page, progress) is None
+            result = json.dumps({"type": "tool_result", **call, "result": [1]})
+            assert await receive(page, result.encode()) is Taken.TAKEN
+            assert isinstance(await future, ToolCallCompleted)
+
+            future = await at.called()
+            await offered(page)
+            call["key"] = {"turn": 0, "slot": 1}
+            failed = {"type": "tool_error", **call, "error": "No tab.", "kind": "not_found"}
+            await receive(page, json.dumps({**failed, "effect": "none"}))
+            assert failure_of(await future) == ToolFailure(ErrorKind.NOT_FOUND, "No tab.")
+
+            _ = await at.called()
+            await offered(page)
+            await at.end(ErrorKind.TIMEOUT, slot=2)
+            assert message_json(await next_of(page)) == {
+                "type": "tool_call_withdrawn",
+                "request_id": sent["request_id"],
+                "key": {"turn": 0, "slot": 2},
+            }
+        await settle()
+        assert [e.text for e in at.events if isinstance(e, ToolProgress)] == ["half"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"type": "tool_result"}', '{"type": "x"}', "\ud800", b"\xff", "[" * 9]
+)
+async def test_a_message_that_cannot_be_read_is_a_clear_error(text: str | bytes) -> None:
+    bridge = Bridge(EventBus())
+    with bridge.connect("page") as page, pytest.raises(UsageError, match="message cannot be read"):
+        await receive(page, text)
