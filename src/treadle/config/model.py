@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
+from treadle.config.approval_rules import ApprovalRule
+
 
 class NeedsConsent:
     """Marks a setting that a repository may set only when the user trusts it.
@@ -14,6 +16,17 @@ class NeedsConsent:
     An address, a source of keys or a routing preference decides who gets to see the user's
     prompts and keys, so a repository that was merely cloned must not choose it. Nor may it raise
     what the user allowed to be spent.
+    """
+
+
+class UserOnly(NeedsConsent):
+    """Marks a setting that no repository may set, not even a trusted one."""
+
+
+class Joined:
+    """Marks a list to which every layer adds, so that none takes away what another one put there.
+
+    Only what narrows is joined: a repository may forbid more than the user did, never less.
     """
 
 
@@ -38,9 +51,14 @@ def _absolute(value: str) -> str:
     return value
 
 
+def _rule(value: str) -> str:
+    return str(ApprovalRule.parse(value))
+
+
 Address = Annotated[str, AfterValidator(_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+Rule = Annotated[str, AfterValidator(_rule)]
 
 
 class Section(BaseModel):
@@ -63,7 +81,9 @@ class ProviderSettings(Section):
     models: tuple[str, ...] = ()
     """Models to offer; empty asks the server."""
     preferences: Annotated[dict[str, JsonValue], NeedsConsent()] = Field(default_factory=dict)
-    """Routing preferences of the provider, sent with requests that offer tools."""
+    """Routing preferences, sent as `provider`: `order`, `only`, `ignore`, `max_price`, …"""
+    send_preferences: Annotated[Literal["with_tools", "always"], NeedsConsent()] = "with_tools"
+    """Whether preferences go along only with requests that offer tools, or with all."""
     tools_fallback: Literal["retry_once", "strict"] = "retry_once"
     """What to do when no endpoint supports tools: ask once more without them, or fail."""
     max_retries: int = Field(default=3, ge=0, le=20)
@@ -98,8 +118,12 @@ class ToolSettings(Section):
 
     timeout: float = Field(default=30.0, gt=0)
     """Seconds that a call may take unless its tool says otherwise."""
+    background_timeout: float = Field(default=600.0, gt=0)
+    """The same for tools that run in the background, such as a build."""
     max_concurrent: int = Field(default=8, ge=1, le=64)
     """Calls of one session that run at once."""
+    max_background: int = Field(default=2, ge=1, le=16)
+    """Calls in the background of one session that run at once, beside the others."""
     max_turns: int = Field(default=25, ge=1)
     """Model replies in one request session."""
     invalid_call_retries: int = Field(default=2, ge=0)
@@ -121,6 +145,21 @@ class LimitSettings(Section):
     """Seconds from the message on; what runs then is ended."""
 
 
+class ApprovalSettings(Section):
+    """Which tool calls are run, asked about or refused.
+
+    A rule is `TOOL`, `TOOL path=GLOB` or `TOOL command=GLOB`. Refusing wins over asking, asking
+    over allowing.
+    """
+
+    deny: Annotated[tuple[Rule, ...], Joined()] = ()
+    """Calls that are refused. All files add to it."""
+    ask: Annotated[tuple[Rule, ...], Joined()] = ()
+    """Calls that a person is asked about. All files add to it."""
+    allow: Annotated[tuple[Rule, ...], UserOnly()] = ()
+    """Calls that are run without a question; never taken from a repository."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -133,3 +172,4 @@ class Settings(Section):
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
+    approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)

@@ -29,6 +29,9 @@ _OPAQUE_FIELDS = (
 )
 """Fields of a message that a server wants back unchanged."""
 
+ECHOED_FIELDS = REASONING_FIELDS + _OPAQUE_FIELDS
+"""Fields that go back to the model that sent them."""
+
 _JOINED = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Which field of a reasoning detail is text that streams in pieces, by its type."""
 

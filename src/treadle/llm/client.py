@@ -1,10 +1,9 @@
 """The chat model over HTTP: attempts, retries, the fallback without tools, and what is learnt."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle import secrets
@@ -12,10 +11,12 @@ from treadle.clock import Clock, SystemClock
 from treadle.ids import IdSource, new_id
 from treadle.llm import faults, prices, wire
 from treadle.llm.assembler import DeltaAssembler, Shown
+from treadle.llm.attempts import attempt
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
-from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
+from treadle.llm.faults import ProviderError
+from treadle.llm.messages import ChatRequest, ModelReply
+from treadle.llm.port import ModelObserver
+from treadle.llm.quirks import Quirks
 from treadle.llm.reading import ReplyReader
 from treadle.llm.retry import Backoff
 from treadle.llm.watchdog import IdleWatchdog
@@ -31,15 +32,6 @@ _WHOLE_REPLY_FACTOR = 10
 
 _NO_KEY = "no-key"
 """The client insists on a key; servers that want none ignore it."""
-
-
-@dataclass(slots=True)
-class _Learnt:
-    """What the endpoint taught in this session; kept as long as the model object."""
-
-    tools_refused: bool = False
-    empty_content: str | None = None
-    content_switched: bool = False
 
 
 class HttpChatModel:
@@ -59,8 +51,7 @@ class HttpChatModel:
         self._clock = clock or SystemClock()
         self._ids = ids
         self._backoff = backoff or Backoff()
-        empty = "" if endpoint.settings.empty_content == "empty" else None
-        self._learnt = _Learnt(empty_content=empty)
+        self._quirks = Quirks.of(endpoint.provider, endpoint.settings)
         self._client: openai.AsyncOpenAI | None = None
         if endpoint.api_key:
             secrets.register(endpoint.api_key)
@@ -83,22 +74,27 @@ class HttpChatModel:
 
     async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
         """See `ChatModel.complete`. Retries only while nothing of the reply was shown."""
-        attempt, retries = 1, 0
+        number, retries = 1, 0
+        settings = self._endpoint.settings
         while True:
             told = _Told(observer)
+            payload = self._payload(request)
             try:
-                return await self._attempt(request, told, attempt)
+                return await self._attempt(payload, request, told, number)
             except ProviderError as error:
                 if told.shown:
                     raise
-                if not await self._adapt(error, request, observer):
-                    if not error.retryable or retries >= self._endpoint.settings.max_retries:
+                strict = settings.tools_fallback == "strict"
+                if change := self._quirks.learn(error, payload, strict=strict):
+                    await observer.fallback_applied(error.message, change)
+                else:
+                    if not error.retryable or retries >= settings.max_retries:
                         raise
                     retries += 1
                     delay = self._backoff.delay(retries, error)
-                    await observer.retry_scheduled(attempt + 1, delay, error.message)
+                    await observer.retry_scheduled(number + 1, delay, error.message)
                     await self._clock.sleep(delay)
-            attempt += 1
+            number += 1
 
     async def prepare(self) -> None:
         """Load the client library ahead, which takes seconds, while others work."""
@@ -109,78 +105,27 @@ class HttpChatModel:
             await self._client.close()
             self._client = None
 
-    async def _adapt(
-        self, error: ProviderError, request: ChatRequest, observer: ModelObserver
-    ) -> bool:
-        """Change the way of asking where the fault says how; each change is made once."""
-        learnt, settings = self._learnt, self._endpoint.settings
-        if error.kind is FaultKind.NO_TOOLS and self._offers_tools(request):
-            if settings.tools_fallback == "strict":
-                return False
-            learnt.tools_refused = True
-            await observer.fallback_applied(
-                error.message, "asking without tools; earlier results are told as text"
-            )
-            return True
-        if self._content_refused(error, request):
-            learnt.content_switched = True
-            learnt.empty_content = "" if learnt.empty_content is None else None
-            form = "null" if learnt.empty_content is None else "an empty string"
-            await observer.fallback_applied(error.message, f"missing text is sent as {form}")
-            return True
-        return False
-
-    def _content_refused(self, error: ProviderError, request: ChatRequest) -> bool:
-        """Whether a 400 is about how the missing text of a call was sent (T15)."""
-        return (
-            error.status == 400
-            and not self._learnt.content_switched
-            and self._offers_tools(request)
-            and "content" in error.body.lower()
-            and any(
-                isinstance(message, AssistantMessage) and message.calls and not message.text
-                for message in request.messages
-            )
-        )
-
-    def _offers_tools(self, request: ChatRequest) -> bool:
-        return bool(request.tools) and not self._learnt.tools_refused
-
-    async def _attempt(self, request: ChatRequest, told: "_Told", attempt: int) -> ModelReply:
-        payload = self._payload(request)
-        messages = payload["messages"]
-        text = await asyncio.to_thread(_recorded, messages)
-        operation_id = self._ids()
-        started = self._clock.monotonic()
-        tools = len(payload.get("tools", ()))
-        await told.attempt_started(
-            AttemptStarted(operation_id, attempt, len(messages), tools, text)
-        )
-        reply: ModelReply | None = None
-        failure: str | None = "an internal error"
-        try:
-            reply = await self._ask(payload, request, told)
-            failure = None
-        except ProviderError as error:
-            failure = error.message
-            raise
-        except asyncio.CancelledError:
-            failure = "cancelled"
-            raise
-        finally:
-            duration = self._clock.monotonic() - started
-            await told.attempt_finished(
-                AttemptFinished(operation_id, attempt, duration, reply, failure)
-            )
+    async def _attempt(
+        self, payload: dict[str, Any], request: ChatRequest, told: "_Told", number: int
+    ) -> ModelReply:
+        async with attempt(
+            told.observer,
+            number=number,
+            messages=payload["messages"],
+            tools=len(payload.get("tools", ())),
+            clock=self._clock,
+            ids=self._ids,
+        ) as made:
+            made.reply = reply = await self._ask(payload, request, told)
         return reply
 
     def _payload(self, request: ChatRequest) -> dict[str, Any]:
         """The body of the request, as the wire has it."""
-        settings = self._endpoint.settings
+        settings, quirks = self._endpoint.settings, self._quirks
         dialect = wire.Dialect(
-            self.provider, self.model, settings.echo_reasoning, self._learnt.empty_content
+            self.provider, self.model, quirks.echo_reasoning, quirks.empty_content
         )
-        offers_tools = self._offers_tools(request)
+        offers_tools = bool(request.tools) and not quirks.tools_refused
         payload: dict[str, Any] = {
             "model": self.model,
             "messages": (
@@ -190,16 +135,15 @@ class HttpChatModel:
             ),
             "stream": request.stream,
         }
-        if request.stream:
+        if request.stream and quirks.stream_options:
             payload["stream_options"] = {"include_usage": True}
         if offers_tools:
             payload["tools"] = wire.encode_tools(request.tools)
-            if settings.preferences:
-                payload["provider"] = settings.preferences
+        if settings.preferences and (offers_tools or settings.send_preferences == "always"):
+            payload["provider"] = settings.preferences
         limit = request.max_output_tokens or settings.max_output_tokens
         if limit is not None:
-            name = "max_completion_tokens" if self.provider == "openai" else "max_tokens"
-            payload[name] = limit
+            payload[quirks.limit_name] = limit
         if self.provider == "openrouter":
             payload["usage"] = {"include": True}
         return payload
@@ -258,20 +202,18 @@ class _Told:
     """The observer, with a note of whether anything of the reply was shown."""
 
     def __init__(self, observer: ModelObserver) -> None:
-        self._observer = observer
-        self.attempt_started = observer.attempt_started
-        self.attempt_finished = observer.attempt_finished
+        self.observer = observer
         self.shown = False
 
     async def delta(self, shown: Shown) -> None:
         if shown.text:
             self.shown = True
-            await self._observer.delta(shown.text, reasoning=shown.reasoning)
+            await self.observer.delta(shown.text, reasoning=shown.reasoning)
 
     def waiting(self, provider: str) -> Any:
         async def tell(seconds: float) -> None:
             text = f"{provider} is still queueing the request: no data for {seconds:.0f} s."
-            await self._observer.notice("info", text)
+            await self.observer.notice("info", text)
 
         return tell
 
@@ -315,10 +257,6 @@ def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
             timeout=timeout, trust_env=not endpoint.loopback
         ),
     )
-
-
-def _recorded(messages: object) -> str:
-    return secrets.redact(json.dumps(messages, ensure_ascii=False))
 
 
 def _reason(error: BaseException) -> str:

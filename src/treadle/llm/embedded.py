@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from treadle import secrets
 from treadle.clock import Clock, SystemClock
 from treadle.events.types import CallKey
 from treadle.ids import IdSource, new_id
 from treadle.llm import faults, wire
 from treadle.llm.assembler import DeltaAssembler
+from treadle.llm.attempts import attempt
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import (
@@ -33,7 +33,7 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
+from treadle.llm.port import ModelObserver
 from treadle.llm.profiles import EMBEDDED
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
@@ -155,29 +155,18 @@ class EmbeddedModel:
             await observer.notice("info", _DEMONSTRATION)
         calling = _must_call(request)
         payload = _call_payload(request) if calling else _answer_payload(request)
-        operation_id, started = self._ids(), self._clock.monotonic()
-        text = secrets.redact(json.dumps(payload["messages"], ensure_ascii=False))
-        count = len(payload["messages"])
-        await observer.attempt_started(AttemptStarted(operation_id, 1, count, int(calling), text))
-        reply: ModelReply | None = None
-        failure: str | None = "an internal error"
-        try:
+        async with attempt(
+            observer,
+            number=1,
+            messages=payload["messages"],
+            tools=int(calling),
+            clock=self._clock,
+            ids=self._ids,
+        ) as made:
             if calling:
-                reply = await self._call(payload, request.turn)
+                made.reply = reply = await self._call(payload, request.turn)
             else:
-                reply = await self._answer(payload, request, observer)
-            failure = None
-        except ProviderError as error:
-            failure = error.message
-            raise
-        except asyncio.CancelledError:
-            failure = "cancelled"
-            raise
-        finally:
-            duration = self._clock.monotonic() - started
-            await observer.attempt_finished(
-                AttemptFinished(operation_id, 1, duration, reply, failure)
-            )
+                made.reply = reply = await self._answer(payload, request, observer)
         return reply
 
     async def close(self) -> None:

@@ -1,0 +1,82 @@
+"""What an endpoint refuses is learnt from its refusal, said, and kept for the session."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, error
+from tests.llm.asking import HISTORY, REQUEST, Asked, ask, fail
+from treadle.llm.messages import AssistantMessage, ChatRequest, UserMessage
+
+THOUGHT = replace(
+    REQUEST,
+    messages=(
+        *REQUEST.messages,
+        AssistantMessage("It is.", reasoning="Hm.", provider="fake", model="m"),
+        UserMessage("Why?"),
+    ),
+)
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[FakeProvider]:
+    async with FakeProvider() as provider:
+        yield provider
+
+
+async def twice(
+    provider: FakeProvider, refusal: str, request: ChatRequest, **settings: Any
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The bodies of a request that is refused, made anew, and made once more; what was told."""
+    provider.add(error(400, refusal), Answer("Hi"), Answer("Hi"))
+    asked = Asked(provider, FakeClock(), **settings)
+    await asked(request)
+    await asked(request)
+    await asked.model.close()
+    return [each.body for each in provider.requests], [c for _, c in asked.observer.fallbacks]
+
+
+async def test_stream_options_that_are_refused_are_left_out(provider: FakeProvider) -> None:
+    bodies, told = await twice(provider, "Unknown parameter: 'stream_options'.", REQUEST)
+    assert ["stream_options" in body for body in bodies] == [True, False, False]
+    assert told == ["asking without stream_options; tokens may stay unknown"]
+
+
+async def test_the_limit_of_a_reply_is_sent_under_its_other_name(provider: FakeProvider) -> None:
+    refusal = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    bodies, told = await twice(provider, refusal, REQUEST, max_output_tokens=9)
+    assert [body.get("max_tokens") for body in bodies] == [9, None, None]
+    assert [body.get("max_completion_tokens") for body in bodies] == [None, 9, 9]
+    assert len(told) == 1
+
+
+async def test_reasoning_that_is_refused_stays_here(provider: FakeProvider) -> None:
+    refusal = "messages[2]: unknown field `reasoning_content`"
+    bodies, told = await twice(provider, refusal, THOUGHT)
+    sent = ["reasoning_content" in body["messages"][2] for body in bodies]
+    assert sent == [True, False, False]
+    assert told == ["reasoning is not sent back"]
+
+
+async def test_each_form_is_tried_once(provider: FakeProvider) -> None:
+    refusals = [error(400, "content: expected a string"), error(400, "content: expected null")]
+    _, asked = await fail(provider, *refusals, request=HISTORY)
+    assert [m["content"] for r in provider.requests for m in r.messages[2:3]] == [None, ""]
+    assert len(asked.observer.fallbacks) == 1
+
+
+async def test_preferences_are_never_given_up(provider: FakeProvider) -> None:
+    refusal = error(400, "Unknown parameter: 'provider'.")
+    _, asked = await fail(provider, refusal, preferences={"data_collection": "deny"})
+    assert asked.observer.fallbacks == []
+
+
+async def test_preferences_go_with_every_request_where_set_so(provider: FakeProvider) -> None:
+    wanted = {"order": ["a"], "max_price": {"prompt": 1}}
+    plain = replace(REQUEST, tools=())
+    await ask(provider, Answer("Hi"), request=plain, preferences=wanted, send_preferences="always")
+    assert provider.requests[0].body["provider"] == wanted
