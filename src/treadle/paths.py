@@ -26,6 +26,8 @@ HARMLESS_ENDINGS = (".example", ".sample", ".template")
 SECRET_FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws"})
 """Folders whose content no tool reads: version control's own data and stores of keys."""
 
+_PRIVATE_FOLDER = "the folder {} holds internal data or keys"
+
 
 def find_root(start: Path) -> Path:
     """The resolved root of the git working tree around `start`, or `start` itself, resolved."""
@@ -63,11 +65,18 @@ def why_private(relative: str) -> str | None:
 
     Looks at names alone, whatever their case.
     """
-    names = relative.lower().split("/")
-    for name in names:
-        if name in SECRET_FOLDERS:
-            return f"the folder {name} holds internal data or keys"
-    name = names[-1]
+    *folders, name = relative.lower().split("/")
+    for folder in folders:
+        if folder in SECRET_FOLDERS:
+            return _PRIVATE_FOLDER.format(folder)
+    return why_private_name(name)
+
+
+def why_private_name(name: str) -> str | None:
+    """`why_private` of one name, whose folder may be read."""
+    name = name.lower()
+    if name in SECRET_FOLDERS:
+        return _PRIVATE_FOLDER.format(name)
     settings = name.startswith(".env.") and not name.endswith(HARMLESS_ENDINGS)
     if settings or name in SECRET_NAMES or name.endswith(SECRET_ENDINGS):
         return "a file of such a name usually holds keys or passwords"

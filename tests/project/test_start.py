@@ -1,13 +1,26 @@
 """What a start costs: counted in modules, since wall time says more about the machine."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from treadle.code import CodeIndex
 
 HEAVY = {
     "genai_prices", "httpx2", "keyring", "mcp", "numpy", "openai", "pydantic", "re2", "rich",
     "sqlite3", "stamina", "tree_sitter", "xllamacpp",
 }  # fmt: skip
+
+NEEDLESS = HEAVY - {"sqlite3"} | {
+    "asyncio", "concurrent.futures", "dataclasses", "difflib", "hashlib", "importlib.metadata",
+    "inspect", "json", "logging", "multiprocessing", "shutil", "subprocess", "tomllib",
+    "treadle.code.parse", "treadle.code.writing", "treadle.config.loader",
+}  # fmt: skip
+"""What a search of an index that is up to date can do without; most take 3 to 20 ms to load."""
 
 
 def test_the_overview_imports_nothing_heavy() -> None:
@@ -25,3 +38,26 @@ def test_the_overview_imports_nothing_heavy() -> None:
     )
     assert "commands:" in done.stdout
     assert HEAVY & set(done.stderr.split()) == set()
+
+
+def test_a_search_of_what_has_not_changed_imports_only_what_it_needs(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "app.py").write_text("def match_calls():\n    return 1\n", encoding="utf-8")
+    old = time.time() - 60  # younger files are read once more
+    os.utime(repository / "app.py", (old, old))
+    command = [sys.executable, "-X", "importtime", "-m", "treadle", "search", "calls"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    env |= {"TREADLE_HOME": str(tmp_path / "home"), "TREADLE_CONTEXT__EMBEDDER": "none"}
+    options = ["--repo", str(repository)]
+    with CodeIndex.open(repository, cache_dir=tmp_path / "home" / "cache") as index:
+        index.refresh()
+    # What was changed less than two seconds before it was read is read again.
+    with closing(sqlite3.connect(next((tmp_path / "home").rglob("repository-*.sqlite3")))) as db:
+        db.execute("UPDATE files SET read_ns = read_ns + 60000000000")
+        db.commit()
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, env=env)
+    assert "app.match_calls" in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "treadle.code.ranking" in loaded
+    assert NEEDLESS & loaded == set()

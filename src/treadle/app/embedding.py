@@ -1,24 +1,45 @@
-"""Which embedder searches a repository, by its settings and by what is installed."""
+"""Which embedder searches a repository, by its settings and by what is installed.
+
+Loads nothing until there may be one: settings take longer to read than a search takes.
+"""
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.code.dense.embedder import Embedder, Endpoint, choose_embedder, minilm_installed
-from treadle.errors import ConfigError
+from treadle.code.dense.embedder import minilm_installed
 from treadle.paths import user_config_dir
 
 if TYPE_CHECKING:
+    from treadle.code.dense.embedder import Embedder, Endpoint
     from treadle.config.model import Settings
 
+_VARIABLE = "TREADLE_CONTEXT__EMBEDDER"
 
-def choose_for(root: Path) -> Embedder | None:
-    """The embedder of the settings in force for `root`; None searches by words alone.
 
-    Raises ConfigError or ProviderError where an endpoint is chosen that cannot be asked.
+def embedder_for(root: Path) -> "Callable[[], Embedder | None] | None":
+    """What chooses the embedder of the settings in force for `root`; None if there can be none.
+
+    What it returns raises ConfigError or ProviderError where an endpoint is chosen that cannot be
+    asked, and gives None where the settings say to search by words alone.
     """
-    if not _is_worth_reading(root):
-        return None
+    return partial(_choose, root) if _may_have_one(root) else None
+
+
+def _may_have_one(root: Path) -> bool:
+    variable = os.environ.get(_VARIABLE)
+    if variable is not None:
+        return variable != "none"
+    if minilm_installed():
+        return True
+    files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
+    return any(path.is_file() and b"embedder" in path.read_bytes() for path in files)
+
+
+def _choose(root: Path) -> "Embedder | None":
+    from treadle.code.dense.embedder import choose_embedder
     from treadle.config.loader import load
 
     settings = load(root, os.environ, {}).settings
@@ -30,15 +51,9 @@ def choose_for(root: Path) -> Embedder | None:
     return choose_embedder(choice)
 
 
-def _is_worth_reading(root: Path) -> bool:
-    """Whether settings may lead to an embedder: reading them takes longer than a search."""
-    if minilm_installed() or "TREADLE_CONTEXT__EMBEDDER" in os.environ:
-        return True
-    files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
-    return any(path.is_file() and b"embedder" in path.read_bytes() for path in files)
-
-
-async def _endpoint(settings: "Settings") -> Endpoint:
+async def _endpoint(settings: "Settings") -> "Endpoint":
+    from treadle.code.dense.embedder import Endpoint
+    from treadle.errors import ConfigError
     from treadle.llm.profiles import endpoint_for
 
     provider, slash, model = (settings.context.embedding_model or "").partition("/")

@@ -3,11 +3,10 @@
 Imports stay light: `treadle search` opens an index and nothing else.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.embedding import choose_for
+from treadle.app.embedding import embedder_for
 from treadle.code import CodeIndex
 from treadle.paths import user_cache_dir
 
@@ -20,9 +19,7 @@ def open_index(root: Path) -> CodeIndex:
 
     Raises StoreError when the cache folder cannot be written.
     """
-    return CodeIndex.open(
-        root, cache_dir=user_cache_dir() / "index", embedder=partial(choose_for, root)
-    )
+    return CodeIndex.open(root, cache_dir=user_cache_dir(), embedder=embedder_for(root))
 
 
 def build_registry(root: Path, index: CodeIndex) -> "Registry":

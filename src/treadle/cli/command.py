@@ -2,15 +2,14 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from treadle.errors import UsageError
 from treadle.paths import find_root, holds_home
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command: `configure` adds its options to the parser, `run` gives its exit status."""
 
     description: str

@@ -5,23 +5,20 @@ start, and importing typer alone takes 200 (docs/decisions).
 """
 
 import argparse
-import difflib
 import io
 import os
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from treadle import __version__
 from treadle.cli.command import Command, add_common_options
 from treadle.errors import ExitStatus, TreadleError, UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A command as the overview shows it; its module has a `COMMAND`."""
 
     module: str
@@ -41,6 +38,23 @@ COMMANDS = {
     "config": Entry("config", "show the settings and where they come from"),
     "doctor": Entry("doctor", "check that everything works, and say what does not"),
 }
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal, without `shutil`, which loads three compressors."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_terminal_width() - 2)
+
+
+def _terminal_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:  # closed, or no terminal
+        return 80
 
 
 class Parser(argparse.ArgumentParser):
@@ -114,6 +128,8 @@ def _run(words: list[str]) -> int:
             hint=f"Write it behind: `treadle {name} {words[0]} …`.",
         )
     if name not in COMMANDS:
+        import difflib
+
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"Did you mean `treadle {near[0]}`?" if near else "See `treadle --help`."
         raise UsageError(f"There is no command {name!r}.", hint=hint)
@@ -125,7 +141,7 @@ def _run(words: list[str]) -> int:
         prog=f"treadle {name}",
         description=command.description,
         allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     command.configure(parser)
     add_common_options(parser)
@@ -149,7 +165,7 @@ def _overview() -> Parser:
         description=f"A code-aware LLM assistant with a flight recorder.\n\ncommands:\n{rows}",
         epilog='Try `treadle ask "How does this project start?"` in a repository; '
         "`treadle COMMAND --help` tells more.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")

@@ -1,30 +1,34 @@
 """How text reaches a terminal: foreign text is shown literally, JSON goes out whole."""
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-_CONTROLS = {
-    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
-}
-_BIDI = {
-    code: f"\\u{code:04x}"
-    for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-}
-_SURROGATES = {code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)}
-_VISIBLE = _CONTROLS | _BIDI | _SURROGATES
-"""Characters that steer a terminal or reorder a line, each with its visible escape."""
+
+@cache
+def _visible() -> dict[int, str]:
+    """Characters that steer a terminal or reorder a line, each with its visible escape."""
+    controls = (code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t")
+    reorder = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    return {
+        **{code: f"\\x{code:02x}" for code in controls},
+        **{code: f"\\u{code:04x}" for code in (*reorder, *range(0xD800, 0xE000))},
+    }
 
 
 def printable(text: str) -> str:
     """The text with everything that would steer a terminal replaced by a visible escape."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
+    if text.isascii() and text.isprintable():
+        return text
+    return text.replace("\r\n", "\n").translate(_visible())
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object as one line on standard output."""
+    import json
+
     print(json.dumps(value, ensure_ascii=True, default=str), flush=True)
 
 

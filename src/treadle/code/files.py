@@ -1,6 +1,5 @@
 """The files of a tree: an iterative walk that honours ignore files, and how one file is read."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.ignore import IGNORE_FILES, IgnoreRules
-from treadle.paths import why_private
+from treadle.paths import why_private_name
 
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
 
@@ -52,26 +51,28 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
             skip(folder or ".", f"unreadable folder: {error.strerror}")
             continue
         ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
+        lead = folder and folder + "/"
         below: list[str] = []
-        for name in sorted(entries):
-            entry = entries[name]
-            path = f"{folder}/{name}" if folder else name
+        for name, entry in sorted(entries.items()):
             try:
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if ignored(name, is_dir):
                     continue
-                reason = "link" if entry.is_symlink() else why_private(name)
-                if reason is not None:
-                    skip(path, reason)
+                if (reason := why_private_name(name)) is not None:
+                    skip(lead + name, reason)
                 elif is_dir:
-                    below.append(path)
-                elif entry.is_file(follow_symlinks=False):
+                    below.append(lead + name)
+                else:
                     status = entry.stat(follow_symlinks=False)
-                    yield FileEntry(
-                        path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-                    )
+                    if stat.S_ISREG(status.st_mode):
+                        yield FileEntry(
+                            lead + name, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
+                            status.st_ino,
+                        )  # fmt: skip
+                    elif stat.S_ISLNK(status.st_mode):
+                        skip(lead + name, "link")
             except OSError as error:
-                skip(path, f"unreadable: {error.strerror}")
+                skip(lead + name, f"unreadable: {error.strerror}")
         folders.extend(reversed(below))
 
 
@@ -88,4 +89,6 @@ def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
 
 def content_hash(data: bytes) -> bytes:
     """BLAKE2b-256 of the raw bytes of a file."""
+    import hashlib  # loads OpenSSL, which a search of what has not changed can do without
+
     return hashlib.blake2b(data, digest_size=32).digest()

@@ -45,27 +45,27 @@ class _Difference:
         return not self.changed and not self.removed
 
 
-def difference(root: Path, store: Store) -> _Difference:
+def difference(root: Path, known: dict[str, StoredFile]) -> _Difference:
     """Compare the tree with the index by stat, and by hash what was read right after a change."""
-    found = _Difference(store.files())
+    found = _Difference(known)
     left = dict(found.known)
     for entry in walk(root, on_skip=found.skipped.__setitem__):
-        known = left.pop(entry.path, None)
-        if known is None:
+        before = left.pop(entry.path, None)
+        if before is None:
             found.added += 1
             found.changed.append(entry)
             continue
-        if entry[1:] != known[:4]:
+        if entry[1:] != before[:4]:
             found.changed.append(entry)
             continue
-        if max(entry.mtime_ns, entry.ctime_ns) > known.read_ns - _RACY_NS:
+        if max(entry.mtime_ns, entry.ctime_ns) > before.read_ns - _RACY_NS:
             read_ns = time.time_ns()
-            if _same(root, entry, known):
+            if _same(root, entry, before):
                 found.settled.append((entry.path, read_ns))
             else:
                 found.changed.append(entry)
-        if known.skipped:
-            found.skipped[entry.path] = known.skipped
+        if before.skipped:
+            found.skipped[entry.path] = before.skipped
     found.removed = list(left)
     return found
 
@@ -78,18 +78,26 @@ def _same(root: Path, entry: FileEntry, known: StoredFile) -> bool:
     return (b"" if data is None else content_hash(data)) == known.hash
 
 
-def refresh(root: Path, store: Store, progress: Progress | None = None) -> RefreshReport:
-    """Make the index equal to the tree, as it was while this ran."""
+def refresh(
+    root: Path,
+    store: Store,
+    progress: Progress | None = None,
+    known: dict[str, StoredFile] | None = None,
+) -> RefreshReport:
+    """Make the index equal to the tree, as it was while this ran.
+
+    `known`: the files of the store, where they have just been read.
+    """
     started = time.perf_counter()
-    found = difference(root, store)
+    found = difference(root, store.files() if known is None else known)
     changed = 0
     done = 0
     total = len(found.changed)
     for batch in _batches(_parsed(root, found)):
         store.write(batch)
         for (file, *_), _ in batch:
-            known = found.known.get(file.path)
-            changed += known is not None and known.hash != file.content_hash
+            before = found.known.get(file.path)
+            changed += before is not None and before.hash != file.content_hash
             if file.skipped:
                 found.skipped[file.path] = file.skipped
         done += len(batch)

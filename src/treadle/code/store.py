@@ -1,6 +1,5 @@
 """The index on disk: one SQLite file per root, derived data that is rebuilt whenever in doubt."""
 
-import hashlib
 import os
 import sqlite3
 import threading
@@ -10,6 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.errors import StoreError
+
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of what a search may take
+except ImportError:
+    from hashlib import blake2b
 
 if TYPE_CHECKING:
     from treadle.code.entries import Entry
@@ -35,7 +39,7 @@ class StoredFile(NamedTuple):
 
 def store_path(cache_dir: Path, root: Path) -> Path:
     """Where the index of a resolved root is kept."""
-    key = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
+    key = blake2b(os.fsencode(root), digest_size=8).hexdigest()
     name = "".join(c if c.isascii() and c.isalnum() else "-" for c in root.name)[:40]
     return cache_dir / "index" / f"{name}-{key}.sqlite3"
 

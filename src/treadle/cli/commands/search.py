@@ -31,8 +31,9 @@ def run(options: argparse.Namespace) -> int:
     index = open_index(root)
     try:
         with IndexBar(quiet=options.json) as bar:
-            index.refresh(bar)
-        results = index.search(options.query, top_k=options.top_k, view=View(options.view))
+            results = index.fresh_search(
+                options.query, top_k=options.top_k, view=View(options.view), progress=bar
+            )
     finally:
         index.close()
     if options.json:

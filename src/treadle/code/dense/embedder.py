@@ -2,8 +2,7 @@
 
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -37,8 +36,7 @@ class Embedder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """An OpenAI-compatible address up to and including the version, a model there, and its key."""
 
     base_url: str
