@@ -169,7 +169,8 @@ def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_co
     risky = ("url", "key", "command", "preferences", "trusted", "approve", "embed")
     spending = {("limits", "tokens"), ("limits", "cost")}
     for path in setting_paths(Settings):
-        expected = path in spending or any(word in path[-1] for word in risky)
+        permitting = path == ("approvals", "allow")
+        expected = permitting or path in spending or any(word in path[-1] for word in risky)
         assert schema.needs_consent(path) == expected, path
 
 
@@ -288,3 +289,37 @@ def test_any_text_in_the_repository_file_loads_or_is_refused_in_one_line(
             message = str(error)
         assert "\n" not in message
         assert not message or str(path) in message
+
+
+RULES = """
+[approvals]
+deny = ["read_file path=mine/**"]
+ask = ["grep"]
+allow = ["run_check command=pytest *"]
+"""
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_repository_can_forbid_more_and_allow_nothing(place: Place, *, trusted: bool) -> None:
+    trust = f"trusted_roots = ['{place.root}']\n" if trusted else ""
+    place.user(trust + RULES)
+    place.repository(
+        "[approvals]\ndeny = ['* path=theirs/**']\nask = []\nallow = ['*', '* path=.env']"
+    )
+    loaded = place.load({"TREADLE_APPROVALS__DENY": '["list_dir"]'})
+    approvals = loaded.settings.approvals
+    assert approvals.deny == ("read_file path=mine/**", "* path=theirs/**", "list_dir")
+    assert approvals.ask == ("grep",)
+    assert approvals.allow == ("run_check command=pytest *",)
+    (warning,) = loaded.warnings
+    assert "approvals.allow" in warning
+    assert "for you to say" in warning
+
+
+@pytest.mark.parametrize(
+    "rule", ["", "read file", "read_file path=", "read_file path=!a", "x where=y", "é path=c"]
+)
+def test_a_rule_of_another_form_is_refused_where_it_stands(place: Place, rule: str) -> None:
+    place.repository(f"[approvals]\nask = ['{rule}']")
+    message = place.error()
+    assert message.startswith(f"approvals.ask ({place.repository_file}:2) should")

@@ -12,6 +12,7 @@ from treadle.config.layers import (
     Layer,
     LayerKind,
     Origin,
+    Setting,
     read_environment,
     read_file,
     read_flags,
@@ -54,7 +55,8 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     """The configuration for the repository at `root`.
 
     `env` is the environment, `overrides` the flags by dotted key (None: not given). A later
-    layer wins setting by setting; a list or a table of preferences is replaced as a whole.
+    layer wins setting by setting; a list or a table of preferences is replaced as a whole, but
+    for those that only narrow what is allowed, to which each layer adds.
     Raises ConfigError, which names the key, the file and the line, and never shows a key.
     """
     user_path, repository_path = config_paths(root)
@@ -62,9 +64,8 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     environment = read_environment(env)
     flags = read_flags(overrides)
     repository = read_file(repository_path, LayerKind.REPOSITORY)
-    warnings: tuple[str, ...] = ()
-    if not _is_trusted(root, _merge([user, environment, flags]).trusted_roots):
-        repository, warnings = _without_consent(repository, root, user_path)
+    trusted = _is_trusted(root, _merge([user, environment, flags]).trusted_roots)
+    repository, warnings = _permitted(repository, root, user_path, trusted=trusted)
     layers = (user, repository, environment, flags)
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()
@@ -76,32 +77,52 @@ def _is_trusted(root: Path, trusted: Iterable[str]) -> bool:
     return root.resolve() in {Path(name).expanduser().resolve() for name in trusted}
 
 
-def _without_consent(layer: Layer, root: Path, user_path: Path) -> tuple[Layer, tuple[str, ...]]:
-    """The layer of a repository that is not trusted, and a warning for what it may not set."""
-    allowed = {path: value for path, value in layer.items() if not schema.needs_consent(path)}
-    refused = [
-        f"{schema.dotted(path)} ({layer[path].origin})" for path in layer if path not in allowed
-    ]
-    if not refused:
-        return allowed, ()
-    warning = (
-        f"Ignored {', '.join(refused)}: a repository may set addresses, sources of keys and "
-        f"routing only when you trust it. To trust it, add {json.dumps(str(root.resolve()))} to "
-        f"trusted_roots in {user_path}."
-    )
-    return allowed, (warning,)
+def _permitted(
+    layer: Layer, root: Path, user_path: Path, *, trusted: bool
+) -> tuple[Layer, tuple[str, ...]]:
+    """What of its layer a repository may set, and warnings for the rest."""
+    never = [path for path in layer if schema.is_users_alone(path)]
+    untrusted = [] if trusted else [path for path in layer if schema.needs_consent(path)]
+    untrusted = [path for path in untrusted if path not in never]
+    allowed = {path: layer[path] for path in layer if path not in {*never, *untrusted}}
+    warnings = []
+    if untrusted:
+        warnings.append(
+            f"Ignored {_named(layer, untrusted)}: a repository may set addresses, sources of keys "
+            "and routing only when you trust it. To trust it, add "
+            f"{json.dumps(str(root.resolve()))} to trusted_roots in {user_path}."
+        )
+    if never:
+        warnings.append(
+            f"Ignored {_named(layer, never)}: what a repository may do is for you to say. To allow "
+            f"it, set it in {user_path}."
+        )
+    return allowed, tuple(warnings)
+
+
+def _named(layer: Layer, paths: Iterable[schema.Path]) -> str:
+    return ", ".join(f"{schema.dotted(path)} ({layer[path].origin})" for path in paths)
 
 
 def _merge(layers: Iterable[Layer]) -> Settings:
     merged: Layer = {}
     for layer in layers:
-        merged.update(layer)
+        for path, setting in layer.items():
+            below = merged.get(path)
+            merged[path] = _joined(below, setting) if below and schema.is_joined(path) else setting
     values = schema.nest({path: setting.value for path, setting in merged.items()})
     try:
         # JSON mode is strict about types (no "30" for 30) and yet takes a list for a tuple.
         return Settings.model_validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         raise _bad_value(error, merged) from error
+
+
+def _joined(below: Setting, above: Setting) -> Setting:
+    """Two lists as one; what is no list is left to validation."""
+    if isinstance(below.value, list) and isinstance(above.value, list):
+        return Setting([*below.value, *above.value], above.origin)
+    return above if isinstance(below.value, list) else below
 
 
 def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:

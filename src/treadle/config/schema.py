@@ -9,7 +9,7 @@ from typing import get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from treadle.config.model import NeedsConsent, Section, Settings
+from treadle.config.model import Joined, NeedsConsent, Section, Settings, UserOnly
 
 Path = tuple[str, ...]
 """A setting by its names from the outermost table inwards: `("tools", "timeout")`."""
@@ -102,8 +102,22 @@ def nest(flat: Mapping[Path, object]) -> dict[str, object]:
 
 def needs_consent(path: Path) -> bool:
     """Whether a repository may set this only when the user trusts it."""
+    return _has_mark(path, NeedsConsent)
+
+
+def is_users_alone(path: Path) -> bool:
+    """Whether no repository may set this, not even a trusted one."""
+    return _has_mark(path, UserOnly)
+
+
+def is_joined(path: Path) -> bool:
+    """Whether this is a list to which every layer adds."""
+    return _has_mark(path, Joined)
+
+
+def _has_mark(path: Path, mark: type) -> bool:
     node = find(path)
-    return isinstance(node, FieldInfo) and any(isinstance(m, NeedsConsent) for m in node.metadata)
+    return isinstance(node, FieldInfo) and any(isinstance(m, mark) for m in node.metadata)
 
 
 def is_text(field: FieldInfo) -> bool:

@@ -57,6 +57,19 @@ class ErrorKind(StrEnum):
     INTERNAL = "internal"
 
 
+class ApprovalScope(StrEnum):
+    """How a question for approval was answered, and for how long the answer holds."""
+
+    ONCE = "once"
+    SESSION = "session"
+    """For this conversation, while this process runs."""
+    ALWAYS = "always"
+    """Remembered for this repository, until it is revoked."""
+    DENIED = "denied"
+    WITHDRAWN = "withdrawn"
+    """The call ended before anybody had answered."""
+
+
 class StopReason(StrEnum):
     """Why a request session ended."""
 
@@ -313,6 +326,40 @@ class ToolProgress(Event):
 
     key: CallKey
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested(Event):
+    """A call, or a proposal that it made, waits for a person to allow it.
+
+    The call's time limit stands still meanwhile. `subjects` are the paths and commands that it is
+    about; `preview` is what would change, as a unified diff.
+    """
+
+    approval_id: UUID
+    key: CallKey
+    call_id: str
+    name: str
+    summary: str
+    reason: str
+    subjects: tuple[str, ...] = ()
+    proposal_id: UUID | None = None
+    preview: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolved(Event):
+    """The question was answered. `words` are the person's own; `duration` is the wait in seconds.
+
+    One follows each ApprovalRequested.
+    """
+
+    approval_id: UUID
+    key: CallKey
+    call_id: str
+    scope: ApprovalScope
+    words: str | None = None
+    duration: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,12 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from treadle.clock import Clock, wait_within
+from treadle.clock import Clock
 from treadle.config.model import ToolSettings
-from treadle.events import EventBus, Outcome
+from treadle.events import EventBus, Outcome, Subscription
 from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalResolved,
     CallKey,
     Effect,
     ErrorKind,
@@ -18,8 +20,10 @@ from treadle.events.types import (
     ToolFailure,
 )
 from treadle.llm.messages import ToolCall
-from treadle.tools.contract import ToolEffect
+from treadle.session.time_limit import TimeLimit
+from treadle.tools.contract import ToolClass, ToolEffect
 from treadle.tools.registry import Registry
+from treadle.tools.resources import meet, write_set
 
 _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
 """Failures that say that the call itself was wrong."""
@@ -28,8 +32,9 @@ _ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOO
 class OpenCalls:
     """The tool calls of one reply, each matched to its result by the key that its future has.
 
-    Made, then `run`; when that is cancelled or fails, `give_up` answers what is still open. After
-    either, `outcomes` has one outcome for each call.
+    Calls that write the same thing run one after another, in the order of their slots; all others
+    run together. Made, then `run`; when that is cancelled or fails, `give_up` answers what is
+    still open. After either, `outcomes` has one outcome for each call.
     """
 
     def __init__(
@@ -51,14 +56,32 @@ class OpenCalls:
         self._parent_id = parent_id
         self._calls = sorted(calls, key=lambda call: call.key)
         self._futures = {call.key: bus.expect(request_id, call.key) for call in self._calls}
+        self._time_limits = {call.key: self._time_limit(call) for call in self._calls}
         self._published: dict[CallKey, float] = {}
 
     async def run(self) -> None:
-        """Publish the calls, at most `max_concurrent` of them open at once, and wait for all."""
-        limit = asyncio.Semaphore(self._settings.max_concurrent)
-        async with asyncio.TaskGroup() as group:
-            for call in self._calls:
-                group.create_task(self._run_one(call, limit), name=f"call {call.name}")
+        """Publish the calls, so many of each class open at once as the settings say; wait for all.
+
+        A call that has to wait is published when its turn has come: only then its time runs.
+        """
+        places = {
+            ToolClass.REALTIME: asyncio.Semaphore(self._settings.max_concurrent),
+            ToolClass.BACKGROUND: asyncio.Semaphore(self._settings.max_background),
+        }
+        earlier = self._earlier()
+        approvals = self._bus.subscribe(
+            ApprovalRequested, ApprovalResolved, request_id=self._request_id
+        )
+        following = asyncio.create_task(self._follow(approvals), name="approvals of calls")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in self._calls:
+                    running = self._run_one(call, earlier[call.key], places[self._class(call)])
+                    group.create_task(running, name=f"call {call.name}")
+        finally:
+            approvals.close()
+            following.cancel()
+            await asyncio.wait({following})
 
     async def give_up(self, kind: ErrorKind, message: str) -> None:
         """Answer every call that is still open with that failure."""
@@ -76,11 +99,33 @@ class OpenCalls:
             future.result() for future in futures if future.done() and not future.cancelled()
         )
 
-    async def _run_one(self, call: ToolCall, limit: asyncio.Semaphore) -> None:
-        tool = self._registry.get(call.name)
-        configured = self._settings.timeout
-        seconds = configured if tool is None or tool.timeout is None else tool.timeout
-        async with limit:
+    def _earlier(self) -> dict[CallKey, list[asyncio.Future[Outcome]]]:
+        """For each call, the outcomes of those before it that write what it writes."""
+        writes = [write_set(self._registry.get(call.name), call.arguments) for call in self._calls]
+        return {
+            call.key: [
+                self._futures[before.key]
+                for before, written in zip(self._calls[:place], writes, strict=False)
+                if meet(written, writes[place])
+            ]
+            for place, call in enumerate(self._calls)
+        }
+
+    async def _follow(self, approvals: Subscription) -> None:
+        """Let the time of a call stand still while a person is asked about it."""
+        async for envelope in approvals:
+            match envelope.event:
+                case ApprovalRequested(key=key) if key in self._time_limits:
+                    self._time_limits[key].hold()
+                case ApprovalResolved(key=key) if key in self._time_limits:
+                    self._time_limits[key].go_on()
+
+    async def _run_one(
+        self, call: ToolCall, earlier: list[asyncio.Future[Outcome]], places: asyncio.Semaphore
+    ) -> None:
+        if earlier:
+            await asyncio.wait(earlier)
+        async with places:
             self._published[call.key] = self._clock.monotonic()
             await self._bus.publish(
                 ToolCallRequested(
@@ -93,11 +138,24 @@ class OpenCalls:
                     arguments=call.arguments,
                 )
             )
+            limit = self._time_limits[call.key]
             try:
-                await wait_within(self._futures[call.key], seconds, self._clock)
+                await limit.wait(self._futures[call.key])
             except TimeoutError:
-                message = f"{call.name} did not answer within {seconds:g} seconds."
+                message = f"{call.name} did not answer within {limit.seconds:g} seconds."
                 await self._fail(call, ErrorKind.TIMEOUT, message)
+
+    def _class(self, call: ToolCall) -> ToolClass:
+        tool = self._registry.get(call.name)
+        return ToolClass.REALTIME if tool is None else tool.tool_class
+
+    def _time_limit(self, call: ToolCall) -> TimeLimit:
+        tool = self._registry.get(call.name)
+        background = self._class(call) is ToolClass.BACKGROUND
+        seconds = self._settings.background_timeout if background else self._settings.timeout
+        if tool is not None and tool.timeout is not None:
+            seconds = tool.timeout
+        return TimeLimit(seconds, self._clock)
 
     async def _fail(self, call: ToolCall, kind: ErrorKind, message: str) -> None:
         if self._futures[call.key].done():

@@ -37,6 +37,32 @@ class ToolEffect(StrEnum):
     UI = "ui"
 
 
+class Policy(StrEnum):
+    """What becomes of a call of a tool about which no rule says anything."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+EVERYTHING = "*"
+"""In a set of resources: all that any tool may write."""
+
+SCREEN = "screen"
+"""The resource that tools write which change what a person sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call is about, as the rules of approval see it: a path, a command, or neither."""
+
+    path: str | None = None
+    command: str | None = None
+
+    def __str__(self) -> str:
+        return self.path or self.command or ""
+
+
 class Arguments(BaseModel):
     """Base of the arguments of all tools: an argument that a tool does not have is an error."""
 
@@ -119,7 +145,9 @@ class Tool(ABC, Generic[A, R]):
     place: ClassVar[ToolPlace] = ToolPlace.SYSTEM
     effect: ClassVar[ToolEffect] = ToolEffect.READ
     timeout: ClassVar[float | None] = None
-    """Seconds; None takes the configured default."""
+    """Seconds; None takes the configured default of its class."""
+    policy: ClassVar[Policy | None] = None
+    """None: a tool that writes asks first, any other is allowed."""
 
     arguments: type[A]
     result: type[R]
@@ -127,6 +155,24 @@ class Tool(ABC, Generic[A, R]):
     @abstractmethod
     async def run(self, arguments: A, context: ToolContext) -> R:
         """Do the work. Raises `ToolError` for what the model should know."""
+
+    def writes(self, arguments: A) -> frozenset[str]:  # noqa: ARG002  (for subclasses)
+        """The resources that a call changes, by names of any kind that tools agree on.
+
+        Calls of one reply whose sets meet run one after another. A tool that writes and does not
+        say what waits for every other that writes.
+        """
+        match self.effect:
+            case ToolEffect.READ:
+                return frozenset()
+            case ToolEffect.UI:
+                return frozenset({SCREEN})
+            case ToolEffect.WRITE:
+                return frozenset({EVERYTHING})
+
+    def subjects(self, arguments: A) -> tuple[Subject, ...]:  # noqa: ARG002  (for subclasses)
+        """What rules of approval are asked about: each path and command that a call is about."""
+        return (Subject(),)
 
     def content(self, result: R) -> str:
         """The text of the tool message: compact JSON without empty optional fields."""

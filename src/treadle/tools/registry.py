@@ -47,6 +47,10 @@ class Registry:
         """A registry of those tools alone, in the same order."""
         return Registry(tool for tool in self if tool.name in names)
 
+    def with_tools(self, tools: Iterable[AnyTool]) -> "Registry":
+        """A registry of these tools, and of those behind them."""
+        return Registry((*self, *tools))
+
     def names(self) -> tuple[str, ...]:
         """All names, in order."""
         return tuple(self._tools)
