@@ -88,3 +88,11 @@ def test_no_reference_and_no_title_is_left() -> None:
 def test_a_model_that_contains_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="contains itself"):
         schema_of(Loop)
+
+
+def test_tools_can_be_added_for_one_session() -> None:
+    registry = Registry([Echo()])
+    assert registry.with_tools([Needy()]).names() == ("echo", "needy")
+    assert registry.names() == ("echo",)
+    with pytest.raises(ValueError, match="echo"):
+        registry.with_tools([Echo()])

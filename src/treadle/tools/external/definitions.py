@@ -2,14 +2,8 @@
 
 import copy
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
-from jsonschema.exceptions import (  # type: ignore[import-untyped]
-    SchemaError,
-    ValidationError,
-    best_match,
-)
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from treadle.errors import UsageError
@@ -25,6 +19,9 @@ from treadle.tools.contract import (
     ToolPlace,
 )
 from treadle.tools.schemas import JsonSchema, at, in_words, plain_schema
+
+if TYPE_CHECKING:  # it is slow to import, and most sessions have no front end
+    from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]
 
 SHOWN_CHARACTERS = 100
 """Characters of a faulty value that an error repeats."""
@@ -90,6 +87,9 @@ def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
 
 def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
     """A model that takes what the definition's own schema takes."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
+    from jsonschema.exceptions import best_match
+
     name, schema = definition.name, _usable_schema(definition)
     validator = Draft202012Validator(schema)
 
@@ -113,6 +113,9 @@ def _arguments_model(definition: ToolDefinition) -> type[Arguments]:
 
 def _usable_schema(definition: ToolDefinition) -> JsonSchema:
     """The schema in plain form, taking no argument that it does not name. Raises UsageError."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     schema: JsonSchema = copy.deepcopy(definition.parameters)
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)
@@ -135,7 +138,7 @@ def _unusable(tool: str, what: str) -> UsageError:
     )
 
 
-def _tool_error(tool: str, schema: JsonSchema, error: ValidationError) -> ToolError:
+def _tool_error(tool: str, schema: JsonSchema, error: "ValidationError") -> ToolError:
     path = tuple(error.absolute_path)
     wanted = at(schema, path) if path else None
     field = ".".join(map(str, path))
