@@ -4,12 +4,11 @@ Made where the file is parsed, in a worker process if there are some: the one pr
 is the narrow place of a large build, so it has nothing left to compute for each term of an item.
 """
 
-from array import array
 from collections import defaultdict
-from itertools import chain
 from typing import NamedTuple
 
 from treadle.code.parse import ParsedFile
+from treadle.code.postings import PLACE_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 """The fields of an `Item` as they are stored: the place of the parent first, no doc."""
@@ -18,16 +17,13 @@ ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 class Entry(NamedTuple):
     """A file with the rows of its items and its terms.
 
-    `file` has no items. `terms` are sorted. `postings` are 64-bit integers: for each term in turn,
-    for each item that has it, the weighted count times 2³² plus the place of the item in `items`.
-    `lengths` says how many each term has.
+    `file` has no items. `terms` are sorted, and each has its `postings`.
     """
 
     file: ParsedFile
     items: list[ItemRow]
     terms: list[str]
-    lengths: "array[int]"
-    postings: "array[int]"
+    postings: list[bytes]
 
 
 def entry_of(file: ParsedFile) -> Entry:
@@ -37,12 +33,11 @@ def entry_of(file: ParsedFile) -> Entry:
     for place, (item, terms) in enumerate(file.items):
         items.append((item.parent, item.name, item.canonical_path, item.kind.value, *item[4:10]))
         for term, count in terms.items():
-            postings[term].append(count << 32 | place)
+            postings[term].append(count << PLACE_BITS | place)
     used = sorted(postings)
     return Entry(
         file._replace(items=()),
         items,
         used,
-        array("I", [len(postings[term]) for term in used]),
-        array("q", chain.from_iterable(postings[term] for term in used)),
+        [pack(postings[term]) for term in used],
     )

@@ -1,15 +1,17 @@
-"""Which items and files answer a query: exact definitions first, then fielded BM25 in SQL."""
+"""Which items and files answer a query: exact definitions first, then fielded BM25."""
 
 import os
 import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 from math import log
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
 from treadle.code.model import Kind, SearchResult
+from treadle.code.postings import counts_in_items, groups, postings_of_term
 from treadle.code.terms import query_terms, terms_of_word
 
 MAX_QUERY_CHARACTERS = 10_000
@@ -66,22 +68,6 @@ _DEFINITION_ORDER = {
     )
 }  # fmt: skip
 
-_CANDIDATE_SQL = """
-WITH rare (term_id, weight) AS MATERIALIZED (
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:rare)
-), frequent (term_id, weight) AS MATERIALIZED (
-    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:frequent)
-), candidates (item_id, score, covered) AS MATERIALIZED (
-    SELECT p.item_id, SUM(t.weight * p.frequency / (p.frequency + :k)) AS score, SUM(t.weight)
-    FROM rare AS t CROSS JOIN postings AS p ON p.term_id = t.term_id
-    GROUP BY p.item_id ORDER BY score DESC, p.item_id LIMIT :limit
-)
-SELECT c.item_id, c.score + TOTAL(t.weight * p.frequency / (p.frequency + :k)),
-    c.covered + TOTAL(CASE WHEN p.item_id IS NULL THEN 0 ELSE t.weight END)
-FROM candidates AS c LEFT JOIN frequent AS t
-LEFT JOIN postings AS p ON p.term_id = t.term_id AND p.item_id = c.item_id
-GROUP BY c.item_id
-"""
 _ITEM_COLUMNS = (
     "i.id, f.path, i.name, i.canonical_path, i.kind, i.start_byte, i.end_byte, i.start_line,"
     " i.end_line, i.signature_start, i.signature_end, f.hash, f.id"
@@ -232,22 +218,44 @@ def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[in
         else:
             rare.append(weighted)
             read += documents
-    parameters = {
-        "rare": _pairs(rare),
-        "frequent": _pairs(frequent),
-        "k": K1 * SCALE,
-        "limit": _CANDIDATES,
-    }
     everything = sum(weight for _, weight in (*rare, *frequent))
+    scores = _matches(connection, rare, frequent)
     return {
         item: score * (covered / everything) ** COVERAGE
-        for item, score, covered in connection.execute(_CANDIDATE_SQL, parameters)
+        for item, (score, covered) in scores.items()
     }
 
 
-def _pairs(weighted: list[tuple[int, float]]) -> str:
-    """As JSON, whose module takes longer to load than a search."""
-    return str([list(pair) for pair in weighted])
+def _matches(
+    connection: sqlite3.Connection,
+    rare: list[tuple[int, float]],
+    frequent: list[tuple[int, float]],
+) -> dict[int, tuple[float, float]]:
+    """The best items by their rare terms, each with its score and the weight of all it has."""
+    k = K1 * SCALE
+    file_groups = groups(connection)
+    scores: dict[int, float] = {}
+    having: list[tuple[float, set[int]]] = []
+    for term_id, weight in rare:
+        items, counts = postings_of_term(connection, term_id, file_groups)
+        for item, count in zip(items, counts, strict=True):
+            scores[item] = scores.get(item, 0.0) + weight * count / (count + k)
+        having.append((weight, set(items)))
+    least = min(nlargest(_CANDIDATES, scores.values()), default=0.0)
+    close = [(-score, item) for item, score in scores.items() if score >= least]
+    candidates = [item for _, item in sorted(close)[:_CANDIDATES]]
+    in_candidates = counts_in_items(connection, [term_id for term_id, _ in frequent], candidates)
+    more = [(weight, in_candidates.get(term_id, {})) for term_id, weight in frequent]
+    found: dict[int, tuple[float, float]] = {}
+    for item in candidates:
+        score = scores[item]
+        covered = sum(weight for weight, members in having if item in members)
+        for weight, known in more:
+            if (count := known.get(item, 0)) > 0:
+                score += weight * count / (count + k)
+                covered += weight
+        found[item] = (score, covered)
+    return found
 
 
 def _definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:

@@ -1,15 +1,17 @@
 """What is written to the index: its tables, and the changes of one transaction."""
 
+import itertools
 import os
 import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
 from treadle.code.graph.tables import forget
+from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES
+from treadle.code.postings import SCHEMA as POSTINGS_SCHEMA
 from treadle.code.store import SCHEMA_VERSION, transaction, version
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ CREATE TABLE files (
     skipped TEXT,
     reading TEXT NOT NULL,
     origin TEXT NOT NULL,
-    first_item INTEGER NOT NULL,
     items INTEGER NOT NULL
 );
 CREATE TABLE file_terms (file_id INTEGER PRIMARY KEY, terms BLOB NOT NULL);
@@ -52,12 +53,6 @@ CREATE TABLE items (
 );
 CREATE INDEX items_by_name ON items (name);
 CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents INTEGER NOT NULL);
-CREATE TABLE postings (
-    term_id INTEGER NOT NULL,
-    item_id INTEGER NOT NULL,
-    frequency INTEGER NOT NULL,
-    PRIMARY KEY (term_id, item_id)
-) WITHOUT ROWID;
 """
 
 
@@ -73,25 +68,33 @@ def make_tables(connection: sqlite3.Connection) -> None:
         ).fetchall()
         for (name,) in tables:
             connection.execute(f'DROP TABLE "{name}"')
-        for statement in (_SCHEMA + GRAPH_SCHEMA).split(";"):
+        for statement in (_SCHEMA + POSTINGS_SCHEMA + GRAPH_SCHEMA).split(";"):
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 class Batch:
-    """The changes of one transaction: postings are gathered and written in key order.
-
-    `_postings` are those of a term by item: the weighted count times 2³² plus the item.
-    """
+    """The changes of one transaction: what goes into large tables is gathered and sorted."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
-        self._postings: dict[int, array[int]] = {}
-        self._mentions: list[tuple[int, int]] = []
+        self._postings: list[tuple[int, int, int, bytes]] = []
+        self._mentions: list[tuple[int, int, int]] = []
         self._items = 0
+        self._free = self._free_ids()
+
+    def _free_ids(self) -> Iterator[int]:
+        """Ids for files: those of files that are gone, then new ones, so that groups are full."""
+        count, last = self._connection.execute(
+            "SELECT COUNT(*), COALESCE(MAX(id), 0) FROM files"
+        ).fetchone()
+        if count < last:
+            used = {row[0] for row in self._connection.execute("SELECT id FROM files")}
+            yield from [number for number in range(1, last) if number not in used]
+        yield from itertools.count(last + 1)
 
     def add(self, entry: "Entry", read_ns: int) -> None:
         """Replace what is known of a file; where the hash is the same, only the stat."""
@@ -112,41 +115,41 @@ class Batch:
             return  # another process has replaced or removed it; the next refresh will see
         if row:
             self.remove(path)
-        self._insert(path, entry, read_ns)
+        self._insert(row[0] if row else next(self._free), path, entry, read_ns)
 
     def remove(self, path: bytes) -> None:
         """Drop a file, its items, and exactly the postings that it has."""
         row = self._connection.execute(
-            "DELETE FROM files WHERE path = ? RETURNING id, first_item, items", (path,)
+            "DELETE FROM files WHERE path = ? RETURNING id, items", (path,)
         ).fetchone()
         if row is None:
             return
-        file_id, first, items = row
+        file_id, items = row
         (packed,) = self._connection.execute(
             "DELETE FROM file_terms WHERE file_id = ? RETURNING terms", (file_id,)
         ).fetchone()
         forget(self._connection, file_id)
-        last = first + items - 1
-        self._connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", (first, last))
+        first = file_id << PLACE_BITS
+        self._connection.execute(
+            "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | PLACES)
+        )
         for term_id in _unpack(packed):
-            deleted = self._connection.execute(
-                "DELETE FROM postings WHERE term_id = ? AND item_id BETWEEN ? AND ?",
-                (term_id, first, last),
-            )
-            self._documents[term_id] -= deleted.rowcount
+            (size,) = self._connection.execute(
+                "DELETE FROM postings WHERE file_group = ? AND term_id = ? AND file_id = ?"
+                " RETURNING length(data)",
+                (file_id >> GROUP_BITS, term_id, file_id),
+            ).fetchone()
+            self._documents[term_id] -= size // POSTING_BYTES
         self._items -= items
 
-    def _insert(self, path: bytes, entry: "Entry", read_ns: int) -> None:
+    def _insert(self, file_id: int, path: bytes, entry: "Entry", read_ns: int) -> None:
         file = entry.file
-        first = self._connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM items").fetchone()[0]
-        used = self._ids_of(entry.terms)
-        self._gather(used, entry, first)
-        self._items += len(entry.items)
-        file_id = self._connection.execute(
-            "INSERT INTO files (path, size, mtime_ns, ctime_ns, inode, read_ns, hash, language,"
-            " lines, skipped, reading, origin, first_item, items)"
+        self._connection.execute(
+            "INSERT INTO files (id, path, size, mtime_ns, ctime_ns, inode, read_ns, hash,"
+            " language, lines, skipped, reading, origin, items)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
+                file_id,
                 path,
                 file.size,
                 file.mtime_ns,
@@ -159,13 +162,12 @@ class Batch:
                 file.skipped,
                 file.reading.value,
                 file.origin.value,
-                first,
                 len(entry.items),
             ),
-        ).lastrowid
-        assert file_id is not None
-        self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
+        )
+        self._insert_postings(file_id, entry)
         self._insert_references(file_id, file)
+        first = file_id << PLACE_BITS
         self._connection.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -173,12 +175,22 @@ class Batch:
                 for place, (parent, *columns) in enumerate(entry.items)
             ),
         )
+        self._items += len(entry.items)
+
+    def _insert_postings(self, file_id: int, entry: "Entry") -> None:
+        used = self._ids_of(entry.terms)
+        self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
+        group = file_id >> GROUP_BITS
+        for term_id, data in zip(used, entry.postings, strict=True):
+            self._postings.append((group, term_id, file_id, data))
+            self._documents[term_id] += len(data) // POSTING_BYTES
 
     def _insert_references(self, file_id: int, file: "ParsedFile") -> None:
         if file.references is not None:
             data, names = file.references
             self._connection.execute("INSERT INTO refs VALUES (?, ?)", (file_id, data))
-            self._mentions += [(name, file_id) for name in names]
+            group = file_id >> GROUP_BITS
+            self._mentions += [(group, name, file_id) for name in names]
 
     def _ids_of(self, terms: list[str]) -> list[int]:
         """The ids of terms, new ones for those that the index does not have yet."""
@@ -198,33 +210,12 @@ class Batch:
             )
         return [self._term_ids[term] for term in terms]
 
-    def _gather(self, used: list[int], entry: "Entry", first: int) -> None:
-        """Add the postings of a file, whose items have ids from `first`, to those of its terms."""
-        added = array("q", map(first.__add__, entry.postings))
-        start = 0
-        for term_id, length in zip(used, entry.lengths, strict=True):
-            end = start + length
-            if term_id in self._postings:
-                self._postings[term_id] += added[start:end]
-            else:
-                self._postings[term_id] = added[start:end]
-            self._documents[term_id] += length
-            start = end
-
-    def _posting_rows(self) -> Iterator[tuple[int, int]]:
-        """Term, and item with weighted count, ordered as the table is."""
-        return chain.from_iterable(
-            zip(repeat(term_id), self._postings[term_id], strict=False)
-            for term_id in sorted(self._postings)
-        )
-
     def finish(self) -> None:
         """Write what was gathered; the transaction ends after it."""
         self._mentions.sort()
-        self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
-        self._connection.executemany(
-            "INSERT INTO postings VALUES (?1, ?2 & 0xffffffff, ?2 >> 32)", self._posting_rows()
-        )
+        self._connection.executemany("INSERT INTO mentions VALUES (?, ?, ?)", self._mentions)
+        self._postings.sort()
+        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?)", self._postings)
         self._connection.executemany(
             "UPDATE terms SET documents = documents + ? WHERE id = ?",
             ((change, term_id) for term_id, change in self._documents.items() if change),

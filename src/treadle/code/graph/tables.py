@@ -5,12 +5,14 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from treadle.code.graph.packing import mention, mentions, pack, unpack
+from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, groups
 from treadle.code.references import FileReferences
 
 SCHEMA = """
 CREATE TABLE refs (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE mentions (
-    name INTEGER NOT NULL, file_id INTEGER NOT NULL, PRIMARY KEY (name, file_id)
+    file_group INTEGER NOT NULL, name INTEGER NOT NULL, file_id INTEGER NOT NULL,
+    PRIMARY KEY (file_group, name, file_id)
 ) WITHOUT ROWID;
 """
 
@@ -53,8 +55,8 @@ def forget(connection: sqlite3.Connection, file_id: int) -> None:
     ).fetchone()
     if row is not None:
         connection.executemany(
-            "DELETE FROM mentions WHERE name = ? AND file_id = ?",
-            ((name, file_id) for name in mentions(unpack(row[0]))),
+            "DELETE FROM mentions WHERE file_group = ? AND name = ? AND file_id = ?",
+            ((file_id >> GROUP_BITS, name, file_id) for name in mentions(unpack(row[0]))),
         )
 
 
@@ -125,11 +127,11 @@ class Graph:
     def items(self, file_id: int) -> list[Node]:
         """The items of a file in their order, the file itself last."""
         if file_id not in self._items:
+            first = file_id << PLACE_BITS
             rows = self._rows(
-                f"SELECT {_ITEM} FROM items WHERE id BETWEEN"  # noqa: S608
-                " (SELECT first_item FROM files WHERE id = ?1) AND"
-                " (SELECT first_item + items - 1 FROM files WHERE id = ?1) ORDER BY id",
-                file_id,
+                f"SELECT {_ITEM} FROM items WHERE id BETWEEN ? AND ? ORDER BY id",  # noqa: S608
+                first,
+                first | PLACES,
             )
             self._items[file_id] = [Node(*row) for row in rows]
         return self._items[file_id]
@@ -144,7 +146,9 @@ class Graph:
     def mentioning(self, name: str, limit: int) -> list[int]:
         """Files that may refer to a name."""
         rows = self._rows(
-            "SELECT file_id FROM mentions WHERE name = ? ORDER BY file_id LIMIT ?",
+            "SELECT m.file_id FROM json_each(?) AS g CROSS JOIN mentions AS m"
+            " ON m.file_group = g.value AND m.name = ? LIMIT ?",
+            str(groups(self._connection)),
             mention(name),
             limit,
         )

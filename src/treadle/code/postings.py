@@ -1,0 +1,82 @@
+"""Postings as they are stored: for each term of a file one small blob, and how they are read.
+
+A row for each item that has a term would be three to four times as many rows, and rows are what a
+build spends its time on. Files are grouped by their ids, and rows are ordered by group first, so
+that a build appends to the table instead of touching all of its pages with each transaction.
+"""
+
+import sqlite3
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+SCHEMA = """
+CREATE TABLE postings (
+    file_group INTEGER NOT NULL, term_id INTEGER NOT NULL, file_id INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (file_group, term_id, file_id)
+) WITHOUT ROWID;
+"""
+
+GROUP_BITS = 8
+"""Files of a group, as a power of two: about what one transaction of a first build holds."""
+PLACE_BITS = 16
+"""An item's id is that of its file, shifted by this, and its place in it."""
+PLACES = (1 << PLACE_BITS) - 1
+MAX_COUNT = 0xFFFF
+"""The fields add up to less, however long they are (see `treadle.code.fields`)."""
+POSTING_BYTES = 4
+"""A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item."""
+
+
+def pack(postings: Iterable[int]) -> bytes:
+    """The blob of a term in a file."""
+    return array("I", postings).tobytes()
+
+
+def groups(connection: sqlite3.Connection) -> list[int]:
+    """The groups that files may be in."""
+    (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM files").fetchone()
+    return list(range((last >> GROUP_BITS) + 1))
+
+
+def postings_of_term(
+    connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
+) -> tuple[list[int], list[int]]:
+    """The ids of the items that have a term, and its weighted count in each."""
+    rows = connection.execute(
+        "SELECT p.file_id, p.data FROM json_each(?) AS g CROSS JOIN postings AS p"
+        " ON p.file_group = g.value AND p.term_id = ?",
+        (str(list(file_groups)), term_id),
+    )
+    return _unpacked(rows.fetchall())
+
+
+def counts_in_items(
+    connection: sqlite3.Connection, term_ids: Iterable[int], items: Iterable[int]
+) -> dict[int, dict[int, int]]:
+    """The weighted counts of terms by item id, where these items have them."""
+    wanted = set(items)
+    files = sorted({item >> PLACE_BITS for item in wanted})
+    rows = connection.execute(
+        "SELECT p.term_id, p.file_id, p.data FROM json_each(?) AS t CROSS JOIN json_each(?) AS f"
+        " CROSS JOIN postings AS p ON p.file_group = f.value >> ? AND p.term_id = t.value"
+        " AND p.file_id = f.value",
+        (str(list(term_ids)), str(files), GROUP_BITS),
+    )
+    counts: dict[int, dict[int, int]] = {}
+    for term_id, *row in rows:
+        found = zip(*_unpacked([row]), strict=True)
+        counts.setdefault(term_id, {}).update(entry for entry in found if entry[0] in wanted)
+    return counts
+
+
+def _unpacked(rows: Sequence[Sequence[Any]]) -> tuple[list[int], list[int]]:
+    """Item ids and weighted counts, of file ids with their blobs."""
+    postings = array("I", b"".join([data for _, data in rows]))
+    firsts = chain.from_iterable(
+        [repeat(file_id << PLACE_BITS, len(data) // POSTING_BYTES) for file_id, data in rows]
+    )
+    items = [first | posting & PLACES for first, posting in zip(firsts, postings, strict=True)]
+    return items, [posting >> PLACE_BITS for posting in postings]
