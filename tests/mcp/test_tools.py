@@ -143,7 +143,7 @@ async def test_a_cancelled_call_ends_and_the_connection_goes_on(repo: Path, home
     arguments = CALLS["request_code_context"]
     async with client(home, repo=repo) as connected:
         ok(await connected.call_tool("request_code_context", arguments))
-        index = store_path(home / "cache" / "index", repo)
+        index = store_path(home / "cache", repo)
         with closing(sqlite3.connect(index, isolation_level=None)) as lock:
             lock.execute("BEGIN IMMEDIATE")  # what a call that has to refresh waits for
             (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")

@@ -10,12 +10,10 @@ from typing import Self
 from uuid import UUID
 
 from treadle.app.automatic_context import automatic_context
-from treadle.app.recording import Recording, recording
 from treadle.app.refreshing import refresh_index
 from treadle.app.stores import conversations_path
-from treadle.app.workspace import build_registry, open_index
+from treadle.app.tool_calls import ToolCalls
 from treadle.clock import Clock, SystemClock
-from treadle.code import CodeIndex
 from treadle.config.model import Settings
 from treadle.errors import StoreError
 from treadle.events import EventBus
@@ -23,8 +21,6 @@ from treadle.ids import new_id
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
-from treadle.tools.dispatcher import Dispatcher
-from treadle.tools.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +34,21 @@ class Choices:
 
 @dataclass(slots=True)
 class Assistant:
-    """Answers questions about the repository at `root`; everything that happens is on `bus`."""
+    """Answers questions about a repository with its tools; everything is on the bus of `calls`."""
 
-    root: Path
+    calls: ToolCalls
     settings: Settings
     choices: Choices
-    bus: EventBus
-    index: CodeIndex
-    registry: Registry
     model: ChatModel
     conversations: ConversationStore | None
     clock: Clock
-    recording: Recording
     unsaved: StoreError | None = None
 
     @property
     def missing(self) -> list[str]:
         """What could not be saved or recorded, and why: a question is answered all the same."""
         unsaved = f"This conversation is not saved: {self.unsaved}" if self.unsaved else None
-        return [text for text in (unsaved, self.recording.missing) if text]
+        return [text for text in (unsaved, self.calls.recording.missing) if text]
 
     @classmethod
     @asynccontextmanager
@@ -71,39 +63,44 @@ class Assistant:
         choices: Choices | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Refresh the index and connect to a model meanwhile.
+        """Open the repository, refresh its index and connect to a model meanwhile.
 
         How far the index is goes out on `bus` as a part of the request that waits for it. Raises
         ProviderError when no model is in reach, StoreError and ConfigError.
         """
         choices = choices or Choices()
+        opening = ToolCalls.open(root, bus=bus, tools=choices.tools, clock=clock)
+        async with (
+            opening as calls,
+            cls.over(
+                calls, settings, env, request_id=request_id, choices=choices, clock=clock
+            ) as assistant,
+        ):
+            yield assistant
+
+    @classmethod
+    @asynccontextmanager
+    async def over(
+        cls,
+        calls: ToolCalls,
+        settings: Settings,
+        env: Mapping[str, str],
+        *,
+        request_id: UUID,
+        choices: Choices | None = None,
+        clock: Clock | None = None,
+    ) -> AsyncIterator[Self]:
+        """The same over tools that are served already."""
+        choices = choices or Choices()
         clock = clock or SystemClock()
         async with AsyncExitStack() as stack:
-            index = open_index(root)
-            stack.callback(index.close)
             model = await _connected(
-                connect(settings, env, model=choices.model), refresh_index(index, bus, request_id)
+                connect(settings, env, model=choices.model),
+                refresh_index(calls.index, calls.bus, request_id),
             )
             stack.push_async_callback(model.close)
-            tools = build_registry(root, index) if choices.tools else Registry(())
-            if model.callable_tools is not None:
-                tools = tools.only(model.callable_tools)
             conversations, unsaved = await _conversations(stack, clock)
-            assistant = cls(
-                root=root,
-                settings=settings,
-                choices=choices,
-                bus=bus,
-                index=index,
-                registry=tools,
-                model=model,
-                conversations=conversations,
-                clock=clock,
-                recording=await stack.enter_async_context(recording(bus)),
-                unsaved=unsaved,
-            )
-            await stack.enter_async_context(Dispatcher(assistant.bus, tools, root, clock=clock))
-            yield assistant
+            yield cls(calls, settings, choices, model, conversations, clock, unsaved)
 
     async def conversation(self, reference: str | None = None) -> Conversation:
         """The saved conversation with that id, prefix or "last"; a new one without reference.
@@ -115,23 +112,26 @@ class Assistant:
         name = f"{self.model.provider}/{self.model.model}"
         if self.conversations is None:
             now = self.clock.now_us()
-            return Conversation(new_id(), str(self.root), name, now, now)
+            return Conversation(new_id(), str(self.calls.root), name, now, now)
         if reference is None:
-            return await self.conversations.create(self.root, name)
-        return await self.conversations.load(reference, root=self.root)
+            return await self.conversations.create(self.calls.root, name)
+        return await self.conversations.load(reference, root=self.calls.root)
 
     def session(self, conversation: Conversation, request_id: UUID) -> RequestSession:
         """A session that serves the next message of `conversation` as that request."""
+        tools = self.calls.registry.with_tools(self.calls.bridge.tools())
+        if self.model.callable_tools is not None:
+            tools = tools.only(self.model.callable_tools)
         return RequestSession(
-            bus=self.bus,
+            bus=self.calls.bus,
             model=self.model,
-            registry=self.registry,
+            registry=tools,
             conversation=conversation,
             store=self.conversations,
             settings=self.settings.tools,
             limits=self.settings.limits,
             automatic_context=automatic_context(
-                self.bus, self.index, self.settings.context, self.model, self.clock
+                self.calls.bus, self.calls.index, self.settings.context, self.model, self.clock
             ),
             stream=self.choices.stream,
             clock=self.clock,

@@ -1,4 +1,4 @@
-"""Tools called from outside a session: by another program, or by a person at the command line."""
+"""The tools of one repository, served on a bus: what a session, a person or a program calls."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,9 +8,11 @@ from typing import Self
 
 from treadle.app.recording import Recording, recording
 from treadle.app.workspace import build_registry, open_index
+from treadle.clock import Clock
 from treadle.code import CodeIndex
 from treadle.events import EventBus
 from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.external import Bridge
 from treadle.tools.registry import Registry
 
 
@@ -18,26 +20,39 @@ from treadle.tools.registry import Registry
 class ToolCalls:
     """The tools of the repository at `root`, as `dispatcher.call` runs them.
 
-    Each call is recorded as a run of its own; everything that happens is on `bus`.
+    Each call from outside a session is recorded as a run of its own; everything that happens is
+    on `bus`. Front ends add tools that they run over `bridge`.
     """
 
     root: Path
     index: CodeIndex
     registry: Registry
     bus: EventBus
+    bridge: Bridge
     recording: Recording
     dispatcher: Dispatcher
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, root: Path) -> AsyncIterator[Self]:
-        """Open the index, which is left as it was, and serve its tools. Raises StoreError."""
-        bus = EventBus()
+    async def open(
+        cls,
+        root: Path,
+        *,
+        bus: EventBus | None = None,
+        tools: bool = True,
+        clock: Clock | None = None,
+    ) -> AsyncIterator[Self]:
+        """Open the index, which is left as it was, and serve its tools. Raises StoreError.
+
+        Without `tools` there are none but those of front ends.
+        """
+        bus = bus or EventBus(clock)
         async with AsyncExitStack() as stack:
             index = open_index(root)
             stack.callback(index.close)
-            registry = build_registry(root, index)
+            registry = build_registry(root, index) if tools else Registry(())
+            bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             recorded = await stack.enter_async_context(recording(bus))
-            serving = Dispatcher(bus, registry, root)
+            serving = Dispatcher(bus, registry, root, clock=clock, bridge=bridge)
             dispatcher = await stack.enter_async_context(serving)
-            yield cls(root, index, registry, bus, recorded, dispatcher)
+            yield cls(root, index, registry, bus, bridge, recorded, dispatcher)
