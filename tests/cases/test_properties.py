@@ -45,7 +45,14 @@ from treadle.llm.messages import (
 from treadle.llm.sse import Data, SseReader
 from treadle.llm.wire import Dialect, encode, encode_flat
 from treadle.session.history import ContextWindowError, build_prompt
-from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import (
+    Arguments,
+    Policy,
+    Tool,
+    ToolContext,
+    ToolEffect,
+    ToolError,
+)
 
 RECORDED = Path(__file__).parent / "recorded"
 """Bytes as the llama.cpp server sent them (see tests/fakes/llama_server.py)."""
@@ -183,6 +190,7 @@ class Living(Echo):
 
     name: ClassVar[str] = "live"
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE
+    policy: ClassVar[Policy | None] = Policy.ALLOW
 
     def __init__(self, lives: Sequence[Life]) -> None:
         self._lives = lives

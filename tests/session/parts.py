@@ -16,7 +16,7 @@ from treadle.ids import new_id
 from treadle.llm.messages import Message, ToolMessage
 from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, Policy, Result, Tool, ToolContext, ToolEffect
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
 
@@ -87,6 +87,7 @@ class SlowWrite(Gate):
 
     name: ClassVar[str] = "slow_write"
     effect: ClassVar[ToolEffect] = ToolEffect.WRITE
+    policy: ClassVar[Policy | None] = Policy.ALLOW
     timeout: ClassVar[float | None] = 5.0
 
 

@@ -9,7 +9,15 @@ from pydantic import Field, field_validator
 from treadle.events import EventBus, Outcome
 from treadle.events.types import CallKey, ToolCallRequested
 from treadle.ids import new_id
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.contract import (
+    Arguments,
+    Policy,
+    Result,
+    Subject,
+    Tool,
+    ToolContext,
+    ToolEffect,
+)
 
 
 class Piece(Arguments):
@@ -93,6 +101,36 @@ class Raising(Tool[NoArguments, Result]):
 
 class RaisingWriter(Raising):
     name = "raising_writer"
+    effect = ToolEffect.WRITE
+    policy = Policy.ALLOW
+
+
+class TouchArguments(Arguments):
+    paths: tuple[str, ...] = ()
+    command: str | None = None
+
+
+class Touch(Tool[TouchArguments, Result]):
+    """Is about paths and a command, and says which private files it may read."""
+
+    name = "touch"
+    description = "Touches."
+    arguments = TouchArguments
+    result = Result
+
+    def subjects(self, arguments: TouchArguments) -> tuple[Subject, ...]:
+        named = [Subject(path=path) for path in arguments.paths]
+        commands = [Subject(command=arguments.command)] if arguments.command else []
+        return (*named, *commands) or (Subject(),)
+
+    async def run(self, arguments: TouchArguments, context: ToolContext) -> Result:
+        return Result(type=" ".join(sorted(path.name for path in context.private)))
+
+
+class Change(Touch):
+    """Changes things, so it asks."""
+
+    name = "change"
     effect = ToolEffect.WRITE
 
 

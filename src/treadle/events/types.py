@@ -67,7 +67,15 @@ class ApprovalScope(StrEnum):
     """Remembered for this repository, until it is revoked."""
     DENIED = "denied"
     WITHDRAWN = "withdrawn"
-    """The call ended before anybody had answered."""
+    """The call ended, or the last front end left, before anybody had answered."""
+
+
+class Purpose(StrEnum):
+    """What a model is asked for."""
+
+    REPLY = "reply"
+    SUMMARY = "summary"
+    """Of the older part of a conversation that has become too long."""
 
 
 class StopReason(StrEnum):
@@ -218,6 +226,9 @@ class ModelRequestStarted(Event):
     provider: str
     messages: int
     tools: int
+    purpose: Purpose = Purpose.REPLY
+    estimated_tokens: int | None = None
+    """Of the whole request, messages and tools; what the provider counts comes with the reply."""
     input_text: str | None = None
     """The messages as sent, as JSON, with secrets redacted; for the recorder."""
 
@@ -250,6 +261,54 @@ class ModelDelta(Event):
     turn: int
     text: str
     reasoning: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWaiting(Event):
+    """A provider sends no data; `seconds` counts from the last that it sent."""
+
+    delivery: ClassVar[Delivery] = Delivery.LOSSY
+
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCompacted(Event):
+    """The first `messages` of the conversation are told to the model as a summary from now on.
+
+    The tokens are those of all messages before and after, estimated.
+    """
+
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQueued(Event):
+    """A message of the person waits for its own turn, as this request.
+
+    One that `steers` waits for the next model request of the session that runs as this request.
+    """
+
+    text: str
+    steers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSteered(Event):
+    """A message that waited to steer a session is in the conversation, and the model is told it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageWithdrawn(Event):
+    """A message that waited will not be served."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,31 @@
 """What a tool is: typed arguments, a typed result, and how it may be run."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
 from treadle.clock import Clock, SystemClock
 from treadle.errors import TreadleError
-from treadle.events.types import CallKey, Effect, ErrorKind, Event, ToolFailure, ToolView
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    Event,
+    ToolFailure,
+    ToolProgress,
+    ToolView,
+)
+
+if TYPE_CHECKING:
+    from treadle.tools.approvals.question import Decision, Question
 
 
 class ToolClass(StrEnum):
@@ -114,9 +127,16 @@ async def _publish_nowhere(_event: Event) -> None:
     """For calls outside a session."""
 
 
+async def _nobody_decides(_question: "Question") -> "Decision":
+    raise RuntimeError("nothing can be approved outside a dispatcher")
+
+
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a running call knows of the session that it serves.
+    """What a running call knows of the session that it serves, and how it speaks to it.
 
     `root` is the resolved root of the repository; `last_user_message` is empty outside a session.
     """
@@ -124,11 +144,37 @@ class ToolContext:
     request_id: UUID
     key: CallKey
     root: Path
+    tool: str = ""
+    session_id: UUID | None = None
     parent_id: UUID | None = None
     call_id: str = ""
     last_user_message: str = ""
     clock: Clock = field(default_factory=SystemClock)
     publish: Callable[[Event], Awaitable[None]] = _publish_nowhere
+    approve: Callable[["Question"], Awaitable["Decision"]] = _nobody_decides
+    """Asks for something that the call proposes, such as a change to a file. The time that a
+    person takes is not the call's."""
+    private: frozenset[Path] = frozenset()
+    """Files that usually hold secrets and that this call may read, by consent."""
+    open_to: Callable[[str], bool] = field(default=lambda _path: True)
+    """Whether the call may look at a path, relative to the root, that its arguments do not name;
+    to be asked before anything that it holds becomes part of an answer."""
+    executor: Executor | None = None
+
+    async def report(self, text: str) -> None:
+        """Say how far the call is; shown to a person, and dropped where nobody keeps up."""
+        await self.publish(
+            ToolProgress(
+                request_id=self.request_id, parent_id=self.parent_id, key=self.key, text=text
+            )
+        )
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """The result of blocking work, done in a thread of the tool's class.
+
+        A call that ends leaves its thread behind: `work` has to notice, or to be short.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
 
 
 A = TypeVar("A", bound=Arguments)
@@ -169,6 +215,13 @@ class Tool(ABC, Generic[A, R]):
                 return frozenset({SCREEN})
             case ToolEffect.WRITE:
                 return frozenset({EVERYTHING})
+
+    @property
+    def asks(self) -> Policy:
+        """What becomes of a call about which no rule says anything."""
+        if self.policy is not None:
+            return self.policy
+        return Policy.ASK if self.effect is ToolEffect.WRITE else Policy.ALLOW
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:  # noqa: ARG002  (for subclasses)
         """What rules of approval are asked about: each path and command that a call is about."""

@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -24,8 +27,10 @@ from treadle.events.types import (
     ToolFailure,
 )
 from treadle.ids import new_id
+from treadle.tools.approvals.gate import Approvals
+from treadle.tools.approvals.question import Question
 from treadle.tools.arguments import parse_arguments
-from treadle.tools.contract import ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, ToolClass, ToolContext, ToolEffect
 from treadle.tools.failures import failure_of, unknown_tool
 from treadle.tools.registry import AnyTool, Registry
 
@@ -33,6 +38,11 @@ if TYPE_CHECKING:  # it brings a library that is slow to import, and few need it
     from treadle.tools.external.bridge import Bridge
 
 _log = logging.getLogger(__name__)
+
+BACKGROUND_THREADS = 16
+"""Threads for blocking work of background tools, which so cannot take those of the others."""
+
+_SHOWN_CHARACTERS = 200
 
 _Slot = tuple[UUID, CallKey]
 
@@ -53,17 +63,21 @@ class Dispatcher:
         *,
         clock: Clock | None = None,
         bridge: "Bridge | None" = None,
+        approvals: Approvals | None = None,
     ) -> None:
         """`root` is the root of the repository that the tools may see.
 
-        The tools are those of `registry`, and those that front ends run over `bridge`.
+        The tools are those of `registry`, and those that front ends run over `bridge`. Without
+        `approvals` nobody can be asked, so what needs approval is refused.
         """
         self._bus = bus
         self._registry = registry
         self._root = root.resolve()
         self._clock = clock or SystemClock()
         self._bridge = bridge
-        self._user_texts: dict[UUID, str] = {}
+        self._approvals = approvals or Approvals(bus, root, clock=clock)
+        self._background = ThreadPoolExecutor(BACKGROUND_THREADS, "treadle-background")
+        self._sessions: dict[UUID, SessionStarted] = {}
         self._running: dict[_Slot, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -90,6 +104,7 @@ class Dispatcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._background.shutdown(wait=False, cancel_futures=True)
 
     async def call(
         self, name: str, arguments: str, *, call_id: str = "", vendor: str = ""
@@ -141,10 +156,10 @@ class Dispatcher:
                 self._start(event)
             case ToolCallFailed(request_id=request_id, key=key):
                 self._stop((request_id, key))
-            case SessionStarted(request_id=request_id, user_text=text):
-                self._user_texts[request_id] = text
+            case SessionStarted(request_id=request_id):
+                self._sessions[request_id] = event
             case _:  # the session ended
-                self._user_texts.pop(event.request_id, None)
+                self._sessions.pop(event.request_id, None)
                 if self._bridge is not None:
                     self._bridge.release(event.request_id)
                 for slot in [slot for slot in self._running if slot[0] == event.request_id]:
@@ -167,33 +182,49 @@ class Dispatcher:
             _log.error("The result of %s could not be published", task.get_name(), exc_info=error)
 
     async def _answer(self, call: ToolCallRequested) -> None:
-        context = ToolContext(
-            request_id=call.request_id,
-            key=call.key,
-            root=self._root,
-            parent_id=call.parent_id,
-            call_id=call.call_id,
-            last_user_message=self._user_texts.get(call.request_id, ""),
-            clock=self._clock,
-            publish=self._bus.publish,
-        )
         slot = (call.request_id, call.key)
         try:
-            outcome = await self._outcome(call, context)
+            outcome = await self._outcome(call)
         finally:
             # Before publishing: a failure that is seen for this call from here on is our own.
             if self._running.get(slot) is asyncio.current_task():
                 del self._running[slot]
         await self._bus.publish(outcome)
 
-    async def _outcome(self, call: ToolCallRequested, context: ToolContext) -> Outcome:
+    def _context(self, call: ToolCallRequested, tool: AnyTool) -> ToolContext:
+        session = self._sessions.get(call.request_id)
+        context = ToolContext(
+            request_id=call.request_id,
+            key=call.key,
+            root=self._root,
+            tool=tool.name,
+            session_id=session.session_id if session else None,
+            parent_id=call.parent_id,
+            call_id=call.call_id,
+            last_user_message=session.user_text if session else "",
+            clock=self._clock,
+            publish=self._bus.publish,
+            open_to=partial(self._approvals.open_to, tool.name),
+            executor=self._background if tool.tool_class is ToolClass.BACKGROUND else None,
+        )
+        return replace(context, approve=partial(self._approvals.decide, context=context))
+
+    async def _outcome(self, call: ToolCallRequested) -> Outcome:
         started = self._clock.monotonic()
         tool = self._tool(call.name)
         if tool is None:
             return self._failed(call, unknown_tool(call.name, self._names()), started)
         try:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
-            result = await tool.run(arguments, context)
+            context = self._context(call, tool)
+            question = Question(
+                tool.subjects(arguments), tool.asks, _summary(call, tool, arguments)
+            )
+            decision = await context.approve(question)
+            if not decision.allowed:
+                return self._failed(call, decision.failure(question.summary), started)
+            started = self._clock.monotonic()  # what a person took is not the tool's time
+            result = await tool.run(arguments, replace(context, private=decision.private))
             return ToolCallCompleted(
                 request_id=call.request_id,
                 parent_id=call.parent_id,
@@ -227,3 +258,11 @@ class Dispatcher:
             error=error,
             duration=self._clock.monotonic() - started,
         )
+
+
+def _summary(call: ToolCallRequested, tool: AnyTool, arguments: Arguments) -> str:
+    """What would happen, in a few words: the tool and what it is about."""
+    about = ", ".join(filter(None, map(str, tool.subjects(arguments))))
+    about = about or call.arguments.strip().removeprefix("{}")
+    shown = about if len(about) <= _SHOWN_CHARACTERS else f"{about[:_SHOWN_CHARACTERS]}…"
+    return " ".join(f"{tool.name} {shown}".split())

@@ -1,0 +1,223 @@
+"""The gate: decides what may run, by rules and by asking a person."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.config.model import ApprovalSettings
+from treadle.errors import StoreError
+from treadle.events import EventBus
+from treadle.events.types import ApprovalRequested, ApprovalResolved, ApprovalScope, Notice
+from treadle.ids import new_id
+from treadle.tools.approvals.grants import Grant, GrantStore
+from treadle.tools.approvals.question import Decision, Question
+from treadle.tools.approvals.rules import Place, Rules
+from treadle.tools.contract import Policy, ToolContext
+
+_Answer = tuple[ApprovalScope, str | None]
+
+_NOBODY = "Nobody can be asked here."
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """What the rules say of a question."""
+
+    denied: str | None = None
+    asked: set[Grant] = field(default_factory=set)
+    """What a person has to allow."""
+    reason: str = ""
+    private: set[Path] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Open:
+    event: ApprovalRequested
+    owner: UUID
+    asked: set[Grant]
+    answer: asyncio.Future[_Answer]
+
+
+class Approvals:
+    """Decides for the calls of one repository; from the loop of `bus` only.
+
+    A front end that can ask a person says so with `attend`, hears `ApprovalRequested` and calls
+    `answer`. Where nobody attends, what would be asked about is refused.
+    """
+
+    def __init__(
+        self,
+        bus: EventBus,
+        root: Path,
+        settings: ApprovalSettings | None = None,
+        *,
+        store: GrantStore | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Without `store` what is always allowed is forgotten when this process ends."""
+        self._bus = bus
+        self._root = root.resolve()
+        self._rules = Rules(settings or ApprovalSettings())
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._attending = 0
+        self._open: dict[UUID, _Open] = {}
+        self._granted: dict[UUID, set[Grant]] = {}
+        """What was allowed for a conversation, by its id."""
+
+    @contextmanager
+    def attend(self) -> Iterator[None]:
+        """While this is entered there is somebody to ask."""
+        self._attending += 1
+        try:
+            yield
+        finally:
+            self._attending -= 1
+            if not self._attending:
+                for each in self._open.values():
+                    _settle(each, ApprovalScope.WITHDRAWN, None)
+
+    def pending(self) -> tuple[ApprovalRequested, ...]:
+        """The questions that wait for an answer, oldest first: for a front end that comes late."""
+        return tuple(each.event for each in self._open.values())
+
+    def answer(self, approval_id: UUID, scope: ApprovalScope, words: str | None = None) -> bool:
+        """Answer a question; False when it waits no more. `words` go to the model on a denial."""
+        asked = self._open.get(approval_id)
+        if asked is None or asked.answer.done():
+            return False
+        _settle(asked, scope, words)
+        if scope in {ApprovalScope.SESSION, ApprovalScope.ALWAYS}:
+            granted = self._granted.setdefault(asked.owner, set())
+            granted |= asked.asked
+            for other in self._open.values():  # the same, asked by calls that run beside it
+                if other.owner == asked.owner and other.asked <= granted:
+                    _settle(other, scope, None)
+        return True
+
+    def open_to(self, tool: str, path: str) -> bool:
+        """Whether `tool` may look at a path inside the root that its call did not name."""
+        return self._rules.open_to(tool, path)
+
+    async def decide(self, question: Question, context: ToolContext) -> Decision:
+        """Whether something is allowed, after a person was asked if need be.
+
+        Raises PathRefusedError when it is about a path outside the root.
+        """
+        if any(subject.path is not None for subject in question.subjects):
+            weighed = await asyncio.to_thread(self._weigh, question, context.tool)
+        else:
+            weighed = self._weigh(question, context.tool)
+        private = frozenset(weighed.private)
+        if weighed.denied is not None:
+            return Decision(allowed=False, reason=weighed.denied)
+        if await self._is_granted(weighed.asked, _owner(context)):
+            return Decision(allowed=True, private=private)
+        if not self._attending:
+            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}")
+        scope, words = await self._ask(question, context, weighed)
+        if scope is ApprovalScope.DENIED:
+            return Decision(allowed=False, scope=scope, words=words)
+        if scope is ApprovalScope.WITHDRAWN:
+            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", scope=scope)
+        if scope is ApprovalScope.ALWAYS:
+            await self._remember(weighed.asked, context)
+        return Decision(allowed=True, scope=scope, private=private)
+
+    def _weigh(self, question: Question, tool: str) -> _Weighed:
+        weighed = _Weighed()
+        for subject in question.subjects:
+            place = Place.of(subject, self._root)
+            verdict = self._rules.verdict(tool, place, question.policy)
+            if place.real is not None and place.private:
+                weighed.private.add(place.real)
+            match verdict.policy:
+                case Policy.DENY:
+                    weighed.denied = weighed.denied or verdict.reason
+                case Policy.ASK:
+                    path = place.paths[0] if place.paths else ""
+                    weighed.asked.add(Grant(tool, path, subject.command or ""))
+                    weighed.reason = weighed.reason or verdict.reason
+                case Policy.ALLOW:
+                    pass
+        return weighed
+
+    async def _is_granted(self, asked: set[Grant], owner: UUID) -> bool:
+        open_still = asked - self._granted.get(owner, set())
+        if not open_still:
+            return True
+        if self._store is None:
+            return False
+        try:
+            remembered = await asyncio.to_thread(self._store.remembered, self._root)
+        except StoreError:  # then the person is asked again
+            return False
+        return open_still <= {each.grant for each in remembered}
+
+    async def _ask(self, question: Question, context: ToolContext, weighed: _Weighed) -> _Answer:
+        event = ApprovalRequested(
+            request_id=context.request_id,
+            parent_id=context.parent_id,
+            approval_id=new_id(),
+            key=context.key,
+            call_id=context.call_id,
+            name=context.tool,
+            summary=question.summary,
+            reason=weighed.reason,
+            subjects=tuple(filter(None, map(str, question.subjects))),
+            proposal_id=question.proposal_id,
+            preview=question.preview,
+        )
+        answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        self._open[event.approval_id] = _Open(event, _owner(context), weighed.asked, answer)
+        started = self._clock.monotonic()
+        settled: _Answer = (ApprovalScope.WITHDRAWN, None)
+        try:
+            await self._bus.publish(event)
+            settled = await answer
+        finally:
+            del self._open[event.approval_id]
+            await self._bus.publish(
+                ApprovalResolved(
+                    request_id=context.request_id,
+                    parent_id=context.parent_id,
+                    approval_id=event.approval_id,
+                    key=context.key,
+                    call_id=context.call_id,
+                    scope=settled[0],
+                    words=settled[1],
+                    duration=self._clock.monotonic() - started,
+                )
+            )
+        return settled
+
+    async def _remember(self, grants: set[Grant], context: ToolContext) -> None:
+        if self._store is None:
+            return
+        now = self._clock.now_us()
+        try:
+            await asyncio.to_thread(self._store.remember, self._root, sorted(grants, key=str), now)
+        except StoreError as error:
+            text = f"Allowed for this conversation only: {error}"
+            await self._bus.publish(
+                Notice(
+                    request_id=context.request_id,
+                    parent_id=context.parent_id,
+                    level="warning",
+                    text=text,
+                )
+            )
+
+
+def _owner(context: ToolContext) -> UUID:
+    """To whom an answer for a session belongs: the conversation, or the call by itself."""
+    return context.session_id or context.request_id
+
+
+def _settle(asked: _Open, scope: ApprovalScope, words: str | None) -> None:
+    if not asked.answer.done():
+        asked.answer.set_result((scope, (words or "").strip() or None))

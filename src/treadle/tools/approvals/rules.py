@@ -1,0 +1,138 @@
+"""The rules of `[approvals]`, and what they say of a subject."""
+
+import posixpath
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from treadle.config.approval_rules import ApprovalRule
+from treadle.config.model import ApprovalSettings
+from treadle.paths import resolve_inside, why_private
+from treadle.tools.contract import Policy, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be done with a call, and why."""
+
+    policy: Policy
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A subject as rules are matched against it.
+
+    `paths` are the spellings of its path relative to the root: as given, and with every link
+    followed. `real` is the resolved path itself.
+    """
+
+    subject: Subject
+    paths: tuple[str, ...] = ()
+    real: Path | None = None
+
+    @classmethod
+    def of(cls, subject: Subject, root: Path) -> "Place":
+        """Where a subject is. Raises PathRefusedError for a path that leads out of the root."""
+        if subject.path is None:
+            return cls(subject)
+        real = resolve_inside(root, subject.path)
+        resolved = real.relative_to(root).as_posix()
+        given = posixpath.normpath(
+            posixpath.relpath(subject.path, root.as_posix())
+            if posixpath.isabs(subject.path)
+            else subject.path
+        )
+        inside = not given.startswith("..")
+        return cls(subject, tuple(dict.fromkeys([resolved, *([given] if inside else [])])), real)
+
+    @property
+    def private(self) -> str | None:
+        """Why its path is read with consent only; None where it is not or there is none."""
+        return next(filter(None, map(why_private, self.paths)), None)
+
+
+class _Matcher:
+    """One rule, ready to be matched."""
+
+    def __init__(self, rule: ApprovalRule) -> None:
+        self.rule = rule
+        self._path: Callable[[str], bool] | None = None
+
+    def is_about(self, tool: str, place: Place) -> bool:
+        """Whether the rule speaks of this subject of a call of `tool`."""
+        if not fnmatchcase(tool, self.rule.tool):
+            return False
+        if self.rule.command is not None:
+            command = place.subject.command
+            return command is not None and fnmatchcase(command, self.rule.command)
+        return self.rule.path is None or any(map(self.matches, place.paths))
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern of the rule, which has one, fits a path relative to the root."""
+        if self._path is None:
+            from pathspec import GitIgnoreSpec
+
+            assert self.rule.path is not None
+            self._path = GitIgnoreSpec.from_lines([self.rule.path]).match_file
+        # As a file and as a folder: a pattern that ends with a slash is about folders alone.
+        return self._path(path) or self._path(f"{path}/")
+
+    @property
+    def names_private(self) -> bool:
+        """Whether the pattern itself names what is read with consent only, so gives consent."""
+        return self.rule.path is not None and why_private(self.rule.path) is not None
+
+
+class Rules:
+    """The settings of `[approvals]`. Refusing wins over asking, and asking over allowing."""
+
+    def __init__(self, settings: ApprovalSettings) -> None:
+        self._deny = _matchers(settings.deny)
+        self._ask = _matchers(settings.ask)
+        self._allow = _matchers(settings.allow)
+
+    def verdict(self, tool: str, place: Place, otherwise: Policy) -> Verdict:
+        """What is to be done with a call of `tool` about `place`; `otherwise` without a rule.
+
+        Files that usually hold secrets are asked about, unless a rule that names such a file
+        allows them.
+        """
+        about = partial(_first, tool=tool, place=place)
+        if denied := about(self._deny):
+            return Verdict(Policy.DENY, f"The rule `{denied.rule}` refuses it.")
+        allowed = about(self._allow)
+        private = place.private
+        if private and about([each for each in self._allow if each.names_private]) is None:
+            return Verdict(Policy.ASK, f"It needs consent: {private}.")
+        if asked := about(self._ask):
+            return Verdict(Policy.ASK, f"The rule `{asked.rule}` asks for it.")
+        if allowed:
+            return Verdict(Policy.ALLOW)
+        return Verdict(otherwise, _OTHERWISE[otherwise])
+
+    def open_to(self, tool: str, path: str) -> bool:
+        """Whether `tool` may look at a path, relative to the root, that its call did not name.
+
+        Only rules about paths count, and nobody is asked. The path leads to itself, without
+        links.
+        """
+        about = [each for each in (*self._deny, *self._ask) if each.rule.path is not None]
+        return not any(fnmatchcase(tool, each.rule.tool) and each.matches(path) for each in about)
+
+
+_OTHERWISE = {
+    Policy.ALLOW: "",
+    Policy.ASK: "It would change something.",
+    Policy.DENY: "The tool is not used unless a rule allows it.",
+}
+
+
+def _matchers(rules: Iterable[str]) -> list[_Matcher]:
+    return [_Matcher(ApprovalRule.parse(rule)) for rule in rules]
+
+
+def _first(matchers: Iterable[_Matcher], *, tool: str, place: Place) -> _Matcher | None:
+    return next((each for each in matchers if each.is_about(tool, place)), None)

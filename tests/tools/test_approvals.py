@@ -1,0 +1,384 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.clock import FakeClock, settle
+from tests.tools.samples import Caller, Change, NoArguments, Touch
+from treadle.config.model import ApprovalSettings
+from treadle.errors import StoreError
+from treadle.events import Event, EventBus, Outcome
+from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ApprovalScope,
+    CallKey,
+    Effect,
+    ErrorKind,
+    Notice,
+    SessionStarted,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolFailure,
+)
+from treadle.paths import why_private
+from treadle.tools.approvals import Approvals, Grant, GrantStore, Question, Rules
+from treadle.tools.approvals.rules import Place
+from treadle.tools.contract import (
+    Policy,
+    Result,
+    Subject,
+    Tool,
+    ToolContext,
+    ToolEffect,
+    ToolError,
+)
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.registry import AnyTool, Registry
+
+SESSION, OTHER_SESSION = UUID(int=1), UUID(int=2)
+
+
+class Propose(Tool[NoArguments, Result]):
+    """Proposes a change while it runs, as a tool for edits does."""
+
+    name = "propose"
+    description = "Proposes."
+    effect = ToolEffect.WRITE
+    policy = Policy.ALLOW
+    arguments = NoArguments
+    result = Result
+
+    async def run(self, arguments: NoArguments, context: ToolContext) -> Result:
+        subjects = (Subject(path="a.py"), Subject(path="b.py"))
+        question = Question(subjects, Policy.ASK, "change a.py and b.py", UUID(int=9), "-old\n+new")
+        decision = await context.approve(question)
+        if not decision.allowed:
+            raise ToolError.of(decision.failure(question.summary))
+        return Result(type=str(decision.scope))
+
+
+@dataclass(slots=True)
+class Gate:
+    """A dispatcher with approvals, and the person who is asked."""
+
+    bus: EventBus
+    approvals: Approvals
+    clock: FakeClock
+    events: list[Event]
+    dispatcher: Dispatcher
+
+    async def caller(self, session_id: UUID = SESSION) -> Caller:
+        caller = Caller(self.bus)
+        await self.bus.publish(
+            SessionStarted(
+                request_id=caller.request_id, session_id=session_id, user_text="", model="m",
+                provider="p", tools=(),
+            )
+        )  # fmt: skip
+        return caller
+
+    async def question(self) -> ApprovalRequested:
+        for _ in range(2_000):
+            if self.approvals.pending():
+                return self.approvals.pending()[0]
+            await asyncio.sleep(0.001)
+        raise AssertionError("nobody was asked")
+
+    async def call(
+        self, tool: str = "change", session_id: UUID = SESSION, **arguments: Any
+    ) -> Outcome:
+        return await (await self.caller(session_id)).call(tool, json.dumps(arguments))
+
+    async def answered(
+        self, scope: ApprovalScope, words: str | None = None, tool: str = "change", **more: Any
+    ) -> Outcome:
+        """A call about which the person is asked, and what came of the answer."""
+        calling = asyncio.ensure_future(self.call(tool, **more))
+        assert self.approvals.answer((await self.question()).approval_id, scope, words)
+        return await calling
+
+    def seen(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@asynccontextmanager
+async def gate(
+    root: Path, *tools: AnyTool, store: GrantStore | None = None, **rules: Any
+) -> AsyncIterator[Gate]:
+    before, clock, events = asyncio.all_tasks(), FakeClock(), list[Event]()
+    bus = EventBus(clock)
+    approvals = Approvals(bus, root, ApprovalSettings(**rules), store=store, clock=clock)
+
+    async def record() -> None:
+        async for envelope in subscription:
+            events.append(envelope.event)
+
+    with bus.subscribe() as subscription:
+        recorder = asyncio.create_task(record())
+        registry = Registry(tools or (Touch(), Change(), Propose()))
+        serving = Dispatcher(bus, registry, root, clock=clock, approvals=approvals)
+        async with serving:
+            yield Gate(bus, approvals, clock, events, serving)
+    await recorder
+    assert asyncio.all_tasks() == before
+
+
+def denied(outcome: Outcome) -> ToolFailure:
+    assert isinstance(outcome, ToolCallFailed), outcome
+    assert (outcome.error.kind, outcome.error.effect) == (ErrorKind.DENIED, Effect.NONE)
+    return outcome.error
+
+
+def done(outcome: Outcome) -> str:
+    assert isinstance(outcome, ToolCallCompleted), outcome
+    return str(json.loads(outcome.content)["type"])
+
+
+async def test_what_only_reads_is_run_and_what_writes_asks(root: Path) -> None:
+    async with gate(root) as at:
+        done(await at.call("touch", paths=["a"]))
+        failure = denied(await at.call("change", paths=["a"]))
+        assert failure.message == (
+            "Not allowed: change a. It would change something. Nobody can be asked here."
+        )
+        with at.approvals.attend():
+            calling = asyncio.ensure_future(at.call("change", paths=["a"]))
+            asked = await at.question()
+            assert (asked.name, asked.summary, asked.subjects) == ("change", "change a", ("a",))
+            assert asked.reason == "It would change something."
+            await at.clock.advance(100)
+            assert at.approvals.answer(asked.approval_id, ApprovalScope.ONCE)
+            outcome = await calling
+        done(outcome)
+        assert outcome.duration == 0  # the person's time is not the tool's
+        await settle()
+        (resolved,) = at.seen(ApprovalResolved)
+        assert (resolved.scope, resolved.duration) == (ApprovalScope.ONCE, 100)
+        assert (
+            resolved.approval_id == asked.approval_id == at.seen(ApprovalRequested)[0].approval_id
+        )
+        assert not at.approvals.answer(asked.approval_id, ApprovalScope.ONCE)
+
+
+async def test_a_denial_gives_the_person_s_words_to_the_model(root: Path) -> None:
+    async with gate(root) as at:
+        with at.approvals.attend():
+            outcome = await at.answered(ApprovalScope.DENIED, " use the other file ", paths=["a"])
+            assert denied(outcome).message == (
+                "The person denied it: change a, and said: use the other file"
+            )
+            bare = await at.answered(ApprovalScope.DENIED, "  ", command="make")
+            assert denied(bare).message == "The person denied it: change make."
+        await settle()
+        words = [event.words for event in at.seen(ApprovalResolved)]
+        assert words == ["use the other file", None]
+
+
+async def test_an_answer_holds_as_long_as_its_scope(root: Path, tmp_path: Path) -> None:
+    store = GrantStore(tmp_path / "data" / "approvals.db")
+    async with gate(root, store=store) as at:
+        with at.approvals.attend():
+            done(await at.answered(ApprovalScope.ONCE, paths=["a"]))
+            done(await at.answered(ApprovalScope.SESSION, paths=["a"]))
+            done(await at.call(paths=["./x/../a"]))
+            done(await at.answered(ApprovalScope.ONCE, paths=["b"]))  # another file asks
+            done(await at.answered(ApprovalScope.ALWAYS, session_id=OTHER_SESSION, paths=["a"]))
+        done(await at.call(session_id=UUID(int=3), paths=["a"]))
+        denied(await at.call(session_id=UUID(int=3), paths=["a", "b"]))
+    async with gate(root, store=store) as at:  # another process
+        done(await at.call(paths=["a"]))
+        denied(await at.call(paths=["b"]))
+        denied(await at.call("touch", paths=[".env"]))
+    (kept,) = store.remembered(root)
+    assert kept.grant == Grant("change", "a")
+    assert store.remembered(root / "elsewhere") == []
+    assert store.revoke(root / "elsewhere") == 0
+    assert store.revoke(root, kept.number + 1) == 0
+    assert store.revoke(root, kept.number) == 1
+    async with gate(root, store=store) as at:
+        denied(await at.call(paths=["a"]))
+
+
+async def test_an_answer_for_the_session_answers_the_same_question_of_other_calls(
+    root: Path,
+) -> None:
+    async with gate(root) as at:
+        with at.approvals.attend():
+            calling = [asyncio.ensure_future(at.call(command="make")) for _ in range(3)]
+            calling.append(asyncio.ensure_future(at.call(command="other")))
+            await settle(200)
+            first, *_, last = at.approvals.pending()
+            assert at.approvals.answer(first.approval_id, ApprovalScope.SESSION)
+            for outcome in await asyncio.gather(*calling[:3]):
+                done(outcome)
+            assert [each.subjects for each in at.approvals.pending()] == [("other",)]
+            at.approvals.answer(last.approval_id, ApprovalScope.DENIED)
+            denied(await calling[3])
+
+
+async def test_a_question_is_withdrawn_with_its_call_and_with_the_last_front_end(
+    root: Path,
+) -> None:
+    async with gate(root) as at:
+        with at.approvals.attend():
+            caller = await at.caller()
+            _ = await caller.start("change", '{"command": "a"}')
+            await at.question()
+            ended = ToolFailure(ErrorKind.CANCELLED, "Over.")
+            await at.bus.publish(
+                ToolCallFailed(
+                    request_id=caller.request_id, key=CallKey(0, 0), call_id="", error=ended,
+                    duration=1,
+                )
+            )  # fmt: skip
+            await settle()
+            assert at.approvals.pending() == ()
+            left = asyncio.ensure_future(at.call(command="b"))
+            await at.question()
+        assert "Nobody can be asked here." in denied(await left).message
+        await settle()
+        scopes = [event.scope for event in at.seen(ApprovalResolved)]
+        assert scopes == [ApprovalScope.WITHDRAWN] * 2
+
+
+async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -> None:
+    rules = {
+        "deny": ("* path=secrets/", "change command=rm *"),
+        "ask": ("touch path=*.lock",),
+        "allow": ("change path=docs/**", "change command=pytest *", "* path=secrets/**"),
+    }
+    async with gate(root, **rules) as at:
+        for fine in ({"paths": ["docs/a/b.md"]}, {"command": "pytest -q"}):
+            done(await at.call("change", **fine))
+        for refused in ("secrets/a", "x/secrets/a", "docs/../secrets/a", str(root / "secrets/a")):
+            failure = denied(await at.call("touch", paths=["docs/a", refused]))
+            assert "The rule `* path=secrets/` refuses it." in failure.message
+        assert "rule `change command=rm *`" in denied(await at.call(command="rm -r .")).message
+        assert "rule `touch path=*.lock` asks" in denied(
+            await at.call("touch", paths=["a/uv.lock"])
+        ).message  # fmt: skip
+        denied(await at.call("change", paths=["src/a.py"]))
+        denied(await at.call("change", paths=["docs/a.md"], command="make"))
+        with at.approvals.attend():  # nobody can allow what a rule refuses
+            denied(await at.call("change", paths=["secrets/a"]))
+    assert not at.seen(ApprovalRequested)
+
+
+@pytest.mark.parametrize(
+    "name", [".env", "a/server.pem", ".git/config", "link", "sub/link2/config"]
+)
+async def test_secrets_need_explicit_consent_also_behind_links(root: Path, name: str) -> None:
+    (root / "sub").mkdir()
+    (root / ".git").mkdir()
+    (root / "link").symlink_to(".env")
+    (root / "sub" / "link2").symlink_to("../.git")
+    broad = ("*", "touch", "* path=**", "* path=sub/**", "touch path=link")
+    async with gate(root, allow=broad) as at:
+        assert "It needs consent: " in denied(await at.call("touch", paths=[name])).message
+        with at.approvals.attend():
+            outcome = await at.answered(ApprovalScope.ONCE, tool="touch", paths=[name, "a.py"])
+            assert done(outcome) == {"link": ".env", "sub/link2/config": "config"}.get(
+                name, Path(name).name
+            )
+    named = ("touch path=.env", "touch path=*.pem", "touch path=.git/**")
+    async with gate(root, allow=named) as at:
+        done(await at.call("touch", paths=[name]))
+        denied(await at.call("touch", paths=["id_rsa"]))
+
+
+async def test_a_path_outside_the_root_is_refused_before_anybody_is_asked(root: Path) -> None:
+    async with gate(root) as at:
+        with at.approvals.attend():
+            outcome = await at.call("change", paths=["../a"])
+    assert isinstance(outcome, ToolCallFailed)
+    assert outcome.error.kind is ErrorKind.PERMISSION
+
+
+async def test_a_tool_asks_for_what_it_proposes_while_it_runs(root: Path) -> None:
+    async with gate(root) as at:
+        assert "Not allowed: change a.py and b.py." in denied(await at.call("propose")).message
+        with at.approvals.attend():
+            calling = asyncio.ensure_future(at.call("propose"))
+            asked = await at.question()
+            assert (asked.proposal_id, asked.preview) == (UUID(int=9), "-old\n+new")
+            assert asked.subjects == ("a.py", "b.py")
+            at.approvals.answer(asked.approval_id, ApprovalScope.SESSION)
+            assert done(await calling) == "session"
+            assert done(await at.call("propose")) == "None"
+            no = await at.answered(
+                ApprovalScope.DENIED, "too big", tool="propose", session_id=OTHER_SESSION
+            )
+            assert "said: too big" in denied(no).message
+
+
+async def test_calls_outside_a_session_are_decided_as_well(root: Path) -> None:
+    async with gate(root) as at:
+        denied(await at.dispatcher.call("change", "{}"))
+        with at.approvals.attend():
+            calling = asyncio.ensure_future(at.dispatcher.call("change", '{"command": "make"}'))
+            at.approvals.answer((await at.question()).approval_id, ApprovalScope.SESSION)
+            done(await calling)
+        denied(await at.dispatcher.call("change", '{"command": "make"}'))
+
+
+async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("no folder")
+    store = GrantStore(tmp_path / "data" / "approvals.db")
+    async with gate(root, store=store) as at:
+        with at.approvals.attend():
+            done(await at.answered(ApprovalScope.ALWAYS, paths=["a"]))
+            done(await at.call(paths=["a"]))
+        await settle()
+        assert [n.text.partition(":")[0] for n in at.seen(Notice)] == [
+            "Allowed for this conversation only"
+        ]
+    with pytest.raises(StoreError, match="remembered approvals"):
+        store.remember(root, [Grant("change")], 0)
+
+
+def test_grants_are_for_the_owner_of_the_file_alone(tmp_path: Path) -> None:
+    store = GrantStore(tmp_path / "approvals.db")
+    assert store.remembered(tmp_path) == []
+    assert not (tmp_path / "approvals.db").exists()
+    for at_us in (5, 6):
+        store.remember(tmp_path, [Grant("a", "p"), Grant("a", "", "c")], at_us)
+    assert (tmp_path / "approvals.db").stat().st_mode & 0o777 == 0o600
+    assert [(str(each.grant), each.granted_us) for each in store.remembered(tmp_path)] == [
+        ("a p", 5), ("a c", 5)
+    ]  # fmt: skip
+    assert store.revoke(tmp_path) == 2
+
+
+names = st.sampled_from(["a", "secrets", ".env", ".git", "x.pem", "b.py", "docs"])
+paths = st.lists(names, min_size=1, max_size=3).map("/".join)
+patterns = st.sampled_from(["*", "**", "secrets/", "*.py", ".env", "docs/**", "/a", "a/*", ".git/"])
+rule_lists = st.lists(patterns, max_size=3)
+
+
+@given(paths, rule_lists, rule_lists, rule_lists, rule_lists)
+def test_more_refusals_and_questions_never_allow_more(
+    path: str, deny: list[str], ask: list[str], allow: list[str], more: list[str]
+) -> None:
+    def policy(*lists: list[str]) -> Policy:
+        rules = [tuple(f"t path={each}" for each in patterns) for patterns in lists]
+        chosen = ApprovalSettings(deny=rules[0], ask=rules[1], allow=rules[2])
+        place = Place(Subject(path=path), (path,))
+        return Rules(chosen).verdict("t", place, Policy.ALLOW).policy
+
+    order = [Policy.ALLOW, Policy.ASK, Policy.DENY]
+    before = order.index(policy(deny, ask, allow))
+    assert order.index(policy([*deny, *more], ask, allow)) >= before
+    assert order.index(policy(deny, [*ask, *more], allow)) >= before
+    if why_private(path) and not any(map(why_private, allow)):
+        assert before > 0
