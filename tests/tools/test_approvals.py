@@ -251,7 +251,7 @@ async def test_a_question_is_withdrawn_with_its_call_and_with_the_last_front_end
 
 
 async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -> None:
-    rules = {
+    rules: dict[str, Any] = {
         "deny": ("* path=secrets/", "change command=rm *"),
         "ask": ("touch path=*.lock",),
         "allow": ("change path=docs/**", "change command=pytest *", "* path=secrets/**"),
