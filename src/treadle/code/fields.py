@@ -4,12 +4,12 @@ What a field adds is known when the item is indexed, so that a query reads one n
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.code.model import Item, Kind
-from treadle.code.terms import term_counts
+from treadle.code.terms import terms_in
 
 SCALE = 32
 """Counts are kept as whole numbers of this fraction."""
@@ -45,40 +45,40 @@ BODY = Field(0.5, 0.9, 60.0)
 def weighted_terms(path: str, item: Item, owner: str, signature: str, body: str) -> dict[str, int]:
     """The terms of an item, each with its count times `SCALE`; `body` is all of its own text.
 
-    Most terms are in the body alone and are weighed together; those of other fields one by one.
+    Most terms are in the body alone, where few counts are different: each is weighed once.
     """
-    in_body = term_counts(body)
+    in_body = Counter(terms_in(body))
     body_value = SCALE * BODY.value(in_body.total())
     sums = dict(_of_file(path))
     for term in sums:
-        sums[term] += body_value * in_body.get(term, 0)
-    for field, counts in _own_fields(item, owner, signature):
-        value = SCALE * field.value(counts.total())
-        for term, count in counts.items():
-            before = sums.get(term)
-            if before is None:
-                before = body_value * in_body.get(term, 0)
-            sums[term] = before + value * count
-    weighed = dict(zip(in_body, map(round, map(body_value.__mul__, in_body.values())), strict=True))
-    weighed.update(zip(sums, map(round, sums.values()), strict=True))
-    if 0 in weighed.values():
-        return {term: weight or 1 for term, weight in weighed.items()}
+        sums[term] += body_value * in_body.pop(term, 0)
+    for field, terms in _own_fields(item, owner, signature):
+        value = SCALE * field.value(len(terms))
+        for term in terms:
+            if term in sums:
+                sums[term] += value
+            else:
+                sums[term] = body_value * in_body.pop(term, 0) + value
+    weights = {count: round(body_value * count) or 1 for count in set(in_body.values())}
+    weighed = dict(zip(in_body, map(weights.__getitem__, in_body.values()), strict=True))
+    for term, total in sums.items():
+        weighed[term] = round(total) or 1
     return weighed
 
 
-def _own_fields(item: Item, owner: str, signature: str) -> Iterator[tuple[Field, Counter[str]]]:
+def _own_fields(item: Item, owner: str, signature: str) -> Iterator[tuple[Field, Sequence[str]]]:
     """What a definition has besides its file and its body; a chunk has nothing else."""
     if item.kind is not Kind.CHUNK:
-        yield NAME, term_counts(item.name)
-        yield OWNER, _owner_counts(owner)
-        yield PATH, term_counts(item.canonical_path)
-        yield SIGNATURE, term_counts(signature)
-        yield DOC, term_counts(item.doc)
+        yield NAME, terms_in(item.name)
+        yield OWNER, _owner_terms(owner)
+        yield PATH, terms_in(item.canonical_path)
+        yield SIGNATURE, terms_in(signature)
+        yield DOC, terms_in(item.doc)
 
 
 @lru_cache(1_000)
-def _owner_counts(owner: str) -> Counter[str]:
-    return term_counts(owner)
+def _owner_terms(owner: str) -> Sequence[str]:
+    return terms_in(owner)
 
 
 @lru_cache(1)
@@ -87,8 +87,8 @@ def _of_file(path: str) -> dict[str, float]:
     folder, _, name = path.rpartition("/")
     sums: dict[str, float] = {}
     for field, text in ((STEM, name.partition(".")[0]), (FOLDER, folder)):
-        counts = term_counts(text)
-        value = SCALE * field.value(counts.total())
-        for term, count in counts.items():
-            sums[term] = sums.get(term, 0.0) + value * count
+        terms = terms_in(text)
+        value = SCALE * field.value(len(terms))
+        for term in terms:
+            sums[term] = sums.get(term, 0.0) + value
     return sums

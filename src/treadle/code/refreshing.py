@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 _RACY_NS = 2_000_000_000
 """Two changes within one tick of a file system's clock look like one, and the coarsest (FAT) ticks
 every two seconds: a file read sooner than this after its last change is read once more."""
-_BATCH_BYTES = 12_000_000
+_BATCH_BYTES = 3_000_000
 """Source bytes of one transaction; bounds memory and the time that other writers wait."""
 _POOL_BYTES = 3_000_000
 """From here the start of worker processes pays (measured on 2 cores, docs/context.md)."""

@@ -62,17 +62,17 @@ def _stemmer() -> "Stemmer":
 class Stemmer(Protocol):
     """What is used of the Snowball stemmer; it is not safe in several threads at once."""
 
-    def stemWords(self, words: list[str]) -> list[str]: ...  # noqa: N802  (its own name)
+    def stemWord(self, word: str) -> str: ...  # noqa: N802  (its own name)
 
 
 def _make_terms(word: str) -> tuple[str, ...]:
     """The terms of a word; the lock is held."""
+    stem = _stemmer().stemWord
     parts = [part.lower() for part in _PART.findall(word)]
-    whole = word.replace("_", "").lower()
-    found = dict.fromkeys(part for part in parts if len(part) > 1 or not part.isascii())
-    if len(parts) > 1 and len(whole) > 1:
-        found[whole] = None
-    return tuple(dict.fromkeys(_stemmer().stemWords(list(found))))
+    stems = [stem(part) for part in parts if len(part) > 1 or not part.isascii()]
+    if len(parts) > 1 and len(whole := word.replace("_", "").lower()) > 1:
+        stems.append(stem(whole))
+    return tuple(dict.fromkeys(stems))
 
 
 class _Terms(dict[str, tuple[str, ...]]):
@@ -96,10 +96,15 @@ def terms_of_word(word: str) -> tuple[str, ...]:
     return _terms[word]
 
 
+def terms_in(text: str) -> list[str]:
+    """All terms of `text`, as often as they occur."""
+    words = text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
+    return list(chain.from_iterable(map(_terms.__getitem__, words)))  # no loop in Python
+
+
 def term_counts(text: str) -> Counter[str]:
     """How often each term occurs in `text`."""
-    words = text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
-    return Counter(chain.from_iterable(map(_terms.__getitem__, words)))  # no loop in Python
+    return Counter(terms_in(text))
 
 
 def query_terms(text: str) -> dict[str, float]:

@@ -108,7 +108,7 @@ def _receive(worker: subprocess.Popen[bytes]) -> list[tuple[Entry, int]]:
 
 
 def _serve() -> None:
-    gc.set_threshold(100_000)  # hardly anything here is part of a cycle
+    gc.set_threshold(1_000_000)  # hardly anything here is part of a cycle
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
     while True:
         try:
