@@ -472,17 +472,6 @@ def test_walks_go_as_deep_as_asked(build: Build) -> None:
     assert reached(9) == [("b", 1), ("c", 2), ("d", 3), ("a", 4)]
 
 
-def test_neighbours_are_items_that_use_each_other(build: Build) -> None:
-    index = build({"a.py": "def a(): b()\ndef b(): c()\ndef c(): print()\n"})
-    ids = {name: index.lookup(f"a.{name}").items[0].id for name in "abc"}
-    assert index.neighbours([ids["b"]]) == {
-        ids["b"]: [
-            (ids["c"], EdgeKind.CALLS, Direction.OUT),
-            (ids["a"], EdgeKind.CALLS, Direction.IN),
-        ]
-    }
-
-
 def test_import_circles_end(build: Build) -> None:
     index = build(
         {

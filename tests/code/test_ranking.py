@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from treadle.code import CodeIndex, ContextEntry
+from treadle.code import CodeIndex, ContextEntry, SearchResults
 from treadle.code.terms import query_terms
 
 
-def first(tmp_path: Path, files: dict[str, str], query: str) -> str:
-    """The canonical path of the best item."""
+def found(tmp_path: Path, files: dict[str, str], query: str) -> SearchResults:
     for name, text in files.items():
         path = tmp_path / "root" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
         index.refresh()
-        return index.search(query).results[0].canonical_path
+        return index.search(query)
+
+
+def first(tmp_path: Path, files: dict[str, str], query: str) -> str:
+    """The canonical path of the best item."""
+    return found(tmp_path, files, query).results[0].canonical_path
 
 
 def test_a_function_comes_before_the_file_that_is_named_as_it(tmp_path: Path) -> None:
@@ -48,6 +52,50 @@ def test_generated_and_vendored_code_comes_after_ones_own(tmp_path: Path) -> Non
     body = "def encode_message(value):\n    return value\n"
     code = {"a/vendor/wire.py": body, "api_pb2.py": body, "wire.py": body}
     assert first(tmp_path, code, "encode a message value") == "wire.encode_message"
+
+
+CALLS = """
+def start_up():
+    parse_header("a: b")
+
+def parse_header(line):
+    return halves(line)
+
+def halves(text):
+    return text.split(":")
+"""
+
+
+def test_what_calls_the_best_and_what_it_calls_is_found_without_a_word_in_common(
+    tmp_path: Path,
+) -> None:
+    answer = found(tmp_path, {"wire.py": CALLS}, "parse header")
+    reasons = {hit.name: hit.reason for hit in answer.results}
+    assert next(iter(reasons)) == "parse_header"
+    assert reasons["halves"] == "called by parse_header"
+    assert reasons["start_up"] == "calls parse_header"
+    assert answer.parts == ("lexical", "graph")
+
+
+def test_tests_are_not_brought_in_by_what_they_call(tmp_path: Path) -> None:
+    files = {
+        "wire.py": CALLS,
+        "tests/test_wire.py": "from wire import parse_header\ndef test_it(): parse_header('')\n",
+    }
+    names = {hit.name: hit.reason for hit in found(tmp_path, files, "parse header").results}
+    assert not names.get("test_it")
+
+
+def test_a_caller_that_is_edited_away_is_no_longer_found(tmp_path: Path) -> None:
+    path = tmp_path / "root" / "wire.py"
+    path.parent.mkdir()
+    path.write_text(CALLS)
+    with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
+        index.refresh()
+        assert "start_up" in {hit.name for hit in index.search("parse header").results}
+        path.write_text(CALLS.replace('    parse_header("a: b")', "    pass"))
+        index.refresh()
+        assert "start_up" not in {hit.name for hit in index.search("parse header").results}
 
 
 def test_related_words_weigh_less_than_those_asked_for() -> None:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -32,6 +32,7 @@ from treadle.code.store import Store, cannot_use, store_path
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder
     from treadle.code.dense.similarity import Dense
+    from treadle.code.graph.tables import Graph
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ class CodeIndex:
         self._store = store
         self._dense = dense
         self._refreshing = threading.Lock()
+        self._read_graph: tuple[sqlite3.Connection, int, Graph] | None = None
 
     @classmethod
     def open(
@@ -113,9 +115,7 @@ class CodeIndex:
         started = time.perf_counter()
 
         def run() -> SearchResults:
-            with self._store.reading() as connection:
-                found = find(connection, query)
-            similarities, parts = self._similarities(found)
+            found, similarities, parts = self._found(query)
             if view is View.ITEMS:
                 hits = rank_items(found, similarities, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
@@ -158,19 +158,36 @@ class CodeIndex:
         same = not (report.added or report.changed or report.removed)
         return early[0] if early and same else self.search(query, top_k=top_k, view=view)
 
-    def _similarities(self, found: Found) -> tuple[Similarities | None, tuple[str, ...]]:
-        """What vectors add to `found`, and the parts that take part in the answer.
+    def _found(self, query: str) -> tuple[Found, Similarities | None, tuple[str, ...]]:
+        """What the parts of the search find, and the names of those that took part.
 
-        Who names an item exactly is not asked what it may be like.
+        Who names an item exactly is not asked what it may be like or be called by.
         """
-        if self._dense is None or found.defined or not found.hits:
-            return None, ("lexical",)
-        compared = self._dense.compare(found.query, found.hits)
+        with self._store.reading() as connection:
+            found = find(connection, query)
+            if found.defined or not found.hits:
+                return found, None, ("lexical",)
+            from treadle.code.connected import with_connected  # loads the graph
+
+            found = with_connected(connection, self._graph(connection), found)
+        parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
+        compared = None if self._dense is None else self._dense.compare(query, found.hits)
         if compared is None:
-            return None, ("lexical",)
+            return found, None, parts
         complete = compared.known == compared.wanted
         part = "dense" if complete else f"dense: {compared.known} of {compared.wanted}"
-        return compared.similarities if compared.known else None, ("lexical", part)
+        similarities = compared.similarities if compared.known else None
+        return found, similarities, (*parts, part)
+
+    def _graph(self, connection: sqlite3.Connection) -> "Graph":
+        """The graph with what it has read, as long as the index stays as it is."""
+        from treadle.code.graph.tables import Graph
+
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        known = self._read_graph
+        if known is None or known[:2] != (connection, version) or known[2].full:
+            known = self._read_graph = (connection, version, Graph(connection))
+        return known[2]
 
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]
@@ -194,9 +211,7 @@ class CodeIndex:
 
     def _ranked(self, query: str) -> tuple[list[Hit], int]:
         """The best items, and how many of the first of them the query names exactly."""
-        with self._store.reading() as connection:
-            found = find(connection, query)
-        similarities, _ = self._similarities(found)
+        found, similarities, _ = self._found(query)
         return rank_items(found, similarities, _CONTEXT_CANDIDATES), len(found.defined)
 
     def files_summary(self, path: str) -> FileSummary | None:
@@ -263,21 +278,6 @@ class CodeIndex:
                     Graph(connection), item_id, kinds=frozenset(kinds), direction=direction,
                     depth=depth,
                 )  # fmt: skip
-
-        return self._guarded(run)
-
-    def neighbours(
-        self, item_ids: Iterable[int]
-    ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
-        """For each item the items that it uses (`OUT`) or that use it (`IN`), and how."""
-        from treadle.code.graph.edges import neighbours
-        from treadle.code.graph.tables import Graph
-
-        wanted = tuple(item_ids)
-
-        def run() -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
-            with self._store.reading() as connection:
-                return neighbours(Graph(connection), wanted)
 
         return self._guarded(run)
 

@@ -171,7 +171,10 @@ class FileReading(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """One hit. For the files view `kind` is "file" and the range is the whole file."""
+    """One hit. For the files view `kind` is "file" and the range is the whole file.
+
+    `reason` says what brought it here besides the words, such as "calls parse_header".
+    """
 
     rank: int
     score: float
@@ -183,13 +186,14 @@ class SearchResult(NamedTuple):
     end_line: int
     start_byte: int
     end_byte: int
+    reason: str = ""
 
 
 class SearchResults(NamedTuple):
     """Hits, best first, and the size of the index that they are from. `took` is in seconds.
 
-    `parts` are the ways of finding that took part: "lexical", "dense", or "dense: 23 of 50" where
-    that many vectors were there in time.
+    `parts` are the ways of finding that took part: "lexical", "graph", "dense", or "dense: 23 of
+    50" where that many vectors were there in time.
     """
 
     query: str

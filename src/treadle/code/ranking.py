@@ -4,7 +4,7 @@ import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from math import log
 from typing import Any, NamedTuple
@@ -70,12 +70,15 @@ _DEFINITION_ORDER = {
 
 _ITEM_COLUMNS = (
     "i.id, f.path, i.name, i.canonical_path, i.kind, i.start_byte, i.end_byte, i.start_line,"
-    " i.end_line, i.signature_start, i.signature_end, f.hash, f.id"
+    " i.end_line, i.signature_start, i.signature_end, f.hash, f.id, i.id"
 )
 
 
 class Hit(NamedTuple):
-    """An item with its score, and what reading its bytes needs."""
+    """An item with its score, and what reading its bytes needs.
+
+    `reason` says how it relates to another hit, where that raised its score.
+    """
 
     score: float
     is_test: bool
@@ -92,11 +95,13 @@ class Hit(NamedTuple):
     signature_end: int
     file_hash: bytes
     file_id: int
+    item_id: int
+    reason: str = ""
 
     def result(self, rank: int) -> SearchResult:
         return SearchResult(
             rank, round(self.score, 6), self.file, self.name, self.canonical_path, self.kind,
-            self.start_line, self.end_line, self.start_byte, self.end_byte,
+            self.start_line, self.end_line, self.start_byte, self.end_byte, self.reason,
         )  # fmt: skip
 
 
@@ -174,14 +179,25 @@ def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
     if not scores:
         return []
     prior = 1.0 if asks_for_tests(query) else _ITEM_TEST_PRIOR
-    rows = connection.execute(
+    return by_score([_hit(row, scores[row[0]], prior) for row in _rows(connection, scores)])
+
+
+def by_score(hits: Iterable[Hit]) -> list[Hit]:
+    """The best first, ties by path and line."""
+    return sorted(hits, key=lambda hit: (-hit.score, _position(hit)))
+
+
+def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
+    """The items of these ids, with no score."""
+    return [_hit(row, 0.0) for row in _rows(connection, item_ids)]
+
+
+def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple[Any, ...]]:
+    return connection.execute(
         f"SELECT {_ITEM_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
         " WHERE i.id IN (SELECT value FROM json_each(?))",
-        (str(list(scores)),),
-    )
-    hits = [_hit(row, scores[row[0]], prior) for row in rows]
-    hits.sort(key=lambda hit: (-hit.score, _position(hit)))
-    return hits
+        (str(list(item_ids)),),
+    ).fetchall()
 
 
 def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:

@@ -222,20 +222,17 @@ class Edges:
         return owner if owner is not None and owner.kind in TYPE_KINDS else None
 
 
-_NEIGHBOUR_KINDS = frozenset(EdgeKind) - {EdgeKind.CONTAINS, EdgeKind.IMPORTS}
-_NEIGHBOUR_FILES = 40
 _NEIGHBOURS = 20
 
 
 def neighbours(
-    graph: Graph, item_ids: Iterable[int]
+    graph: Graph, item_ids: Iterable[int], *, kinds: frozenset[EdgeKind], max_files: int
 ) -> Mapping[int, list[tuple[int, EdgeKind, Direction]]]:
     """The items that each item uses (`OUT`) or is used by (`IN`), at most 20 in each direction.
 
-    Only resolved edges; containment and imports say too little to rank by. For speed few files
-    are looked through for uses of a common name.
+    Only resolved edges. For speed no more than `max_files` are looked through for uses of a name.
     """
-    edges = Edges(graph, max_files=_NEIGHBOUR_FILES)
+    edges = Edges(graph, max_files=max_files)
     found: dict[int, list[tuple[int, EdgeKind, Direction]]] = {}
     for item_id in dict.fromkeys(item_ids):
         item = graph.item(item_id)
@@ -248,7 +245,7 @@ def neighbours(
         )
         for direction, walk in walks:
             count = 0
-            for link in walk(item, _NEIGHBOUR_KINDS):
+            for link in walk(item, kinds):
                 other = link.target if direction is Direction.OUT else link.source
                 if other is None or link.target is None or other.id == item_id:
                     continue

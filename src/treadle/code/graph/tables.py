@@ -22,6 +22,8 @@ _ITEM = (
 )
 
 _MAX_MANIFESTS = 1_000
+_MAX_REMEMBERED = 500
+"""Files of which a graph that is kept remembers the references."""
 
 
 class Node(NamedTuple):
@@ -72,6 +74,11 @@ class Graph:
         self._manifests: dict[str, list[tuple[str, str]]] = {}
         self._named: dict[tuple[str, str], list[Node]] = {}
         self._impls: dict[str, list[Node]] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether it remembers so much that it is better made anew."""
+        return len(self._references) >= _MAX_REMEMBERED
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()

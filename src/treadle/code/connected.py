@@ -1,0 +1,50 @@
+"""What calls the best hits and what they call, which need share no word with the query."""
+
+import sqlite3
+
+from treadle.code.graph.edges import neighbours
+from treadle.code.graph.tables import Graph
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
+from treadle.code.ranking import Found, by_score, items_of
+
+_SEEDS = 3
+"""Best hits that are looked around from; five found no more (900 tuning queries)."""
+_CALLABLE = FUNCTION_KINDS | TYPE_KINDS | {Kind.MACRO}
+_ALONE = 0.6
+"""The share of a seed's score that what is connected to it has at least."""
+_ADDED = 0.2
+"""The part of the score that is the seed's where the words found half of it or more.
+
+With both, 900 tuning queries of three languages stay as they were (+0.000 NDCG@10; they have one
+answer each, and it is no caller), and 30 questions on foreign repositories rose from an MRR of
+0.54 to 0.57. To add a fifth to every caller gave those 0.61 and took 0.03 from the queries.
+"""
+_MAX_FILES = 8
+"""Files looked through for calls of one name."""
+
+
+def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found:
+    """`found` with callers and callees of its best hits, each with the reason.
+
+    Only calls that the graph resolves count, and no test or vendored code is brought in by them.
+    """
+    seeds = {hit.item_id: hit for hit in found.hits[:_SEEDS] if hit.kind in _CALLABLE}
+    near = neighbours(graph, seeds, kinds=frozenset({EdgeKind.CALLS}), max_files=_MAX_FILES)
+    reasons: dict[int, tuple[float, str]] = {}
+    for item_id, seed in seeds.items():  # the best first, whose reason stays
+        for other, _, direction in near.get(item_id, ()):
+            verb = "calls" if direction is Direction.IN else "called by"
+            reasons.setdefault(other, (seed.score, f"{verb} {seed.name}"))
+    hits = {hit.item_id: hit for hit in found.hits}
+    new = items_of(connection, reasons.keys() - hits.keys())
+    hits.update((hit.item_id, hit) for hit in new)
+    for item_id, (score, reason) in reasons.items():
+        hit = hits[item_id]
+        if hit.is_test or hit.is_aside:
+            continue
+        least = (_ALONE - _ADDED) / (1 - _ADDED) * score
+        raised = _ADDED * score + (1 - _ADDED) * max(hit.score, least)
+        if raised > hit.score:
+            hits[item_id] = hit._replace(score=raised, reason=reason)
+    kept = [hit for hit in hits.values() if hit.score > 0]
+    return found._replace(hits=by_score(kept))
