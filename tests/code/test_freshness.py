@@ -179,6 +179,7 @@ TestTree.settings = FEW
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_tree_for_long() -> None:
     run_state_machine_as_test(Tree, settings=settings(FEW, max_examples=300))
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from treadle.code.collecting import Collector
 from treadle.code.languages.base import Language, Naming, text_of
 from treadle.code.limits import limit_items, parse_in_time
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
-from treadle.code.references import Collector, FileReferences
+from treadle.code.references import FileReferences
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Range

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from treadle.code.entries import Entry
     from treadle.code.writing import Batch
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt."""
 
 _BUSY_SECONDS = 30.0

@@ -1,0 +1,173 @@
+"""Gathers what the code of a file refers to, from what a language's reference query captures."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from treadle.code.model import Item
+from treadle.code.references import FileReferences, Import, Imported, Reference, ReferenceKind
+from treadle.code.scopes import Known, Scopes
+from treadle.code.written import MAX_NAME, MAX_WRITTEN, last_name, names
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from treadle.code.extract import Lines
+    from treadle.code.languages.base import Language
+
+_MAX_REFERENCES = 20_000
+"""Of one file; more are generated code."""
+_CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
+_DEFINING = re.compile(rb"\b(?:fn|struct|enum|union|mod)$")
+_RECEIVER = re.compile(rb"[)\]?]?(?:\w*\s*(?:::|\.)\s*)+$")
+
+
+class Collector:
+    """Gathers what the reference query of a language captures, then gives it scopes."""
+
+    def __init__(self, language: "Language", source: bytes) -> None:
+        self._language = language
+        self._source = source
+        self._uses: list[tuple[int, int, ReferenceKind]] = []
+        self._imports: list[tuple[int, int, list[Imported]]] = []
+        self._locals: list[tuple[int, str]] = []
+        self._generics: list[tuple[int, str]] = []
+        self._typed: list[tuple[int, str, str]] = []
+        self._fields: list[tuple[int, str, str]] = []
+        self._same: list[tuple[int, str, str]] = []
+        self._defined: set[int] = set()
+
+    def defines(self, name: "Node") -> None:
+        """`name` is where something is defined, which is no use of it."""
+        self._defined.add(name.start_byte)
+
+    def read(self, captures: "dict[str, list[Node]]") -> None:
+        """Take what a pattern for references captured."""
+        for name, nodes in captures.items():
+            kind = _USES.get(name)
+            if kind is not None:
+                start = nodes[0].start_byte
+                if "receiver" in captures:
+                    start = min(start, captures["receiver"][0].start_byte)
+                self._uses.append((start, -nodes[0].end_byte, kind))
+                if len(nodes) > 1:
+                    self._uses += [(node.start_byte, -node.end_byte, kind) for node in nodes[1:]]
+            elif name == "local":
+                self._locals += [(node.start_byte, self._text(node)) for node in nodes]
+            elif name == "token":
+                self._uses += [use for node in nodes if (use := self._in_tokens(node)) is not None]
+            elif name == "generic":
+                self._generics += [(node.start_byte, self._text(node)) for node in nodes]
+            elif name == "import":
+                self._import(nodes[0])
+            elif name in {"bound", "field", "owned"}:
+                self._declare(name, nodes, captures)
+
+    def _text(self, node: "Node") -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _import(self, node: "Node") -> None:
+        self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
+
+    def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
+        """A call among the tokens of a macro, which have no syntax: a path before a `(`."""
+        start, end = node.start_byte, node.end_byte
+        if not _CALLED.match(self._source, end):
+            return None
+        before = self._source[max(0, start - MAX_NAME) : start]
+        joined = before.rstrip()
+        if before.endswith((b"$", b"'")) or (joined != before and _DEFINING.search(joined)):
+            return None
+        if joined.endswith((b"::", b".")):
+            receiver = _RECEIVER.search(before)
+            start -= len(receiver.group()) if receiver is not None else 0
+        return start, -end, ReferenceKind.CALL
+
+    def _declare(
+        self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
+    ) -> None:
+        """`@bound` is a variable, `@field` a field, `@owned` either by where it stands."""
+        same = captures.get("same")
+        written = self._text(same[0] if same else captures["of"][0])
+        for node in nodes:
+            found = (node.start_byte, self._text(node), written)
+            if same:
+                self._same.append(found)
+            elif capture == "field":
+                self._fields.append(found)
+            else:
+                self._typed.append(found)
+
+    def finish(self, items: Sequence[Item], lines: "Lines") -> FileReferences:
+        """All that was read, with its scopes; `items` are ordered by position."""
+        scopes = Scopes(items)
+        known = Known(self._language, items, scopes)
+        known.declare(self._locals, self._generics, self._typed, self._fields, self._same)
+        imports: list[Import] = []
+        for start, end, found in sorted(self._imports, key=lambda entry: entry[:2]):
+            around, line = known.holder(scopes.at(start)), lines.of(start)
+            module = known.module(around)  # an export covers the item that it exports
+            imports += [
+                Import(
+                    around if entry.name else module, entry.name, entry.module, entry.member,
+                    entry.exported, start, end, line,
+                )
+                for entry in found
+            ]  # fmt: skip
+        bound = {entry.name for entry in imports} | {item.name for item in items}
+        return FileReferences(
+            self._resolvable(scopes, known, lines, bound), list(dict.fromkeys(imports))
+        )
+
+    def _resolvable(
+        self, scopes: Scopes, known: Known, lines: "Lines", bound: set[str]
+    ) -> list[Reference]:
+        """The uses, each name once in a scope, without built-in names and type parameters."""
+        builtins, self_names = self._language.builtins - bound, self._language.self_names
+        seen: set[tuple[ReferenceKind, int, str]] = set()
+        references: list[Reference] = []
+        for start, end, kind in self._outermost():
+            text, path = self._names(start, end, kind)
+            if not text or path.partition(".")[0].removesuffix("()") in builtins:
+                continue
+            scope = scopes.at(start)
+            key = (kind, scope, text)
+            if key in seen or (path in self_names and kind is not ReferenceKind.CALL):
+                continue
+            seen.add(key)
+            resolved = known.typed_path(scope, path)
+            if resolved is None:
+                continue
+            references.append(Reference(kind, scope, text, resolved, start, end, lines.of(start)))
+            if len(references) >= _MAX_REFERENCES:
+                break
+        return references
+
+    def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
+        """What is written there and what it is to be resolved as; of a long chain its end."""
+        if end - start <= MAX_WRITTEN:
+            return names(self._source[start:end], kind is ReferenceKind.CALL)
+        if kind is not ReferenceKind.CALL:
+            return names(self._source[start : start + MAX_WRITTEN], False)
+        return last_name(self._source[end - MAX_WRITTEN : end].decode("utf-8", "replace"))
+
+    def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
+        """The uses by position, without the parts of a qualified type and without doubles.
+
+        They are kept with their ends negated, so that of two at one place the longer comes first.
+        """
+        stronger = {start for start, _, kind in self._uses if kind is not ReferenceKind.TYPE}
+        stronger |= self._defined
+        inside_of = 0
+        for start, negated, kind in sorted(set(self._uses)):
+            end = -negated
+            if kind is ReferenceKind.TYPE:
+                if start < inside_of or start in stronger:
+                    continue
+                inside_of = end
+            elif kind is ReferenceKind.BASE and b"<" not in self._source[start:end]:
+                inside_of = end
+            yield start, end, kind
+
+
+_USES = {"call": ReferenceKind.CALL, "type": ReferenceKind.TYPE, "base": ReferenceKind.BASE}
