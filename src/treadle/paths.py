@@ -1,6 +1,7 @@
 """Where files may be: the root of a repository, what is inside it, and our own folders."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path, PurePath
 
 from treadle.errors import PathRefusedError
@@ -83,15 +84,16 @@ def why_private_name(name: str) -> str | None:
     return None
 
 
-def resolve_readable(root: Path, name: str) -> Path:
+def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
     """`resolve_inside`, and refused also when a tool must not read what is there.
 
-    Both the name as given and the place that its links lead to are looked at.
+    Both the name as given and the place that its links lead to are looked at. Resolved paths in
+    `consented` may be read whatever their names.
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
     reason = why_private(inside) or why_private(PurePath(name).name)
-    if reason is not None:
+    if reason is not None and path not in consented:
         raise PathRefusedError(
             f"{name!r} is not read: {reason}.",
             hint="Ask the person for what you need from it, or read an example file beside it.",

@@ -2,15 +2,26 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from treadle.code import CodeIndex
+from treadle.config.model import ApprovalSettings
 from treadle.events import EventBus, Outcome
-from treadle.events.types import CallKey, ToolCallCompleted, ToolCallFailed, ToolCallRequested
+from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalScope,
+    CallKey,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+)
 from treadle.ids import new_id
 from treadle.toolbox.code import code_tools
+from treadle.tools.approvals import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 
@@ -22,6 +33,9 @@ class Repository:
     root: Path
     index: CodeIndex
     message: str = ""
+    rules: ApprovalSettings = field(default_factory=ApprovalSettings)
+    consents: bool = False
+    """Whether there is a person, who allows whatever is asked."""
 
     def write(self, name: str, content: str | bytes) -> Path:
         path = self.root / name
@@ -46,7 +60,11 @@ class Repository:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Outcome:
         bus = EventBus()
         registry = Registry(code_tools(self.root, self.index))
-        async with Dispatcher(bus, registry, self.root):
+        approvals = Approvals(bus, self.root, self.rules)
+        async with (
+            Dispatcher(bus, registry, self.root, approvals=approvals),
+            self._person(bus, approvals),
+        ):
             request = ToolCallRequested(
                 request_id=new_id(),
                 key=CallKey(0, 0),
@@ -58,3 +76,20 @@ class Repository:
             future = bus.expect(request.request_id, request.key)
             await bus.publish(request)
             return await asyncio.wait_for(future, 30)
+
+    @asynccontextmanager
+    async def _person(self, bus: EventBus, approvals: Approvals) -> AsyncIterator[None]:
+        if not self.consents:
+            yield
+            return
+        with bus.subscribe(ApprovalRequested) as questions, approvals.attend():
+
+            async def allow() -> None:
+                async for envelope in questions:
+                    assert isinstance(envelope.event, ApprovalRequested)
+                    approvals.answer(envelope.event.approval_id, ApprovalScope.ONCE)
+
+            allowing = asyncio.create_task(allow())
+            yield
+            questions.close()
+            await allowing

@@ -70,7 +70,7 @@ def test_a_missing_file_does_not_exist_and_the_nearest_are_named(repository: Rep
 
 def test_secrets_and_folders_are_refused(repository: Repository) -> None:
     repository.write(".env", "KEY=1\n")
-    assert repository.failed("get_file_metadata", path=".env").error.kind is ErrorKind.PERMISSION
+    assert repository.failed("get_file_metadata", path=".env").error.kind is ErrorKind.DENIED
     assert repository.failed("get_file_metadata", path=".").error.kind is ErrorKind.VALIDATION
 
 

@@ -164,7 +164,7 @@ def test_a_line_without_end_is_searched_in_pieces(tree: Repository) -> None:
 
 def test_a_missing_folder_is_not_found(tree: Repository) -> None:
     assert tree.failed("grep", pattern="x", path="nowhere").error.kind is ErrorKind.NOT_FOUND
-    assert tree.failed("grep", pattern="x", path=".env").error.kind is ErrorKind.PERMISSION
+    assert tree.failed("grep", pattern="x", path=".env").error.kind is ErrorKind.DENIED
 
 
 def test_after_the_time_limit_what_was_found_is_the_answer(tree: Repository) -> None:
@@ -176,7 +176,8 @@ def test_after_the_time_limit_what_was_found_is_the_answer(tree: Repository) -> 
             return self.now
 
     grep = Grep(Workspace(tree.root, tree.index))
-    result = grep._grep(GrepArguments(pattern="find"), Leaping(), threading.Event())
+    context = ToolContext(new_id(), CallKey(0, 0), tree.root, clock=Leaping())
+    result = grep._grep(GrepArguments(pattern="find"), context, threading.Event())
     assert result.note is not None
     assert result.note.startswith("Stopped after 20 seconds")
 

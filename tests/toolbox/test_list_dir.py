@@ -79,7 +79,7 @@ def test_a_name_that_is_no_utf8_is_listed(repository: Repository) -> None:
     [
         ("a.py", ErrorKind.VALIDATION),
         ("missing", ErrorKind.NOT_FOUND),
-        (".git", ErrorKind.PERMISSION),
+        (".git", ErrorKind.DENIED),
         ("..", ErrorKind.PERMISSION),
     ],
 )

@@ -1,6 +1,7 @@
 """code_item_lookup: where an item is, by its name or canonical path."""
 
 import asyncio
+from collections.abc import Callable
 
 from pydantic import Field
 
@@ -58,8 +59,8 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    async def run(self, arguments: LookupArguments, context: ToolContext) -> LookupResult:  # noqa: ARG002
-        return await asyncio.to_thread(self._find, arguments)
+    async def run(self, arguments: LookupArguments, context: ToolContext) -> LookupResult:
+        return await asyncio.to_thread(self._find, arguments, context.open_to)
 
     def view(self, arguments: LookupArguments, result: LookupResult) -> ToolView:
         found = counted(result.total, "item")
@@ -67,14 +68,14 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         where = f", first {first.file}:{first.lines}" if first else ""
         return ToolView(f"{arguments.name}: {found}{where}")
 
-    def _find(self, arguments: LookupArguments) -> LookupResult:
+    def _find(self, arguments: LookupArguments, open_to: Callable[[str], bool]) -> LookupResult:
         index = self._workspace.index
         index.refresh()
         most = arguments.offset + _MOST
         found = index.lookup(arguments.name, file=arguments.file, kind=arguments.kind, limit=most)
         if not found.total:
             raise none_of_that_name(arguments.name, found)
-        wanted = [self._described(item) for item in found.items[arguments.offset :]]
+        wanted = [self._described(item, open_to) for item in found.items[arguments.offset :]]
 
         def built(count: int) -> LookupResult:
             following = arguments.offset + count
@@ -90,8 +91,10 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
 
         return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
 
-    def _described(self, item: FoundItem) -> ItemFound:
-        """The item with its signature as it is on disk now."""
+    def _described(self, item: FoundItem, open_to: Callable[[str], bool]) -> ItemFound:
+        """The item with its signature as it is on disk now, unless a rule closes its file."""
+        if not open_to(item.file):
+            return ItemFound(**shown(item).model_dump(), signature="")
         try:
             with (self._workspace.root / item.file).open("rb") as file:
                 file.seek(item.signature_start)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from treadle.paths import resolve_readable
 from treadle.toolbox.code.text import Encoding, LineEnds, survey
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext
 
 
 class FileMetadataArguments(Arguments):
@@ -58,12 +59,13 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def subjects(self, arguments: FileMetadataArguments) -> tuple[Subject, ...]:
+        return (Subject(path=arguments.path),)
+
     async def run(
-        self,
-        arguments: FileMetadataArguments,
-        context: ToolContext,  # noqa: ARG002
+        self, arguments: FileMetadataArguments, context: ToolContext
     ) -> FileMetadataResult:
-        return await asyncio.to_thread(self._describe, arguments.path)
+        return await asyncio.to_thread(self._describe, arguments.path, context.private)
 
     def view(self, arguments: FileMetadataArguments, result: FileMetadataResult) -> ToolView:  # noqa: ARG002
         if not result.exists:
@@ -72,13 +74,13 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
         lines = "" if result.lines is None else f", {counted(result.lines, 'line')}"
         return ToolView(f"{result.file}: {size}{lines}, {result.encoding}")
 
-    def _describe(self, name: str) -> FileMetadataResult:
-        path = resolve_readable(self._workspace.root, name)
+    def _describe(self, name: str, private: frozenset[Path]) -> FileMetadataResult:
+        path = resolve_readable(self._workspace.root, name, private)
         if not os.path.lexists(path):
             return FileMetadataResult(
                 file=sendable(name), exists=False, nearest=self._workspace.nearest(name)
             )
-        path = self._workspace.file(name)
+        path = self._workspace.file(name, private)
         seen = survey(path)
         modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         self._workspace.index.refresh()

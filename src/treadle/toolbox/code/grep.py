@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.clock import Clock
 from treadle.code.files import IgnoreRules, walk
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
@@ -19,7 +18,7 @@ from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
 """Seconds after which what was found so far is the answer; below the usual time-out of a call."""
@@ -104,10 +103,13 @@ class Grep(Tool[GrepArguments, GrepResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
+    def subjects(self, arguments: GrepArguments) -> tuple[Subject, ...]:
+        return (Subject(path=arguments.path),)
+
     async def run(self, arguments: GrepArguments, context: ToolContext) -> GrepResult:
         given_up = threading.Event()
         try:
-            return await asyncio.to_thread(self._grep, arguments, context.clock, given_up)
+            return await asyncio.to_thread(self._grep, arguments, context, given_up)
         finally:
             given_up.set()  # a cancelled call leaves its thread behind: let it end
 
@@ -119,31 +121,33 @@ class Grep(Tool[GrepArguments, GrepResult]):
         )
 
     def _grep(
-        self, arguments: GrepArguments, clock: Clock, given_up: threading.Event
+        self, arguments: GrepArguments, context: ToolContext, given_up: threading.Event
     ) -> GrepResult:
+        clock = context.clock
         until = clock.monotonic() + TIME_LIMIT
         matcher = Matcher(
             arguments.pattern, literal=arguments.literal, ignore_case=arguments.ignore_case
         )
-        place = self._workspace.existing(arguments.path)
+        place = self._workspace.existing(arguments.path, context.private)
         found = self._search(
             matcher,
-            self._files(place, arguments.glob),
+            self._files(place, arguments.glob, context),
             keep=arguments.max_tokens // TOKENS_PER_HIT + 1,
             stopped=lambda: given_up.is_set() or clock.monotonic() > until,
         )
         return self._fitted(arguments, found, self._note(place, found))
 
-    def _files(self, place: Path, glob: str | None) -> Iterator[str]:
+    def _files(self, place: Path, glob: str | None, context: ToolContext) -> Iterator[str]:
         """Paths to search, relative to the root; a file that was named is searched in any case."""
         if not place.is_dir():
-            yield self._workspace.file(str(place)).relative_to(self._workspace.root).as_posix()
+            named = self._workspace.file(str(place), context.private)
+            yield named.relative_to(self._workspace.root).as_posix()
             return
         below = place.relative_to(self._workspace.root).as_posix()
         prefix = "" if below == "." else f"{below}/"
         wanted = _glob_filter(glob) if glob else None
         for entry in walk(self._workspace.root):
-            if not entry.path.startswith(prefix):
+            if not entry.path.startswith(prefix) or not context.open_to(entry.path):
                 continue
             shown = sendable(entry.path)
             if wanted is None or wanted(shown) or wanted(shown.removeprefix(sendable(prefix))):

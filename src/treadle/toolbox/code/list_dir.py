@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +13,7 @@ from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext
 
 EntryKind = Literal["file", "folder", "link", "other"]
 
@@ -70,15 +71,18 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    async def run(self, arguments: ListDirArguments, context: ToolContext) -> ListDirResult:  # noqa: ARG002
-        return await asyncio.to_thread(self._list, arguments)
+    def subjects(self, arguments: ListDirArguments) -> tuple[Subject, ...]:
+        return (Subject(path=arguments.path),)
+
+    async def run(self, arguments: ListDirArguments, context: ToolContext) -> ListDirResult:
+        return await asyncio.to_thread(self._list, arguments, context.private)
 
     def view(self, arguments: ListDirArguments, result: ListDirResult) -> ToolView:  # noqa: ARG002
         total = counted(result.total, "entry", "entries")
         return ToolView(f"{result.path}: {len(result.entries):,} of {total}")
 
-    def _list(self, arguments: ListDirArguments) -> ListDirResult:
-        folder = self._workspace.folder(arguments.path)
+    def _list(self, arguments: ListDirArguments, private: frozenset[Path]) -> ListDirResult:
+        folder = self._workspace.folder(arguments.path, private)
         rules = IgnoreRules(self._workspace.root)
         inside = folder.relative_to(self._workspace.root)
         entries: list[os.DirEntry[str]] = []

@@ -11,7 +11,7 @@ from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.text import READABLE, Passage, decode, read_passage
 from treadle.toolbox.code.workspace import Workspace
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
 """More bytes than this for each token are not looked at; code has about 4."""
@@ -59,14 +59,17 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    async def run(self, arguments: ReadFileArguments, context: ToolContext) -> ReadFileResult:  # noqa: ARG002
-        return await asyncio.to_thread(self._read, arguments)
+    def subjects(self, arguments: ReadFileArguments) -> tuple[Subject, ...]:
+        return (Subject(path=arguments.path),)
+
+    async def run(self, arguments: ReadFileArguments, context: ToolContext) -> ReadFileResult:
+        return await asyncio.to_thread(self._read, arguments, context.private)
 
     def view(self, arguments: ReadFileArguments, result: ReadFileResult) -> ToolView:  # noqa: ARG002
         return ToolView(f"{result.file}: lines {result.lines} of {result.total_lines:,}")
 
-    def _read(self, arguments: ReadFileArguments) -> ReadFileResult:
-        path = self._workspace.file(arguments.path)
+    def _read(self, arguments: ReadFileArguments, private: frozenset[Path]) -> ReadFileResult:
+        path = self._workspace.file(arguments.path, private)
         first, last = arguments.start_line, arguments.end_line
         if last is not None and last < first:
             raise ToolError(

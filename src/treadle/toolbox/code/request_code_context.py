@@ -1,7 +1,7 @@
 """request_code_context: exact code for a question, the whole answer within a token budget."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -92,7 +92,7 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
         budget = arguments.token_budget
         started_us, started = context.clock.now_us(), context.clock.monotonic()
         answer = _Answer(self, query, top_k=max(5, min(20, budget // 200)), budget=budget)
-        found, status = await asyncio.to_thread(self._retrieve, answer)
+        found, status = await asyncio.to_thread(self._retrieve, answer, context.open_to)
         result = answer.result(found)
         await context.publish(
             RetrievalFinished(
@@ -127,11 +127,20 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
             fields=tuple((entry.canonical_path, entry.lines) for entry in result.context),
         )
 
-    def _retrieve(self, answer: "_Answer") -> tuple[ContextResult, IndexStatus]:
+    def _retrieve(
+        self, answer: "_Answer", open_to: Callable[[str], bool]
+    ) -> tuple[ContextResult, IndexStatus]:
         index = self._workspace.index
         index.refresh()
         found = index.context(answer.query, top_k=answer.top_k, fits=answer.fits)
-        return found, index.status()
+        return only_open(found, open_to), index.status()
+
+
+def only_open(found: ContextResult, open_to: Callable[[str], bool]) -> ContextResult:
+    """`found` without the entries of files that rules of approval keep closed."""
+    entries = tuple(entry for entry in found.entries if open_to(entry.file))
+    closed = len(found.entries) - len(entries)
+    return found._replace(entries=entries, omitted=found.omitted + closed) if closed else found
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """The repository as the code tools see it: its root, its index, and finding what a model names."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ NEAREST = 5
 class Workspace:
     """A resolved root and the index of what is below it. All methods block: call them in threads.
 
-    All methods raise PathRefusedError for a path that leads out or that no tool may read.
+    All methods raise PathRefusedError for a path that leads out, and for one that holds secrets
+    unless it is among those of the call's `private`.
     """
 
     root: Path
@@ -33,9 +35,9 @@ class Workspace:
         """
         return sendable(path.relative_to(self.root).as_posix())
 
-    def existing(self, name: str) -> Path:
+    def existing(self, name: str, private: Collection[Path] = ()) -> Path:
         """The file or folder of that name. Raises ToolError of kind `not_found`."""
-        path = resolve_readable(self.root, name)
+        path = resolve_readable(self.root, name, private)
         if not os.path.lexists(path):
             nearest = self.nearest(name)
             raise ToolError(
@@ -49,9 +51,9 @@ class Workspace:
             )
         return path
 
-    def file(self, name: str) -> Path:
+    def file(self, name: str, private: Collection[Path] = ()) -> Path:
         """The regular file of that name; ToolError where it is something else or missing."""
-        path = self.existing(name)
+        path = self.existing(name, private)
         if path.is_dir():
             raise ToolError(
                 ErrorKind.VALIDATION,
@@ -65,9 +67,9 @@ class Workspace:
             raise ToolError(ErrorKind.UNAVAILABLE, f"{name!r} is not a regular file.", field="path")
         return path
 
-    def folder(self, name: str) -> Path:
+    def folder(self, name: str, private: Collection[Path] = ()) -> Path:
         """The folder of that name; ToolError where it is something else or missing."""
-        path = self.existing(name)
+        path = self.existing(name, private)
         if not path.is_dir():
             raise ToolError(
                 ErrorKind.VALIDATION,
