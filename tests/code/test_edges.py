@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from treadle.code import CodeIndex, Direction, Edge, EdgeKind
+from treadle.code.graph.resolving import SEPARATORS
+from treadle.code.languages import LANGUAGES
 
 Build = Callable[[Mapping[str, str]], CodeIndex]
 
@@ -562,3 +564,9 @@ def test_go_methods_are_not_called_by_their_bare_name(build: Build) -> None:
     index = build({"a.go": "package a\n\ntype T struct{}\n\nfunc (t T) Mark() { Mark() }\n\n"
                    "func Mark() {}\n"})  # fmt: skip
     assert out(index, "a.T.Mark", EdgeKind.CALLS) == {"Mark": "a.Mark"}
+
+
+def test_the_graph_parts_paths_as_the_languages_do() -> None:
+    for language in LANGUAGES:
+        parts = tuple(filter(None, (language.member_separator, language.separator)))
+        assert SEPARATORS.get(language.name, (".",)) == parts, language.name

@@ -4,7 +4,7 @@ Read at parse time from one file alone (`treadle.code.collecting`); what a refer
 later, from these and the items of the files concerned (`treadle.code.graph`).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -65,8 +65,7 @@ class Imported(NamedTuple):
     exported: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileReferences:
+class FileReferences(NamedTuple):
     """All references and imports of one file, in order of position.
 
     `module` is what a manifest says that its folder is imported as: `go.mod` or `Cargo.toml`, a
@@ -74,6 +73,6 @@ class FileReferences:
     library's first (empty where it has the usual one).
     """
 
-    references: list[Reference] = field(default_factory=list)
-    imports: list[Import] = field(default_factory=list)
+    references: Sequence[Reference] = ()
+    imports: Sequence[Import] = ()
     module: str = ""

@@ -1,7 +1,7 @@
 """What a name can mean: an item, a package, a crate, or nothing, with the reason."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from treadle.code.graph.tables import Node
 
@@ -15,16 +15,14 @@ class Reason(StrEnum):
     REPLACED = "calls what this overrides or implements"
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(NamedTuple):
     """A package that is all files of a folder (Go)."""
 
     path: str
     package: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CrateRoot:
+class CrateRoot(NamedTuple):
     """A Rust crate: the folder of its modules, and its root files, where there are such.
 
     There are two where a library and a program share a folder. `alone`: other files of the

@@ -8,7 +8,6 @@ from treadle.code.graph import modules
 from treadle.code.graph.crates import Crates
 from treadle.code.graph.places import CrateRoot, Folder, Place, Reason
 from treadle.code.graph.tables import Graph, Node
-from treadle.code.languages import LANGUAGES
 from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS, TYPE_KINDS, Kind
 from treadle.code.references import FILE_SCOPE, Import, Reference, ReferenceKind
 
@@ -246,7 +245,7 @@ class Resolver:
         found = [
             node
             for part in (self._parts_of_type(owner) if language == _RUST else [owner])
-            for separator in _SEPARATORS.get(language, (".",))
+            for separator in SEPARATORS.get(language, (".",))
             for node in self.graph.named(name, f"{part.canonical_path}{separator}{name}")
             if self._same_unit(node, part)
         ]
@@ -410,10 +409,14 @@ _FINDERS: dict[str, modules.ModuleFinder] = {
     "ruby": modules.es_module,
     "bash": modules.included_file,
 }
-_SEPARATORS = {
-    language.name: tuple(filter(None, (language.member_separator, language.separator)))
-    for language in LANGUAGES
+SEPARATORS = {
+    **dict.fromkeys((_RUST, *_C), ("::",)),
+    "bash": ("/",),
+    "php": ("::", "\\"),
+    "ruby": ("#", "::"),
 }
+"""Of a type and its member, and of other parts of a path, where they are not dots; repeated from
+the languages, which take longer to load than a search (a test holds both equal)."""
 _EXPLICIT = frozenset({_PYTHON, *_ES, _RUST, _GO, "php"})
 """Languages whose members need a receiver."""
 _APART = frozenset({Kind.METHOD, Kind.IMPL})
