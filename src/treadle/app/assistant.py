@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 from uuid import UUID
@@ -21,6 +22,7 @@ from treadle.ids import new_id
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
+from treadle.toolbox.code.request_code_context import RequestCodeContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,9 @@ class Assistant:
         ProviderError when no model is in reach, StoreError and ConfigError.
         """
         choices = choices or Choices()
-        opening = ToolCalls.open(root, bus=bus, tools=choices.tools, clock=clock)
+        opening = ToolCalls.open(
+            root, bus=bus, tools=choices.tools, rules=settings.approvals, clock=clock
+        )
         async with (
             opening as calls,
             cls.over(
@@ -131,7 +135,12 @@ class Assistant:
             settings=self.settings.tools,
             limits=self.settings.limits,
             automatic_context=automatic_context(
-                self.calls.bus, self.calls.index, self.settings.context, self.model, self.clock
+                self.calls.bus,
+                self.calls.index,
+                self.settings.context,
+                self.model,
+                self.clock,
+                open_to=partial(self.calls.approvals.open_to, RequestCodeContext.name),
             ),
             stream=self.choices.stream,
             clock=self.clock,

@@ -1,7 +1,7 @@
 """Context that comes with each user message without being asked for (`context.automatic`)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from treadle.clock import Clock
@@ -12,6 +12,7 @@ from treadle.events.types import RetrievalFinished, SourceRange
 from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext
 from treadle.tokens import estimate
+from treadle.toolbox.code.request_code_context import only_open
 
 BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
 """Tokens that the context may take, by setting."""
@@ -24,11 +25,18 @@ _HEADING = "Code of this repository that may matter for the message below, exact
 
 
 def automatic_context(
-    bus: EventBus, index: CodeIndex, settings: ContextSettings, model: ChatModel, clock: Clock
+    bus: EventBus,
+    index: CodeIndex,
+    settings: ContextSettings,
+    model: ChatModel,
+    clock: Clock,
+    *,
+    open_to: Callable[[str], bool],
 ) -> AutomaticContext | None:
     """What retrieves the context for a message; None where there is none to be had.
 
-    A model whose window is too small for it goes without: it can still ask.
+    `open_to` says which files may be shown. A model whose window is too small for it goes
+    without: it can still ask.
     """
     budget, top_k = BUDGETS[settings.automatic], _ITEMS[settings.automatic]
     if not budget or model.context_window < budget * _SHARE:
@@ -40,6 +48,7 @@ def automatic_context(
     async def retrieve(user_text: str, request_id: UUID) -> str:
         started_us, started = clock.now_us(), clock.monotonic()
         found = await asyncio.to_thread(index.context, user_text, top_k=top_k, fits=fits)
+        found = only_open(found, open_to)
         status = await asyncio.to_thread(index.status)
         text = _text(found.entries) if found.entries else ""
         await bus.publish(

@@ -19,6 +19,11 @@ def conversations_path() -> Path:
     return data_path("conversations.db")
 
 
+def approvals_path() -> Path:
+    """The file that holds what is always allowed in each repository."""
+    return data_path("approvals.db")
+
+
 def open_trace_store() -> "TraceStore":
     """The recorded spans. Raises StoreError when the file cannot be opened."""
     from treadle.traces import TraceStore

@@ -1,5 +1,6 @@
 """The tools of one repository, served on a bus: what a session, a person or a program calls."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -7,10 +8,14 @@ from pathlib import Path
 from typing import Self
 
 from treadle.app.recording import Recording, recording
+from treadle.app.stores import approvals_path
 from treadle.app.workspace import build_registry, open_index
 from treadle.clock import Clock
 from treadle.code import CodeIndex
+from treadle.config.loader import load
+from treadle.config.model import ApprovalSettings
 from treadle.events import EventBus
+from treadle.tools.approvals import Approvals, GrantStore
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.external import Bridge
 from treadle.tools.registry import Registry
@@ -21,7 +26,8 @@ class ToolCalls:
     """The tools of the repository at `root`, as `dispatcher.call` runs them.
 
     Each call from outside a session is recorded as a run of its own; everything that happens is
-    on `bus`. Front ends add tools that they run over `bridge`.
+    on `bus`. Front ends add tools that they run over `bridge`, and answer for a person what
+    `approvals` asks.
     """
 
     root: Path
@@ -29,6 +35,7 @@ class ToolCalls:
     registry: Registry
     bus: EventBus
     bridge: Bridge
+    approvals: Approvals
     recording: Recording
     dispatcher: Dispatcher
 
@@ -40,19 +47,25 @@ class ToolCalls:
         *,
         bus: EventBus | None = None,
         tools: bool = True,
+        rules: ApprovalSettings | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Open the index, which is left as it was, and serve its tools. Raises StoreError.
+        """Open the index, which is left as it was, and serve its tools.
 
-        Without `tools` there are none but those of front ends.
+        Without `tools` there are none but those of front ends. Without `rules` those of the
+        configuration hold. Raises StoreError and ConfigError.
         """
         bus = bus or EventBus(clock)
+        rules = rules or load(root, os.environ, {}).settings.approvals
+        approvals = Approvals(bus, root, rules, store=GrantStore(approvals_path()), clock=clock)
         async with AsyncExitStack() as stack:
             index = open_index(root)
             stack.callback(index.close)
             registry = build_registry(root, index) if tools else Registry(())
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             recorded = await stack.enter_async_context(recording(bus))
-            serving = Dispatcher(bus, registry, root, clock=clock, bridge=bridge)
+            serving = Dispatcher(
+                bus, registry, root, clock=clock, bridge=bridge, approvals=approvals
+            )
             dispatcher = await stack.enter_async_context(serving)
-            yield cls(root, index, registry, bus, bridge, recorded, dispatcher)
+            yield cls(root, index, registry, bus, bridge, approvals, recorded, dispatcher)
