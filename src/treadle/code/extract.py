@@ -53,8 +53,8 @@ class Lines:
     """Byte offsets to line numbers (from 1)."""
 
     def __init__(self, source: bytes) -> None:
-        lengths = (len(line) + 1 for line in source.split(b"\n")[:-1])
-        self.starts = list(accumulate(lengths, initial=0))
+        lengths = map(len, source.split(b"\n")[:-1])
+        self.starts = list(accumulate(map((1).__add__, lengths), initial=0))
 
     def of(self, offset: int) -> int:
         """The line that holds the byte at `offset`."""
@@ -111,9 +111,10 @@ class _Captures:
         cursor = tree_sitter.QueryCursor(self._language.query)
         cursor.set_max_start_depth(_MAX_DEPTH)
         first_reference = self._language.item_patterns
+        read_reference = self.collector.read
         for pattern, captures in cursor.matches(root):
             if pattern >= first_reference:
-                self.collector.read(captures)
+                read_reference(captures)
                 continue
             captured = {name: nodes[0] for name, nodes in captures.items()}
             if "name" in captured:

@@ -71,7 +71,8 @@ def mention(name: str) -> int:
 
 def mentions(found: FileReferences) -> set[int]:
     """Keys of all names whose definition this file may refer to."""
-    names = {name for use in found.references for name in used_names(use)}
+    uses = {(use.text, use.path): use for use in found.references}
+    names = {name for use in uses.values() for name in used_names(use)}
     for entry in found.imports:
         names.add(entry.member)
         names.add(last_part(entry.module))
