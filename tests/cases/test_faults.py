@@ -30,7 +30,7 @@ from tests.session.parts import until
 from treadle.events.types import (
     FallbackApplied,
     ModelDelta,
-    Notice,
+    ModelWaiting,
     RetryScheduled,
     SessionFailed,
     ToolCallRequested,
@@ -174,9 +174,9 @@ async def test_t17_only_data_keeps_a_stream_alive(line: str) -> None:
     async with play(idle, DONE, clock=clock, idle_timeout=60) as at:
         running = asyncio.ensure_future(at.ask())
         await at.provider.wait_for_requests(1)
-        while not at.at.seen(Notice):
+        while not at.at.seen(ModelWaiting):
             await clock.advance(1)
-        assert "still queueing" in at.at.seen(Notice)[0].text
+        assert "still queueing" in at.at.seen(ModelWaiting)[0].text
         while not at.at.seen(RetryScheduled):
             await clock.advance(5)
         assert "no data for 60 s" in at.at.seen(RetryScheduled)[0].reason

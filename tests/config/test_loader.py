@@ -166,7 +166,16 @@ def test_trust_in_a_folder_is_not_trust_in_what_lies_inside_it(place: Place) -> 
 
 
 def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_consent() -> None:
-    risky = ("url", "key", "command", "preferences", "trusted", "approve", "embed")
+    risky = (
+        "url",
+        "key",
+        "command",
+        "preferences",
+        "trusted",
+        "approve",
+        "embed",
+        "fallback_models",
+    )
     spending = {("limits", "tokens"), ("limits", "cost")}
     for path in setting_paths(Settings):
         permitting = path == ("approvals", "allow")

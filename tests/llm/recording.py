@@ -18,6 +18,7 @@ class RecordingObserver:
     deltas: int = 0
     retries: list[tuple[int, float, str]] = field(default_factory=list)
     fallbacks: list[tuple[str, str]] = field(default_factory=list)
+    waits: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     _happened: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -50,6 +51,10 @@ class RecordingObserver:
     async def fallback_applied(self, reason: str, change: str) -> None:
         self._happened.set()
         self.fallbacks.append((reason, change))
+
+    async def waiting(self, seconds: float, text: str) -> None:
+        self._happened.set()
+        self.waits.append(text)
 
     async def notice(self, level: str, text: str) -> None:
         self._happened.set()

@@ -198,11 +198,11 @@ async def test_t17_only_data_keeps_a_stream_alive(provider: FakeProvider) -> Non
     asked = Asked(provider, clock, idle_timeout=60, max_retries=0)
     task = asyncio.ensure_future(asked())
     await asked.observer.until(lambda: asked.observer.text)
-    await clock.advance(9)
-    assert asked.observer.notices == []
-    await clock.advance(2)
-    assert ["still queueing" in notice for notice in asked.observer.notices] == [True]
-    await clock.advance(45)
+    await clock.advance(1.5)
+    assert asked.observer.waits == []
+    await clock.advance(1)
+    assert ["still queueing" in text for text in asked.observer.waits] == [True]
+    await clock.advance(53.5)
     assert not task.done()
     await clock.advance(5)
     with pytest.raises(ProviderError, match="no data for 60 s") as caught:

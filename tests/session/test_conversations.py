@@ -81,7 +81,7 @@ async def test_a_conversation_comes_back_whole(path: Path, tmp_path: Path) -> No
             store, made, UserMessage("\n  What is it?\nTell."), AssistantMessage("\ud800 A loom.")
         )
         made.entries[0].stop_reason = StopReason.COMPLETED
-        await store.end_turn(made, 0)
+        await store.update(made, made.entries[0])
     async with await ConversationStore.open(path) as store:
         loaded = await store.load("last", root=tmp_path)
         assert loaded == made
@@ -148,7 +148,7 @@ async def test_two_who_continue_the_same_conversation_collide_clearly(
         async with await ConversationStore.open(path) as other:
             copy = await other.load(str(made.id), root=tmp_path)
             await add(store, made, UserMessage("mine"))
-            with pytest.raises(StoreError, match="continued elsewhere"):
+            with pytest.raises(StoreError, match="elsewhere at the same time"):
                 await add(other, copy, UserMessage("theirs"))
         assert (await store.load("last", root=tmp_path)).messages == (UserMessage("mine"),)
 

@@ -41,6 +41,7 @@ from treadle.events.types import (
 )
 from treadle.llm.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
 from treadle.session import SessionOutcome
+from treadle.session.conversation import MessageState
 from treadle.tokens import estimate
 
 
@@ -242,7 +243,10 @@ async def test_cancelling_while_the_model_replies_makes_the_usage_unknown() -> N
             await running
         await settle()
         assert at.seen(SessionCancelled)[0].usage == Usage()
-        assert at.conversation.messages == (UserMessage("Go"),)
+        question, reply = at.conversation.entries
+        assert question.message == UserMessage("Go")
+        assert reply.message == AssistantMessage("Well", provider="fake", model="fake-model")
+        assert reply.state is MessageState.CANCELLED
 
 
 async def test_a_failing_provider_ends_the_session_and_leaves_the_conversation_usable() -> None:

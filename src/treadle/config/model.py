@@ -132,6 +132,13 @@ class ToolSettings(Section):
     """Tokens of one tool message; a longer result keeps its head and tail."""
 
 
+class HistorySettings(Section):
+    """What becomes of a conversation that no longer fits into the model's window."""
+
+    compaction: Literal["off", "summary"] = "off"
+    """`off` leaves the oldest exchanges out; `summary` first asks the model to sum them up."""
+
+
 class LimitSettings(Section):
     """When a request session ends although the model would go on. What is unset does not end it."""
 
@@ -165,11 +172,14 @@ class Settings(Section):
 
     model: str | None = None
     """Provider name, a slash, then that provider's own model id."""
+    fallback_models: Annotated[tuple[str, ...], NeedsConsent()] = ()
+    """Models to ask instead, in this order, when the one in use fails for good."""
     trusted_roots: Annotated[tuple[AbsolutePath, ...], NeedsConsent()] = ()
     """Repositories whose own configuration may set what needs consent, by absolute path."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     """Endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)

@@ -213,7 +213,7 @@ class _Told:
     def waiting(self, provider: str) -> Any:
         async def tell(seconds: float) -> None:
             text = f"{provider} is still queueing the request: no data for {seconds:.0f} s."
-            await self.observer.notice("info", text)
+            await self.observer.waiting(seconds, text)
 
         return tell
 

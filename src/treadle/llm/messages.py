@@ -30,10 +30,14 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person said. `context` is text of ours that is sent in front of it."""
+    """What the person said. `context` is text of ours that is sent in front of it.
+
+    One that `steers` was said while an earlier one was served, and belongs to that one's turn.
+    """
 
     text: str
     context: str = ""
+    steers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,13 @@ class ToolMessage:
 
 @dataclass(frozen=True, slots=True)
 class NoteMessage:
-    """A remark of ours to the model in mid-conversation; on the wire it is user text."""
+    """A remark of ours to the model in mid-conversation; on the wire it is user text.
+
+    A summary `covers` so many messages at the beginning of its branch, and is told in their place.
+    """
 
     text: str
+    covers: int = 0
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | NoteMessage

@@ -42,7 +42,16 @@ class ModelObserver(Protocol):
 
     async def fallback_applied(self, reason: str, change: str) -> None: ...
 
+    async def waiting(self, seconds: float, text: str) -> None: ...
+
     async def notice(self, level: str, text: str) -> None: ...
+
+
+class ModelReplacedError(Exception):
+    """Another model has taken the place of the one that was asked, and nothing was shown yet.
+
+    The port has its name and its window from now on: build the request anew and ask again.
+    """
 
 
 class ChatModel(Protocol):
@@ -72,7 +81,8 @@ class ChatModel(Protocol):
         """The reply to `request`, with its tool calls keyed (request.turn, slot).
 
         Raises `llm.faults.ProviderError` when it fails for good; what was told to `observer`
-        stays told. Cancelling the awaiting task ends the request.
+        stays told. Cancelling the awaiting task ends the request. A model with fallbacks also
+        raises `ModelReplacedError`.
         """
         ...
 

@@ -8,14 +8,14 @@ from treadle.clock import Clock, wait_within
 
 T = TypeVar("T")
 
-_FIRST_NOTICE = 10.0
-"""Seconds of silence before the person is told; a third of the limit when that is less."""
+_FIRST_NOTICE = 2.0
+"""Seconds of silence before it is told; a third of the limit when that is less."""
 
 
 class IdleWatchdog:
     """Lets waits pass until `limit` seconds have gone by since the last `data`.
 
-    `waiting` is told the seconds so far, the first time after 10 s (or a third of the limit), then
+    `waiting` is told the seconds so far, the first time after 2 s (or a third of the limit), then
     each time that the wait has doubled.
     """
 

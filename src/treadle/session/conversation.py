@@ -1,32 +1,58 @@
-"""A conversation in memory: its messages in order, and how each turn ended."""
+"""A conversation in memory: one branch of its tree of messages, and how each turn ended."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from uuid import UUID
 
 from treadle.events.types import StopReason
-from treadle.llm.messages import AssistantMessage, Message, UserMessage
+from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from treadle.secrets import redact
 
 TITLE_LIMIT = 80
 """Characters of a title."""
 
+_CUT = NoteMessage("The reply above was cut off; what was said of it until then is kept.")
+
+
+class MessageState(StrEnum):
+    """How far a message is. Only replies are ever anything but completed."""
+
+    PENDING = "pending"
+    """The model was asked, and nothing of the reply has come."""
+    GENERATING = "generating"
+    """The text so far is kept; for ever so where its process was killed."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    """The provider failed in mid-reply; the text until then is kept."""
+    CANCELLED = "cancelled"
+    """The person, or a limit of time, ended the reply; the text until then is kept."""
+
 
 @dataclass(slots=True)
 class Entry:
-    """A message and when it came, in Unix microseconds.
+    """A message, its place in the tree, and when it came, in Unix microseconds.
 
+    `number` names it within its conversation, `parent` is the number of the message before it.
     `stop_reason` belongs to user messages: how the request session that served it ended; None
     while it runs, and for ever when it was killed.
     """
 
     message: Message
     at_us: int
+    number: int
+    parent: int | None
+    state: MessageState = MessageState.COMPLETED
     stop_reason: StopReason | None = None
 
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation about the repository at `root`. Times are Unix microseconds."""
+    """One conversation about the repository at `root`. Times are Unix microseconds.
+
+    `entries` are the messages of the branch that it goes on with, oldest first; `next_number` is
+    above the numbers of all its branches.
+    """
 
     id: UUID
     root: str
@@ -35,29 +61,73 @@ class Conversation:
     updated_us: int
     title: str = ""
     entries: list[Entry] = field(default_factory=list)
+    next_number: int = 0
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, oldest first."""
-        return tuple(entry.message for entry in self.entries)
+        """The messages as a model is told them: a cut reply is followed by a note that says so.
 
-    def add(self, message: Message, at_us: int) -> int:
-        """Append a message and return its place. The first user message gives the title."""
-        self.entries.append(Entry(message, at_us))
+        What a summary stands for is not told again.
+        """
+        return told(self.entries, len(self.entries))
+
+    def add(
+        self, message: Message, at_us: int, state: MessageState = MessageState.COMPLETED
+    ) -> Entry:
+        """Append a message to the branch. The first user message gives the title."""
+        parent = self.entries[-1].number if self.entries else None
+        entry = Entry(message, at_us, self.next_number, parent, state)
+        self.entries.append(entry)
+        self.next_number += 1
         self.updated_us = at_us
         if isinstance(message, UserMessage) and not self.title:
             self.title = title_of(redact(message.text))
-        return len(self.entries) - 1
+        return entry
 
     def next_turn(self) -> int:
         """A turn number above those of all calls so far, so that call keys stay unique."""
         turns = [
             call.key.turn
-            for message in self.messages
-            if isinstance(message, AssistantMessage)
-            for call in message.calls
+            for entry in self.entries
+            if isinstance(entry.message, AssistantMessage)
+            for call in entry.message.calls
         ]
         return max(turns, default=-1) + 1
+
+
+def told(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
+    """The messages before place `end` of a branch, as a model is told them."""
+    return tuple(_told(entries, end))
+
+
+def _told(entries: Sequence[Entry], end: int) -> Iterator[Message]:
+    notes = [entry.message for entry in entries if isinstance(entry.message, NoteMessage)]
+    summary = next((note for note in reversed(notes) if 0 < note.covers <= end), None)
+    if summary is not None:
+        yield summary
+    for entry in entries[summary.covers if summary else 0 : end]:
+        message = entry.message
+        if isinstance(message, NoteMessage) and message.covers:
+            continue
+        if entry.state is MessageState.COMPLETED:
+            yield message
+        elif isinstance(message, AssistantMessage) and message.text:
+            yield message
+            yield _CUT
+
+
+def open_calls(entries: Sequence[Entry]) -> bool:
+    """Whether the branch ends between a call and its result."""
+    answered = 0
+    for entry in reversed(entries):
+        match entry.message:
+            case ToolMessage():
+                answered += 1
+            case AssistantMessage(calls=calls):
+                return answered < len(calls)
+            case _:
+                return False
+    return False
 
 
 def title_of(text: str) -> str:

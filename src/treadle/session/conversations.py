@@ -3,9 +3,8 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +15,8 @@ from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, new_id
-from treadle.session.conversation import Conversation, Entry
+from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
+from treadle.session.conversation_file import connect, transaction
 from treadle.session.message_json import decode, encode
 
 T = TypeVar("T")
@@ -24,32 +24,7 @@ T = TypeVar("T")
 LAST = "last"
 """The reference of the conversation that was changed last."""
 
-_BUSY_SECONDS = 10.0
-"""How long a statement waits for another process."""
-
-_MIGRATIONS = (
-    """
-    CREATE TABLE conversations (
-        id TEXT PRIMARY KEY,
-        root TEXT NOT NULL,
-        model TEXT NOT NULL,
-        title TEXT NOT NULL,
-        created_us INTEGER NOT NULL,
-        updated_us INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX conversations_by_root ON conversations (root, updated_us);
-    CREATE TABLE messages (
-        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-        position INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL,
-        at_us INTEGER NOT NULL,
-        stop_reason TEXT,
-        PRIMARY KEY (conversation_id, position)
-    ) STRICT, WITHOUT ROWID;
-    """,
-)
-"""Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
+_COLUMNS = "position, parent, kind, body, at_us, state, stop_reason"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +94,31 @@ class ConversationStore:
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
-        """Save the entries from place `first` on, all or none."""
+        """Save the entries from place `first` on, all or none, as the end of the branch in use."""
         await self._run(lambda: self._append(conversation, first))
 
-    async def end_turn(self, conversation: Conversation, place: int) -> None:
-        """Save the stop reason of the user message at `place`."""
-        reason = conversation.entries[place].stop_reason
-        statement = "UPDATE messages SET stop_reason = ? WHERE conversation_id = ? AND position = ?"
-        await self._run(lambda: self._write(statement, (reason, str(conversation.id), place)))
+    async def update(self, conversation: Conversation, entry: Entry) -> None:
+        """Save what has changed in an entry: its message, its state, how its turn ended."""
+        await self._run(lambda: self._update(conversation, entry))
+
+    async def remove(self, conversation: Conversation, entry: Entry) -> None:
+        """Take out an entry that nothing follows; the branch then ends at its parent."""
+        await self._run(lambda: self._remove(conversation, entry))
+
+    async def rename(self, reference: str, title: str, *, root: Path) -> ConversationSummary:
+        """Give a conversation another title. Raises what `get` raises."""
+        return await self._run(lambda: self._rename(reference, _storable(root), title))
+
+    async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
+        """Go on from message `at` of a conversation; what came after it stays as another branch.
+
+        Raises what `load` raises.
+        """
+        return await self._run(lambda: self._branch(reference, _storable(root), at))
+
+    async def delete(self, reference: str, *, root: Path) -> ConversationSummary:
+        """Take out a conversation with all its branches, for good. Raises what `get` raises."""
+        return await self._run(lambda: self._delete(reference, _storable(root)))
 
     async def list(
         self, *, root: Path | None = None, limit: int = 50
@@ -142,9 +134,17 @@ class ConversationStore:
         """
         return await self._run(lambda: self._find(reference, _storable(root)))
 
-    async def load(self, reference: str, *, root: Path) -> Conversation:
-        """Like `get`, with all messages, to go on with or to show."""
-        return await self._run(lambda: self._load(self._find(reference, _storable(root))))
+    async def load(self, reference: str, *, root: Path, at: int | None = None) -> Conversation:
+        """Like `get`, with the messages of the branch in use, or of the one that ends at `at`.
+
+        Raises `NotFoundError` when there is no message `at`, `UsageError` when it stands between a
+        call and its result.
+        """
+        return await self._run(lambda: self._load(self._find(reference, _storable(root)), at))
+
+    async def tree(self, conversation: Conversation) -> tuple[Entry, ...]:
+        """The messages of all branches, in the order in which they came."""
+        return await self._run(lambda: self._tree(conversation.id))
 
     async def _run(self, work: Callable[[], T]) -> T:
         def guarded() -> T:
@@ -165,40 +165,14 @@ class ConversationStore:
     # What follows runs in the thread.
 
     def _connect(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.touch(mode=0o600)
-        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            self._migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
-        self._connection = connection
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > len(_MIGRATIONS):
-            raise StoreError(
-                f"The conversations in {self._path} were written by a newer version of Treadle.",
-                hint="Update Treadle, or set TREADLE_HOME to another folder.",
-            )
-        for number in range(version, len(_MIGRATIONS)):
-            # The version is read again under the lock: another process may have been quicker.
-            with _transaction(connection):
-                if connection.execute("PRAGMA user_version").fetchone() == (number,):
-                    for statement in filter(str.strip, _MIGRATIONS[number].split(";")):
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA user_version = {number + 1}")
+        self._connection = connect(self._path)
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         self._connection.execute(statement, values)
 
     def _insert(self, conversation: Conversation) -> None:
         self._write(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, NULL)",
             (
                 str(conversation.id),
                 conversation.root,
@@ -211,22 +185,71 @@ class ConversationStore:
 
     def _append(self, conversation: Conversation, first: int) -> None:
         key = str(conversation.id)
-        rows = [
-            (key, place, *encode(entry.message), entry.at_us, entry.stop_reason)
-            for place, entry in enumerate(conversation.entries[first:], first)
-        ]
+        rows = [(key, *_row(entry)) for entry in conversation.entries[first:]]
         try:
-            with _transaction(self._connection) as connection:
-                connection.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", rows)
+            with transaction(self._connection) as connection:
+                connection.executemany(
+                    f"INSERT INTO messages (conversation_id, {_COLUMNS})"  # noqa: S608  (a constant)
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    rows,
+                )
                 connection.execute(
-                    "UPDATE conversations SET title = ?, model = ?, updated_us = ? WHERE id = ?",
-                    (_text(conversation.title), conversation.model, conversation.updated_us, key),
+                    # A title that was given meanwhile stays.
+                    "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
+                    " updated_us = ?, head = ? WHERE id = ?",
+                    (
+                        _text(conversation.title),
+                        conversation.model,
+                        conversation.updated_us,
+                        conversation.entries[-1].number,
+                        key,
+                    ),
                 )
         except sqlite3.IntegrityError as error:
             raise StoreError(
-                f"The conversation {key} was continued elsewhere at the same time.",
+                f"The conversation {key} was continued or deleted elsewhere at the same time.",
                 hint="Resume it again to see all of it, or begin a new one.",
             ) from error
+
+    def _update(self, conversation: Conversation, entry: Entry) -> None:
+        kind, body = encode(entry.message)
+        self._write(
+            "UPDATE messages SET kind = ?, body = ?, state = ?, stop_reason = ?"
+            " WHERE conversation_id = ? AND position = ?",
+            (kind, body, entry.state, entry.stop_reason, str(conversation.id), entry.number),
+        )
+
+    def _remove(self, conversation: Conversation, entry: Entry) -> None:
+        key = str(conversation.id)
+        with transaction(self._connection) as connection:
+            connection.execute(
+                "DELETE FROM messages WHERE conversation_id = ? AND position = ?",
+                (key, entry.number),
+            )
+            connection.execute(
+                "UPDATE conversations SET head = ? WHERE id = ? AND head = ?",
+                (entry.parent, key, entry.number),
+            )
+
+    def _rename(self, reference: str, root: str, title: str) -> ConversationSummary:
+        found = self._find(reference, root)
+        self._write(
+            "UPDATE conversations SET title = ? WHERE id = ?", (_text(title), str(found.id))
+        )
+        return found
+
+    def _branch(self, reference: str, root: str, at: int) -> Conversation:
+        conversation = self._load(self._find(reference, root), at)
+        self._write(
+            "UPDATE conversations SET head = ?, updated_us = ? WHERE id = ?",
+            (at, self._clock.now_us(), str(conversation.id)),
+        )
+        return conversation
+
+    def _delete(self, reference: str, root: str) -> ConversationSummary:
+        found = self._find(reference, root)
+        self._write("DELETE FROM conversations WHERE id = ?", (str(found.id),))
+        return found
 
     def _summaries(
         self, where: str, values: tuple[object, ...], limit: int
@@ -278,16 +301,28 @@ class ConversationStore:
             )
         return found[0]
 
-    def _load(self, summary: ConversationSummary) -> Conversation:
-        rows = self._connection.execute(
-            "SELECT kind, body, at_us, stop_reason FROM messages"
-            " WHERE conversation_id = ? ORDER BY position",
-            (str(summary.id),),
-        )
-        entries = [
-            Entry(decode(kind, body), at_us, _stop_reason(reason))
-            for kind, body, at_us, reason in rows
-        ]
+    def _load(self, summary: ConversationSummary, at: int | None) -> Conversation:
+        with transaction(self._connection) as connection:  # head and messages of one moment
+            (head,) = connection.execute(
+                "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
+            ).fetchone()
+            by_number = {entry.number: entry for entry in self._tree(summary.id)}
+        if at is not None and at not in by_number:
+            raise NotFoundError(
+                f"The conversation {summary.id} has no message {at}.",
+                hint=f"`treadle sessions show {summary.id}` shows the numbers of its messages.",
+            )
+        entries: list[Entry] = []
+        number = head if at is None else at
+        while number is not None:
+            entries.append(by_number[number])
+            number = by_number[number].parent
+        entries.reverse()
+        if at is not None and open_calls(entries):
+            raise UsageError(
+                f"Message {at} stands between a tool call and its result.",
+                hint="Go on from the last result of that reply, or from a message before it.",
+            )
         return Conversation(
             summary.id,
             summary.root,
@@ -296,20 +331,31 @@ class ConversationStore:
             summary.updated_us,
             summary.title,
             entries,
+            max(by_number, default=-1) + 1,
+        )
+
+    def _tree(self, identity: UUID) -> tuple[Entry, ...]:
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM messages"  # noqa: S608  (a constant)
+            " WHERE conversation_id = ? ORDER BY position",
+            (str(identity),),
+        )
+        return tuple(
+            Entry(
+                decode(kind, body),
+                at_us,
+                number,
+                parent,
+                MessageState(state),
+                _stop_reason(reason),
+            )
+            for number, parent, kind, body, at_us, state, reason in rows
         )
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All or nothing. The lock is taken at once, so that waiting for it can time out cleanly."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite ends some failed ones itself
-            connection.execute("ROLLBACK")
-        raise
+def _row(entry: Entry) -> tuple[object, ...]:
+    kind, body = encode(entry.message)
+    return entry.number, entry.parent, kind, body, entry.at_us, entry.state, entry.stop_reason
 
 
 def _storable(root: Path) -> str:

@@ -1,6 +1,7 @@
 """What of a conversation goes into the next request: whole pairs, within the token budget."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -45,6 +46,7 @@ class Prompt:
     """The messages of a request, the estimate of their tokens with the tools', and the budget.
 
     `left_out` counts messages; `reason` says in words what was left out or shortened and why.
+    `unscaled_tokens` is the estimate as it is before it is scaled to a model.
     """
 
     messages: tuple[Message, ...]
@@ -52,6 +54,7 @@ class Prompt:
     budget_tokens: int
     left_out: int = 0
     reason: str | None = None
+    unscaled_tokens: int = 0
 
 
 class TokenCounts:
@@ -90,6 +93,7 @@ def build_prompt(
     *,
     context_window: int,
     counts: TokenCounts | None = None,
+    scale: float = 1.0,
 ) -> Prompt:
     """The request's messages: the system prompt, then as much of `history` as fits.
 
@@ -97,17 +101,19 @@ def build_prompt(
     fits: the oldest exchanges go whole; older tool results of the current run are shortened; its
     newest results are kept to half the budget; its oldest replies go with their results; the
     automatic context goes; the newest results are shortened to what is left. The text of the
-    newest user message is never touched: raises `ContextWindowError` when it does not fit.
+    newest user message, and of those that steer its turn, is never touched: raises
+    `ContextWindowError` when it does not fit. `scale` turns estimates into the model's own tokens.
     """
     budget = context_window - output_reserve(context_window)
     fitter = _Fitter(
         SystemMessage(system),
         repair(history),
-        budget - tools_tokens(tools),
+        int(budget / scale) - tools_tokens(tools),
         counts or TokenCounts(),
     )
     fitter.fit()
-    estimated = fitter.tokens() + tools_tokens(tools)
+    unscaled = fitter.tokens() + tools_tokens(tools)
+    estimated = math.ceil(unscaled * scale)
     if estimated > budget:
         raise ContextWindowError(
             f"The message with the system prompt and {len(tools)} tools needs about"
@@ -116,7 +122,10 @@ def build_prompt(
             hint="Shorten the message, offer no tools, or take a model with a larger window.",
         )
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
-    return Prompt(fitter.messages(), estimated, budget, fitter.left_out, reason)
+    if history and isinstance(first := history[0], NoteMessage) and first.covers:
+        told = f"the first {first.covers} messages of the conversation are told as a summary"
+        reason = f"{told}; {reason}" if reason else told
+    return Prompt(fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled)
 
 
 def repair(history: Sequence[Message]) -> list[list[Message]]:
@@ -147,6 +156,11 @@ def repair(history: Sequence[Message]) -> list[list[Message]]:
     return units
 
 
+def begins_turn(message: Message) -> bool:
+    """Whether it is a message of the person that is served by a turn of its own."""
+    return isinstance(message, UserMessage) and not message.steers
+
+
 class _Fitter:
     """Leaves things out, step by step, until what remains is within the budget of the messages."""
 
@@ -159,7 +173,7 @@ class _Fitter:
     ) -> None:
         self._system = system
         newest = max(
-            (place for place, unit in enumerate(units) if isinstance(unit[0], UserMessage)),
+            (place for place, unit in enumerate(units) if begins_turn(unit[0])),
             default=0,
         )
         self._older = units[:newest]
@@ -198,22 +212,29 @@ class _Fitter:
         return self.tokens() - self._budget
 
     def _drop_older_exchanges(self) -> None:
+        """The oldest go first; a summary of still older ones outlives them."""
         over, dropped = self._over(), 0
+        summary = int(bool(self._older) and isinstance(self._older[0][0], NoteMessage))
         while over > 0 and self._older:
-            begins = [isinstance(unit[0], UserMessage) for unit in self._older]
-            end = begins.index(True, 1) if True in begins[1:] else len(begins)
-            gone = [message for unit in self._older[:end] for message in unit]
-            del self._older[:end]
+            start = summary if len(self._older) > summary else 0
+            begins = [begins_turn(unit[0]) for unit in self._older[start + 1 :]]
+            end = start + 1 + (begins.index(True) if True in begins else len(begins))
+            gone = [message for unit in self._older[start:end] for message in unit]
+            del self._older[start:end]
             over -= self._counts.of(gone)
             dropped += len(gone)
         self._note_dropped(dropped, "of earlier exchanges")
 
     def _drop_older_replies(self) -> None:
         over, dropped = self._over(), 0
-        while over > 0 and self._run:
-            gone = self._run.pop(0)
-            over -= self._counts.of(gone)
-            dropped += len(gone)
+        kept: list[list[Message]] = []
+        for unit in self._run:
+            if over > 0 and not isinstance(unit[0], UserMessage):
+                over -= self._counts.of(unit)
+                dropped += len(unit)
+            else:
+                kept.append(unit)
+        self._run = kept
         self._note_dropped(dropped, "of the current run")
 
     def _note_dropped(self, dropped: int, what: str) -> None:
@@ -262,11 +283,13 @@ class _Fitter:
         return shortened
 
     def _drop_context(self) -> None:
-        for unit in self._user:
+        said = "automatic context left out"
+        for unit in (*self._user, *self._run, *self._newest):
             for place, message in enumerate(unit):
                 if isinstance(message, UserMessage) and message.context:
                     unit[place] = replace(message, context="")
-                    self.changes.append("automatic context left out")
+                    if said not in self.changes:
+                        self.changes.append(said)
 
 
 def _estimate(message: Message) -> int:

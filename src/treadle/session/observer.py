@@ -9,30 +9,47 @@ from treadle.events.types import (
     ModelDelta,
     ModelRequestFinished,
     ModelRequestStarted,
+    ModelWaiting,
     Notice,
+    Purpose,
     RetryScheduled,
     Usage,
 )
 from treadle.llm.messages import AssistantMessage
 from treadle.llm.port import AttemptFinished, AttemptStarted, ChatModel
 from treadle.secrets import redact
+from treadle.session.keeping import Draft
 
 
 class ReplyObserver:
     """Implements `llm.port.ModelObserver` for one reply, the `turn` of a session.
 
-    `operation_id` is that of the attempt which is under way or was the last; None before any.
+    What streams of it grows in `draft`; without one it is shown to nobody. `operation_id` is that
+    of the attempt which is under way or was the last, `offered` how many tools it offered.
     """
 
-    def __init__(self, bus: EventBus, request_id: UUID, turn: int, model: ChatModel) -> None:
+    def __init__(
+        self,
+        bus: EventBus,
+        request_id: UUID,
+        turn: int,
+        model: ChatModel,
+        *,
+        estimated_tokens: int,
+        draft: Draft | None,
+    ) -> None:
         self._bus = bus
         self._request_id = request_id
         self._turn = turn
         self._model = model
+        self._estimated_tokens = estimated_tokens
+        self._draft = draft
         self.operation_id: UUID | None = None
+        self.offered = 0
 
     async def attempt_started(self, attempt: AttemptStarted) -> None:
         self.operation_id = attempt.operation_id
+        self.offered = attempt.tools
         await self._bus.publish(
             ModelRequestStarted(
                 request_id=self._request_id,
@@ -44,6 +61,8 @@ class ReplyObserver:
                 provider=self._model.provider,
                 messages=attempt.messages,
                 tools=attempt.tools,
+                purpose=Purpose.REPLY if self._draft else Purpose.SUMMARY,
+                estimated_tokens=self._estimated_tokens,
                 input_text=attempt.input_text,
             )
         )
@@ -70,6 +89,10 @@ class ReplyObserver:
         )
 
     async def delta(self, text: str, *, reasoning: bool = False) -> None:
+        if self._draft is None:
+            return
+        if not reasoning:
+            await self._draft.grow(text)
         await self._bus.publish(
             ModelDelta(
                 request_id=self._request_id,
@@ -98,6 +121,16 @@ class ReplyObserver:
                 parent_id=self._request_id,
                 reason=reason,
                 change=change,
+            )
+        )
+
+    async def waiting(self, seconds: float, text: str) -> None:
+        await self._bus.publish(
+            ModelWaiting(
+                request_id=self._request_id,
+                parent_id=self._request_id,
+                seconds=seconds,
+                text=text,
             )
         )
 

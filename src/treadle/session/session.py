@@ -1,22 +1,17 @@
 """The request session: the loop that serves one user message."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.config.model import LimitSettings, ToolSettings
+from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
 from treadle.errors import TreadleError
 from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     ErrorKind,
-    Notice,
-    PromptConstructed,
-    SessionCancelled,
-    SessionFailed,
-    SessionFinished,
-    SessionStarted,
     SourceRange,
     StopReason,
     ToolCallCompleted,
@@ -24,27 +19,19 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import IdSource, new_id
-from treadle.llm.messages import (
-    AssistantMessage,
-    ChatRequest,
-    Message,
-    ModelReply,
-    NoteMessage,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
-)
+from treadle.llm.messages import AssistantMessage, ToolMessage, ToolSpec, UserMessage
 from treadle.llm.port import ChatModel
-from treadle.secrets import redact
+from treadle.session.asking import Asker
+from treadle.session.calibration import Calibration
 from treadle.session.calls import OpenCalls, ill_kinds, whole_calls
-from treadle.session.conversation import Conversation
+from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversations import ConversationStore
 from treadle.session.cutting import cut_to_tokens
-from treadle.session.history import Prompt, TokenCounts, build_prompt
+from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
-from treadle.session.observer import ReplyObserver
-from treadle.session.prompts import LAST_TURN, system_prompt
+from treadle.session.prompts import system_prompt
 from treadle.session.repetition import Repetitions
+from treadle.session.reporting import Reporter
 from treadle.session.sources import SourceCollector
 from treadle.session.tally import Tally
 from treadle.tools.failures import failure_content
@@ -97,35 +84,53 @@ class RequestSession:
         store: ConversationStore | None = None,
         settings: ToolSettings | None = None,
         limits: LimitSettings | None = None,
+        history: HistorySettings | None = None,
+        calibration: Calibration | None = None,
         automatic_context: AutomaticContext | None = None,
         stream: bool = True,
         clock: Clock | None = None,
         ids: IdSource = new_id,
     ) -> None:
-        """Without `store` nothing is saved. An empty registry offers no tools."""
+        """Without `store` nothing is saved. An empty registry offers no tools.
+
+        `calibration` is shared by the sessions that ask the same models.
+        """
         self._bus = bus
         self._model = model
         self._registry = registry
-        self._conversation = conversation
-        self._store = store
         self._settings = settings or ToolSettings()
         self._automatic_context = automatic_context
-        self._stream = stream
         self._clock = clock or SystemClock()
         self._limits = Limits(limits or LimitSettings(), self._clock)
         self._repetitions = Repetitions()
         self._text = ""
-        self._tools = tuple(
-            ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
-        )
-        self._system = system_prompt(conversation.root, registry.names())
-        self._counts = TokenCounts()
         self._tally = Tally()
         self._tool_calls = 0
         self._turn = conversation.next_turn()
         self._user_place: int | None = None
-        self._started: float | None = None
+        self._steering: deque[str] = deque()
+        self._begun = False
+        self._over = False
         self.request_id: UUID = ids()
+        self._keeper = Keeper(conversation, store, self._clock)
+        self._reporter = Reporter(bus, self.request_id, conversation.id, self._tally, self._clock)
+        self._asker = Asker(
+            bus,
+            self.request_id,
+            model,
+            system=system_prompt(conversation.root, registry.names()),
+            tools=tuple(
+                ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
+            ),
+            keeper=self._keeper,
+            reporter=self._reporter,
+            tally=self._tally,
+            limits=self._limits,
+            history=history or HistorySettings(),
+            calibration=calibration or Calibration(),
+            stream=stream,
+            clock=self._clock,
+        )
 
     async def run(self, user_text: str) -> SessionOutcome:
         """Serve the message; once. Events tell what happens meanwhile.
@@ -134,9 +139,9 @@ class RequestSession:
         and `StoreError`, after SessionFailed was published; when the task is cancelled,
         CancelledError after SessionCancelled.
         """
-        if self._started is not None:
+        if self._begun:
             raise RuntimeError("a request session serves one message; make another one")
-        self._started = self._clock.monotonic()
+        self._begun = True
         async with SourceCollector(self._bus, self.request_id) as collector:
             try:
                 text, reason = await self._serve(user_text)
@@ -147,53 +152,73 @@ class RequestSession:
             except Exception as error:
                 await self._failed(error)
                 raise
-            await self._finished(text, reason)
+            finally:
+                self._over = True
+            await self._reporter.finished(text, reason, self._tool_calls)
         return SessionOutcome(
-            text, reason, self._usage, self._tally.cost, self._tool_calls, collector.sources()
+            text,
+            reason,
+            self._reporter.usage,
+            self._tally.cost,
+            self._tool_calls,
+            collector.sources(),
         )
 
+    async def steer(self, text: str) -> bool:
+        """Give the model a further message of the person with its next request.
+
+        An answer that comes first is kept, and the model is asked once more. False when the
+        session is over and the message needs one of its own. What a limit kept from the model is
+        in `unserved` at the end.
+        """
+        if self._over:
+            return False
+        self._steering.append(text)
+        await self._reporter.steering(text, taken=False)
+        return True
+
+    @property
+    def unserved(self) -> tuple[str, ...]:
+        """Messages that were to steer the session and that no request has told the model."""
+        return tuple(self._steering)
+
     async def _serve(self, user_text: str) -> tuple[str, StopReason]:
-        await self._bus.publish(
-            SessionStarted(
-                request_id=self.request_id,
-                session_id=self._conversation.id,
-                user_text=user_text,
-                model=self._model.model,
-                provider=self._model.provider,
-                tools=self._registry.names(),
-            )
-        )
+        await self._reporter.started(user_text, self._model, self._registry.names())
         await self._take_user_message(user_text)
         try:
             return await self._loop()
         except LimitReachedError as limit:
-            await self._notice("warning", f"Stopped: {limit}.")
+            await self._keeper.cut_draft(MessageState.CANCELLED)
+            await self._reporter.notice("warning", f"Stopped: {limit}.")
             return self._text, limit.reason
 
     async def _loop(self) -> tuple[str, StopReason]:
         """Ask and run calls until a reply holds none; the text of the last reply."""
         ill: list[set[ErrorKind]] = []
         for remaining in range(self._settings.max_turns - 1, -1, -1):
+            await self._take_steering()
             ending = self._ending(remaining)
-            last = ending is not None and bool(self._tools)
-            reply, operation_id = await self._ask(last=ending if last else None)
-            message = reply.message
+            last = ending is not None and bool(self._registry.names())
+            turn, self._turn = self._turn, self._turn + 1
+            asked = await self._asker.ask(turn, last=ending if last else None)
+            message = asked.reply.message
             text = self._text = message.text or ""
-            cut = _CUTS.get(reply.finish_reason or "")
+            cut = _CUTS.get(asked.reply.finish_reason or "")
             if cut:
-                await self._notice("warning", _CUT_NOTICES[cut])
+                await self._reporter.notice("warning", _CUT_NOTICES[cut])
                 finished = whole_calls(message.calls) if cut is StopReason.LENGTH else ()
                 message = replace(message, calls=finished)
             if not message.calls:
-                if text:
-                    await self._append(message)
-                elif not cut:
-                    await self._notice("warning", "The model replied with nothing.")
+                await asked.draft.complete(message)
+                if not text and not cut:
+                    await self._reporter.notice("warning", "The model replied with nothing.")
+                if self._steering and not cut and not ending:
+                    continue
                 completed = ending.reason if ending and last else StopReason.COMPLETED
                 return text, cut or completed
-            if not await self._may_run(message, ending):
+            if not await self._may_run(asked.draft, message, ending):
                 continue
-            outcomes = await self._run_calls(message, operation_id)
+            outcomes = await self._run_calls(asked.draft, message, asked.operation_id)
             kinds = ill_kinds(outcomes)
             ill = [*ill, kinds] if kinds else []
             if len(ill) > self._settings.invalid_call_retries:
@@ -211,7 +236,9 @@ class RequestSession:
             return LimitReachedError(StopReason.TOOL_CALL_LIMIT, said)
         return None
 
-    async def _may_run(self, message: AssistantMessage, ending: LimitReachedError | None) -> bool:
+    async def _may_run(
+        self, draft: Draft, message: AssistantMessage, ending: LimitReachedError | None
+    ) -> bool:
         """Whether the calls of a reply may run; where not, each has its refusal as its result.
 
         Raises LimitReachedError when the loop is over.
@@ -221,59 +248,34 @@ class RequestSession:
                 raise ending
             self._limits.check()
         except LimitReachedError as limit:
-            await self._refuse_calls(message, str(limit))
+            await self._refuse_calls(draft, message, str(limit))
             raise
         if self._limits.take_calls(len(message.calls)):
             return True
-        await self._refuse_calls(message, "the limit of tool calls would be passed")
+        await self._refuse_calls(draft, message, "the limit of tool calls would be passed")
         return False
 
-    async def _take_user_message(self, text: str) -> None:
+    async def _take_user_message(self, text: str, *, steers: bool = False) -> None:
         context = ""
         try:
             if self._automatic_context:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
-            await self._notice("warning", f"No automatic context: {error}")
+            await self._reporter.notice("warning", f"No automatic context: {error}")
         finally:  # what the person said is kept even when the turn is cancelled here
-            self._user_place = len(self._conversation.entries)
-            await self._append(UserMessage(text, context))
+            if not steers:
+                self._user_place = len(self._keeper.conversation.entries)
+            await self._keeper.append(UserMessage(text, context, steers))
 
-    async def _ask(self, *, last: LimitReachedError | None) -> tuple[ModelReply, UUID | None]:
-        """The next reply and the id of the model request that brought it; no tools if `last`."""
-        self._limits.check()
-        tools = () if last else self._tools
-        history = self._conversation.messages
-        if last:
-            history = (*history, NoteMessage(LAST_TURN))
-            await self._notice("warning", f"No more tools are offered: {last}.")
-        prompt = await asyncio.to_thread(
-            build_prompt,
-            self._system,
-            history,
-            tools,
-            context_window=self._model.context_window,
-            counts=self._counts,
-        )
-        turn = self._turn
-        self._turn += 1
-        await self._publish_prompt(prompt, turn)
-        request = ChatRequest(prompt.messages, tools, turn, stream=self._stream)
-        observer = ReplyObserver(self._bus, self.request_id, turn, self._model)
-        try:
-            reply = await self._limits.within(self._model.complete(request, observer))
-        except BaseException:
-            self._tally.add(Usage(), None)
-            raise
-        self._tally.add(reply.usage, reply.cost)
-        estimated = prompt.estimated_tokens + self._counts.of([reply.message])
-        if self._limits.spend(reply.usage, reply.cost, estimated=estimated):
-            said = f"{self._model.provider} does not tell its cost: the limit of cost cannot hold."
-            await self._notice("warning", said)
-        return reply, observer.operation_id
+    async def _take_steering(self) -> None:
+        """Put what was said meanwhile into the conversation, for the request that comes."""
+        while self._steering:
+            text = self._steering.popleft()
+            await self._take_user_message(text, steers=True)
+            await self._reporter.steering(text, taken=True)
 
     async def _run_calls(
-        self, message: AssistantMessage, operation_id: UUID | None
+        self, draft: Draft, message: AssistantMessage, operation_id: UUID | None
     ) -> Sequence[Outcome]:
         """Run the calls of `message`; it and one result for each are then in the conversation."""
         calls = OpenCalls(
@@ -286,7 +288,7 @@ class RequestSession:
             calls=message.calls,
         )
         try:
-            await self._append(message)
+            await draft.complete(message)
             await self._limits.within(calls.run())
         except LimitReachedError as limit:
             await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
@@ -301,7 +303,7 @@ class RequestSession:
             outcomes = calls.outcomes()
             self._tool_calls += len(outcomes)
             results = [await self._result(outcome) for outcome in outcomes]
-            await self._append(*self._repetitions.note(message.calls, results))
+            await self._keeper.append(*self._repetitions.note(message.calls, results))
         return outcomes
 
     async def _result(self, outcome: Outcome) -> ToolMessage:
@@ -316,110 +318,42 @@ class RequestSession:
         content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, limit)
         return ToolMessage(outcome.key, content, ok=ok)
 
-    async def _refuse_calls(self, message: AssistantMessage, why: str) -> None:
+    async def _refuse_calls(self, draft: Draft, message: AssistantMessage, why: str) -> None:
         """Keep a reply whose calls may not run, each call with its refusal."""
         content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {why}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
-        await self._append(message, *results)
+        try:
+            await draft.complete(message)
+        finally:
+            await self._keeper.append(*results)
 
     async def _stop_ill(self, ill: Sequence[set[ErrorKind]]) -> StopReason:
         unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in ill)
         what = "tools that do not exist" if unknown else "tools wrongly"
-        await self._notice(
+        await self._reporter.notice(
             "error", f"Stopped: the model called {what} in {len(ill)} replies in a row."
         )
         return StopReason.UNKNOWN_TOOLS if unknown else StopReason.INVALID_CALLS
 
-    async def _append(self, *messages: Message) -> None:
-        """Add to the conversation; all are in it, in memory, before this first waits."""
-        first = len(self._conversation.entries)
-        for message in messages:
-            self._conversation.add(message, self._clock.now_us())
-        if self._store and messages:
-            await self._store.append(self._conversation, first)
-
     async def _end_turn(self, reason: StopReason) -> None:
         """Note on the user message how its turn ended."""
-        if self._user_place is None:
-            return
-        self._conversation.entries[self._user_place].stop_reason = reason
-        if self._store:
-            await self._store.end_turn(self._conversation, self._user_place)
-
-    async def _finished(self, text: str, reason: StopReason) -> None:
-        await self._bus.publish(
-            SessionFinished(
-                request_id=self.request_id,
-                session_id=self._conversation.id,
-                text=text,
-                stop_reason=reason,
-                usage=self._usage,
-                cost=self._tally.cost,
-                tool_calls=self._tool_calls,
-                duration=self._duration,
-            )
-        )
+        if self._user_place is not None:
+            entry = self._keeper.conversation.entries[self._user_place]
+            await self._keeper.end_turn(entry, reason)
 
     async def _cancelled(self) -> None:
         try:
+            await self._keeper.cut_draft(MessageState.CANCELLED)
             await self._end_turn(StopReason.CANCELLED)
         except TreadleError as error:
-            await self._notice("error", str(error))
+            await self._reporter.notice("error", str(error))
         finally:  # also when it is cancelled once more meanwhile
-            await self._bus.publish(
-                SessionCancelled(
-                    request_id=self.request_id,
-                    session_id=self._conversation.id,
-                    usage=self._usage,
-                    cost=self._tally.cost,
-                    duration=self._duration,
-                )
-            )
+            await self._reporter.cancelled()
 
     async def _failed(self, error: Exception) -> None:
         try:
+            await self._keeper.cut_draft(MessageState.FAILED)
             await self._end_turn(StopReason.FAILED)
         except TreadleError as saving:
-            await self._notice("error", str(saving))
-        if isinstance(error, TreadleError):
-            message, hint = error.message, error.hint
-        else:
-            message, hint = redact(f"Unexpected {type(error).__name__}: {error}"), None
-        await self._bus.publish(
-            SessionFailed(
-                request_id=self.request_id,
-                session_id=self._conversation.id,
-                message=message,
-                hint=hint,
-                usage=self._usage,
-                cost=self._tally.cost,
-                duration=self._duration,
-            )
-        )
-
-    async def _publish_prompt(self, prompt: Prompt, turn: int) -> None:
-        await self._bus.publish(
-            PromptConstructed(
-                request_id=self.request_id,
-                parent_id=self.request_id,
-                turn=turn,
-                messages=len(prompt.messages),
-                estimated_tokens=prompt.estimated_tokens,
-                budget_tokens=prompt.budget_tokens,
-                left_out=prompt.left_out,
-                reason=prompt.reason,
-            )
-        )
-
-    async def _notice(self, level: str, text: str) -> None:
-        await self._bus.publish(
-            Notice(request_id=self.request_id, parent_id=self.request_id, level=level, text=text)
-        )
-
-    @property
-    def _usage(self) -> Usage:
-        return self._tally.usage or Usage()
-
-    @property
-    def _duration(self) -> float:
-        return self._clock.monotonic() - (self._started or 0.0)
+            await self._reporter.notice("error", str(saving))
+        await self._reporter.failed(error)

@@ -1,0 +1,31 @@
+"""Estimates of tokens held against what providers count, for each model."""
+
+from treadle.llm.port import ChatModel
+
+_CREDIBLE = (0.5, 2.0)
+"""A count further than this from the estimate is one of something else, and teaches nothing.
+
+Vocabularies of current models differ from the estimated one by up to 1.4 (docs/decisions, 9).
+"""
+
+
+class Calibration:
+    """By how much the estimates of each model's requests have to be scaled; 1 until it is known."""
+
+    def __init__(self) -> None:
+        self._scales: dict[tuple[str, str], float] = {}
+
+    def scale(self, model: ChatModel) -> float:
+        """What to multiply an estimate with."""
+        return self._scales.get((model.provider, model.model), 1.0)
+
+    def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
+        """Take what the provider counted of a request that was estimated, unscaled, at so much.
+
+        The last request counts alone: the next one holds all of it and a little more.
+        """
+        if counted is None or not estimated:
+            return
+        least, most = _CREDIBLE
+        if least <= counted / estimated <= most:
+            self._scales[model.provider, model.model] = counted / estimated
