@@ -2,6 +2,7 @@
 
 import json
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -20,13 +21,17 @@ SHOWN_CHARACTERS = 100
 """Characters of a faulty value that an error repeats."""
 
 
+_known_schema = lru_cache(maxsize=512)(schema_of)
+"""Made anew it takes longer than everything else about a call."""
+
+
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
     """The arguments of a call of `tool`, from the text that the model wrote.
 
     Mends what is certain (see `mended`); no text, or null, is no arguments. Raises ToolError of
     kind `parsing` or `validation`.
     """
-    schema = schema_of(model)
+    schema = _known_schema(model)
     value = mended(_load(tool, raw), schema)
     if value is None or (isinstance(value, str) and not value.strip()):
         value = {}
