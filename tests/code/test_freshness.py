@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.code.contents import contents
 from treadle.code import CodeIndex, ContextEntry, View, refreshing
 from treadle.code.files import read_file, walk
 from treadle.code.snippets import parse_snippets
@@ -162,6 +163,9 @@ class Tree(RuleBasedStateMachine):
                     theirs = anew.search(query, view=view)
                     assert ours.results == theirs.results
                     assert (ours.files, ours.items) == (theirs.files, theirs.items)
+        assert contents(self.root, self.folder / "cache") == contents(
+            self.root, self.folder / f"cache{self.count}"
+        )
         for entry in walk(self.root):
             assert self.index.files_summary(entry.path) is not None
         for query in QUERIES:

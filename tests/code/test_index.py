@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.code.contents import contents
 from treadle.code import CodeIndex, ContextEntry, View, refreshing
 from treadle.code.snippets import parse_snippets
 from treadle.code.store import SCHEMA_VERSION, store_path
@@ -165,6 +166,7 @@ def test_workers_give_the_same_index(
     with CodeIndex.open(root, cache_dir=tmp_path / "workers") as other:
         other.refresh()
         assert other.search("cart total").results == index.search("cart total").results
+    assert contents(root, tmp_path / "workers") == contents(root, tmp_path / "cache")
 
 
 def test_workers_that_cannot_start_are_done_without(
@@ -448,6 +450,8 @@ def test_processes_refresh_at_once(root: Path, tmp_path: Path) -> None:
         report = index.refresh()
         assert (report.added, report.files) == (0, 205)
         assert index.search("process_42").items == report.items
+    _refresh_elsewhere(root, tmp_path / "anew")
+    assert contents(root, tmp_path / "cache") == contents(root, tmp_path / "anew")
 
 
 def test_kill_leaves_a_usable_index(root: Path, tmp_path: Path) -> None:
