@@ -1,101 +1,162 @@
-"""Time and memory of building and refreshing the code index, as a Markdown table.
+"""Time and memory of building and refreshing a code index, beside semble and ctags, as a table.
 
-Run: python -m bench.index [PATH …]   (without a path: installed packages, about 10,000 items)
+Run: python -m bench.index [PATH …]   (without a path: pinned packages, one of 750,000 lines)
 
-MB are those of the files that are indexed. Processor seconds count this process and its workers;
-with others at work they tell more than the clock. A branch switch is another text in each 20th
-indexed file. Where `ctags` is installed, its time over the same tree is the floor.
+Each build is a process of its own, timed whole. MB are those of the files that are indexed; a
+branch switch is another text in each 20th of them. semble runs its lexical half without its model,
+keeps its index in memory and makes it anew for a change; `ctags -R` only lists definitions, and is
+the floor. Processor seconds and memory count workers. With others at work the processor tells more
+than the clock.
 """
 
 import argparse
 import os
-import resource
 import shutil
+import statistics
 import subprocess
+import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 
-from bench.corpus import make_corpus
+from bench.processes import Cost, run
+from bench.retrieval.packages import CACHE, Package, UnreachableError, unpacked
+from bench.retrieval.peers import SEMBLE, environment
 from treadle.code import CodeIndex
 from treadle.code.files import walk
 
+PACKAGES = (
+    Package("pip", "pydantic-ai-slim", "2.68.0"),
+    Package("apt", "librust-cargo-dev", "0.66.0-1"),
+    Package("npm", "rxjs", "7.8.2"),
+    Package("pip", "sympy", "1.14.0"),
+)
 SWITCHED = 20
+REPEATS = 5
+
+BUILD = (
+    "import sys; from pathlib import Path; from treadle.code import CodeIndex\n"
+    "with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])) as index:\n"
+    "    index.refresh()"
+)
+SEMBLE_BUILD = (
+    "import sys; sys.path.insert(0, sys.argv[2])\n"
+    "import semble.index.index as implementation; from semble_peer import NoModel\n"
+    "implementation.load_model = lambda *_: (NoModel(), 'none')\n"
+    "implementation.SembleIndex.from_path(sys.argv[1])"
+)
+HEADER = (
+    "| tree | files | lines | MB | items | tool | cold build s | MB/s | processor s "
+    "| peak MB, largest process | peak MB, all | index MB | no change ms | one file ms "
+    "| 5 % of files s |"
+)
 
 
-def cpu_seconds() -> float:
-    """Processor time of this process and of its finished children."""
-    return sum(os.times()[:4])
+def ctags() -> str | None:
+    """The command, from the system or unpacked from its Debian package into the cache."""
+    if shutil.which("ctags") is not None:
+        return "ctags"
+    folder = CACHE / "peers" / "ctags"
+    found = folder / "usr" / "bin" / "ctags-universal"
+    if not found.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            download = ["apt-get", "download", "--quiet", "universal-ctags"]
+            subprocess.run(download, cwd=folder, check=True, stdout=sys.stderr)
+            (archive,) = folder.glob("*.deb")
+            subprocess.run(["dpkg-deb", "--extract", str(archive), str(folder)], check=True)
+            archive.unlink()
+        except (OSError, ValueError, subprocess.CalledProcessError):
+            return None
+    return str(found)
 
 
-def switched(root: Path, index: CodeIndex, paths: list[str]) -> float:
-    """Seconds of a refresh after every 20th file changed; the tree is put back."""
-    chosen = [root / path for path in paths[::SWITCHED]]
-    before = [path.read_bytes() for path in chosen]
-    try:
-        for path, data in zip(chosen, before, strict=True):
-            path.write_bytes(data + b"\n")
-        return index.refresh().seconds
-    finally:
-        for path, data in zip(chosen, before, strict=True):
-            path.write_bytes(data)
+def refreshes(index: CodeIndex, root: Path, paths: list[str]) -> tuple[float, float, float]:
+    """Seconds where nothing changed, after one file did, and after every 20th did."""
+    index.refresh()
+    unchanged = statistics.median(index.refresh().seconds for _ in range(REPEATS))
+    extra = root / "treadle_bench_extra.py"
+    changed: list[float] = []
+    for turn in range(REPEATS + 1):
+        extra.write_text(f"def number_{turn}(): return {turn}\n" * 50)
+        changed.append(index.refresh().seconds)
+    for path in paths[::SWITCHED]:
+        (root / path).write_bytes((root / path).read_bytes() + b"\n")
+    return unchanged, statistics.median(changed[1:]), index.refresh().seconds
 
 
-def ctags_seconds(root: Path) -> str:
-    """Seconds of `ctags -R`, or a dash where it is not installed."""
-    if shutil.which("ctags") is None:
-        return "-"
-    started = time.perf_counter()
-    subprocess.run(["ctags", "-R", "-f", os.devnull, str(root)], check=False, capture_output=True)
-    return f"{time.perf_counter() - started:.1f}"
+def row(cells: list[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
-def measure(root: Path, cache: Path) -> str:
-    """One row of the table; the tree gets a file that is removed again."""
+def cost_cells(cost: Cost, size: float) -> list[object]:
+    return [
+        f"{cost.seconds:.1f}", f"{size / cost.seconds:.1f}", f"{cost.processor:.1f}",
+        f"{cost.largest:.0f}", f"{cost.together:.0f}",
+    ]  # fmt: skip
+
+
+def measure(tree: Path, folder: Path) -> list[str]:
+    """The rows of a tree, which is copied and then changed."""
+    root, cache = folder / "tree", folder / "cache"
+    shutil.copytree(tree, root, symlinks=True)
+    cost = run([sys.executable, "-c", BUILD, str(root), str(cache)])
     with CodeIndex.open(root, cache_dir=cache) as index:
-        started = cpu_seconds()
-        cold = index.refresh()
-        cpu = cpu_seconds() - started
-        indexed = [entry for entry in walk(root) if entry.path not in cold.skipped]
+        status = index.status()
+        skipped = index.refresh().skipped
+        indexed = [entry for entry in walk(root) if entry.path not in skipped]
         size = sum(entry.size for entry in indexed) / 1e6
         lines = sum((root / entry.path).read_bytes().count(b"\n") for entry in indexed)
-        index.refresh()
-        unchanged = min(index.refresh().seconds for _ in range(5))
-        extra = root / "treadle_bench_extra.py"
+        times = refreshes(index, root, [entry.path for entry in indexed])
+    what: list[object] = [tree.name, status.files, lines, f"{size:.1f}", status.items]
+    unchanged, changed, switched = times
+    rows = [
+        row([
+            *what, "Treadle", *cost_cells(cost, size), f"{status.size_bytes / 1e6:.0f}",
+            f"{unchanged * 1000:.0f}", f"{changed * 1000:.0f}", f"{switched:.1f}",
+        ])
+    ]  # fmt: skip
+    for name, command in peers(root):
         try:
-            extra.write_text("def first(): pass\n" * 50)
-            index.refresh()
-            extra.write_text("def second(): return first()\n" * 50)
-            changed = index.refresh().seconds
-        finally:
-            extra.unlink()
-        branch = switched(root, index, [entry.path for entry in indexed])
-        stored = index.status().size_bytes / 1e6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return (
-        f"| {root.name} | {cold.files} | {lines} | {size:.1f} | {cold.items} | {cold.seconds:.1f} "
-        f"| {size / cold.seconds:.1f} | {cpu:.1f} | {unchanged * 1000:.0f} | {changed * 1000:.0f} "
-        f"| {branch:.1f} | {peak:.0f} + {worker:.0f} | {stored:.0f} | {ctags_seconds(root)} |"
-    )
+            rows.append(row([*[""] * 5, name, *cost_cells(run(command()), size), *["-"] * 4]))
+        except (OSError, UnreachableError, subprocess.CalledProcessError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    return rows
+
+
+def peers(root: Path) -> list[tuple[str, Callable[[], list[str]]]]:
+    """Other tools with the command that makes their index of a tree."""
+
+    def semble() -> list[str]:
+        python = str(environment("semble", SEMBLE))
+        helpers = str(Path(__file__).with_name("retrieval"))
+        return [python, "-c", SEMBLE_BUILD, str(root), helpers]
+
+    def tags() -> list[str]:
+        command = ctags()
+        if command is None:
+            raise UnreachableError("it is not installed and cannot be had")
+        return [command, "-R", "-f", os.devnull, str(root)]
+
+    return [(f"semble {SEMBLE}, no model", semble), ("ctags -R", tags)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path)
-    arguments = parser.parse_args()
-    print(
-        "| tree | files | lines | MB | items | cold build s | MB/s | processor s | no change ms "
-        "| one file ms | 5 % changed s | peak MB (self + largest worker) | index MB | ctags s |"
-    )
-    print("|" + "---|" * 14)
-    with tempfile.TemporaryDirectory() as folder:
-        roots = arguments.paths
-        if not roots:
-            roots = [Path(folder) / "packages"]
-            make_corpus(roots[0], 10_000)
-        for place, root in enumerate(roots):
-            print(measure(root.resolve(), Path(folder) / f"cache{place}"), flush=True)
+    trees: list[Path] = parser.parse_args().paths
+    if not trees:
+        for package in PACKAGES:
+            try:
+                trees.append(unpacked(package))
+            except UnreachableError as error:
+                print(error, file=sys.stderr)
+    print(HEADER)
+    print("|" + "---|" * (HEADER.count("|") - 1))
+    for tree in trees:
+        with tempfile.TemporaryDirectory() as folder:
+            for line in measure(tree.resolve(), Path(folder)):
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ SEMBLE = "0.7.0"
 
 def semble(root: Path, queries: Sequence[str]) -> Method:
     """The pieces of files that semble's lexical half finds. Raises `UnreachableError`."""
-    command = [str(_environment("semble", SEMBLE)), str(Path(__file__).with_name("semble_peer.py"))]
+    command = [str(environment("semble", SEMBLE)), str(Path(__file__).with_name("semble_peer.py"))]
     asked = json.dumps({"root": str(root), "queries": list(queries)})
     try:
         done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
@@ -34,7 +34,7 @@ def semble(root: Path, queries: Sequence[str]) -> Method:
     return lambda query: [place(*answer) for answer in answers[query]]
 
 
-def _environment(name: str, version: str) -> Path:
+def environment(name: str, version: str) -> Path:
     """The interpreter of an environment that holds the tool."""
     folder = CACHE / "peers" / f"{name}-{version}"
     python = folder / "bin" / "python"
