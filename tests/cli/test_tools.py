@@ -31,3 +31,22 @@ def test_a_tool_answers_where_nothing_can_be_recorded(tmp_path: Path) -> None:
     assert called.status == 0
     assert json.loads(called.out)["total"] == 1
     assert "Nothing is recorded" in called.err
+
+
+def test_stats_tell_how_calls_went(tmp_path: Path) -> None:
+    repo, home = tmp_path / "repo", tmp_path / "home"
+    repo.mkdir()
+    (repo / "a.py").write_text("x = 1\n")
+    for path in ("a.py", "a.py", "b.py"):
+        treadle(
+            "tools", "call", "read_file", "--args", f'{{"path": "{path}"}}', home=home, repo=repo
+        )
+    found = json.loads(treadle("tools", "stats", "--json", home=home).out)["tools"]
+    assert [(each["name"], each["calls"], each["ok"]) for each in found] == [("read_file", 3, 2)]
+    assert found[0]["success_rate"] == 0.6667
+    assert found[0]["failures"] == {"not_found": 1}
+    assert found[0]["latency_ms"]["max"] >= found[0]["latency_ms"]["p50"] > 0
+    assert "1 not_found" in treadle("tools", "stats", "--since", "1h", home=home).out
+    assert (
+        treadle("tools", "stats", "--since", "2100-01-01", home=home).out == "No tool was called.\n"
+    )

@@ -1,14 +1,23 @@
 """Shows a running question to a program: every event as a line, then one final line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from treadle.cli.output import print_json
 from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
 from treadle.events.types import SessionCancelled, StopReason, Usage
 from treadle.session import SessionOutcome
+from treadle.tools.approvals import Approvals
 
 
 class JsonLines:
     """Prints the events of one request on standard output; the last line is of type `final`."""
+
+    @contextmanager
+    def answering(self, _approvals: Approvals) -> Iterator[None]:
+        """Nobody answers: what needs approval is refused."""
+        yield
 
     async def follow(self, events: Subscription) -> None:
         """Print every event until the subscription is closed."""

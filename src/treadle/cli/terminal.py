@@ -2,8 +2,11 @@
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from treadle.cli.approving import Asker, Lines, prompt
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
 from treadle.cli.output import printable, say, short_id, tell
 from treadle.cli.progress import IndexBar
@@ -12,7 +15,8 @@ from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
-from treadle.traces.text import cost, tokens
+from treadle.tools.approvals import Approvals
+from treadle.traces.text import cost, failure_mark, tokens
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +41,18 @@ class Terminal:
         self._since = clock.monotonic()
         self._last_status = 0.0
         self._line_open = False
+        self._asker: Asker | None = None
+        self._asking = False
+
+    @contextmanager
+    def answering(self, approvals: Approvals) -> Iterator[None]:
+        """Meanwhile ask the person what waits for approval, if there is one at this terminal."""
+        if not (sys.stdin.isatty() and self._rewrites):
+            yield
+            return
+        self._asker = Asker(approvals, Lines(), prompt)
+        with approvals.attend():
+            yield
 
     async def follow(self, events: Subscription) -> None:
         """Show every event until the subscription is closed."""
@@ -45,9 +61,21 @@ class Terminal:
             with IndexBar() as self._bar:
                 async for envelope in events:
                     self._show(envelope.event)
+                    if isinstance(envelope.event, ev.ApprovalRequested) and self._asker:
+                        await self._ask(self._asker, envelope.event)
         finally:
             watch.cancel()
             self._clear_status()
+
+    async def _ask(self, asker: Asker, question: ev.ApprovalRequested) -> None:
+        """Put a question; all that happens meanwhile is shown afterwards."""
+        self._end_line()
+        self._asking = True
+        try:
+            await asker.ask(question)
+        finally:
+            self._asking = False
+            self._now(self._state)
 
     async def _watch(self) -> None:
         """Say what is waited for when nothing happens."""
@@ -55,7 +83,7 @@ class Terminal:
             await self._clock.sleep(1.0)
             now = self._clock.monotonic()
             silent = now - self._since
-            if silent < SILENCE:
+            if silent < SILENCE or self._asking:
                 continue
             text = f"… {self._state} ({silent:.0f} s)"
             if self._rewrites and not self._line_open:
@@ -101,6 +129,8 @@ class Terminal:
                 self._now(f"waiting for {provider}")
             case ev.ToolCallRequested(name=name):
                 self._now(f"{name} is running")
+            case ev.ToolProgress(text=text):
+                self._now(text)
             case ev.RetryScheduled(delay=delay):
                 self._now(f"trying again in {delay:.0f} s")
             case _:
@@ -163,6 +193,15 @@ class Terminal:
             console.print(Text(text.rstrip("\n"), style=style), soft_wrap=True)
 
 
+_RESOLVED = {
+    ev.ApprovalScope.ONCE: "allowed once",
+    ev.ApprovalScope.SESSION: "allowed for this session",
+    ev.ApprovalScope.ALWAYS: "always allowed in this repository",
+    ev.ApprovalScope.DENIED: "denied",
+    ev.ApprovalScope.WITHDRAWN: "the question is settled without an answer",
+}
+
+
 def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
     """What is said of an event, if anything."""
     match event:
@@ -171,7 +210,10 @@ def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each ev
         case ev.ToolCallCompleted(ui=view, duration=duration):
             return f"  ✓ {view.summary} ({duration:.2f} s)"
         case ev.ToolCallFailed(error=failure):
-            return f"  ✗ {failure.message}"
+            unsure = " (it may have changed something)" * (failure.effect is ev.Effect.UNKNOWN)
+            return f"  {failure_mark(failure.kind)} {failure.message}{unsure}"
+        case ev.ApprovalResolved(scope=scope):
+            return f"  {_RESOLVED[scope]}"
         case ev.ToolCallLate():
             return "  (a result came after its call had ended; it is not used)"
         case ev.RetryScheduled(delay=delay, reason=reason):

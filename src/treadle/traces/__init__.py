@@ -4,6 +4,7 @@ from treadle.traces.recorder import Loss, Recorder
 from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, Totals, Trace
 from treadle.traces.store import LAST, RunSummary, TraceStore
 from treadle.traces.text import trace_lines
+from treadle.traces.tool_stats import ToolStats
 from treadle.traces.tree import Row, TraceView, trace_to_json, view_trace
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "SpanEvent",
     "SpanKind",
     "SpanStatus",
+    "ToolStats",
     "Totals",
     "Trace",
     "TraceStore",

@@ -8,7 +8,7 @@ from typing import cast
 
 from treadle.errors import StoreError
 from treadle.events.types import Usage
-from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces.span import WAITED, Span, SpanEvent, SpanKind, SpanStatus
 
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -35,19 +35,28 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX traces_by_time ON traces (start_us DESC, trace_id DESC)",
         "CREATE INDEX traces_by_thread ON traces (thread_id, start_us DESC, trace_id DESC)",
     ),
+    (
+        # For statistics of tools: how a call failed, and how long it worked.
+        "ALTER TABLE spans ADD COLUMN error_type TEXT",
+        "ALTER TABLE spans ADD COLUMN work_us INTEGER",
+        """UPDATE spans SET
+            work_us = CASE WHEN end_us >= start_us THEN end_us - start_us END,
+            error_type = (
+                SELECT json_extract(attributes, '$."error.type"') FROM contents
+                WHERE (trace_id, span_id) = (spans.trace_id, spans.span_id)
+            )
+            WHERE kind = 'tool'""",
+        """CREATE INDEX tool_calls ON spans (name, work_us, start_us, status, error_type)
+            WHERE kind = 'tool'""",
+    ),
 )
 
 _PREVIEW_LENGTH = 400
 
-_COLUMN_COUNT = 21
-_INSERT = (
-    "INSERT INTO spans VALUES"
-    " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO NOTHING"
-)
-_REPLACE = (
-    "REPLACE INTO spans VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_COLUMN_COUNT = 23
+_VALUES = f"VALUES ({', '.join('?' * _COLUMN_COUNT)})"
+_INSERT = f"INSERT INTO spans {_VALUES} ON CONFLICT DO NOTHING"
+_REPLACE = f"REPLACE INTO spans {_VALUES}"
 _LISTED = "SELECT * FROM spans WHERE trace_id = ? ORDER BY start_us, span_id"
 _WHOLE = """
     SELECT spans.*, contents.attributes, contents.events, contents.input, contents.output
@@ -65,6 +74,7 @@ _Number = int | None
 _Listed = tuple[
     str, str, _Text, str, str, str, int, _Number, str, _Text, _Text, _Text,
     _Number, _Number, _Number, _Number, float | None, _Number, _Text, _Text, _Text,
+    _Text, _Number,
 ]  # fmt: skip
 _Content = tuple[str, str, _Text, _Text]
 
@@ -191,7 +201,22 @@ def _column_values(span: Span) -> tuple[Value, ...]:
         _packed(span.thread_id),
         _packed(span.run_id),
         _packed(span.input[:_PREVIEW_LENGTH] if span.input is not None else None),
+        _packed(_error_type(span)),
+        _work_us(span),
     )
+
+
+def _error_type(span: Span) -> str | None:
+    failure = span.attributes.get("error.type")
+    return None if failure is None else str(failure)
+
+
+def _work_us(span: Span) -> int | None:
+    """How long a call worked: its duration without the waits for a person."""
+    if span.duration_us is None:
+        return None
+    waited = span.attributes.get(WAITED)
+    return max(0, span.duration_us - (waited if isinstance(waited, int) else 0))
 
 
 def _store_content(connection: sqlite3.Connection, span: Span) -> None:

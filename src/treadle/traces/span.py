@@ -12,6 +12,9 @@ Number = TypeVar("Number", int, float)
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Attributes = Mapping[str, JsonValue]
 
+WAITED = "treadle.approval.waited_us"
+"""Attribute of a tool call: how long it waited for a person, in microseconds."""
+
 
 class SpanKind(StrEnum):
     """What a span is, whatever the vocabulary that it came in."""
@@ -22,6 +25,8 @@ class SpanKind(StrEnum):
     """One attempt of one model request."""
     TOOL = "tool"
     RETRIEVAL = "retrieval"
+    APPROVAL = "approval"
+    """The wait for a person who was asked about a call."""
     OTHER = "other"
 
 
@@ -33,6 +38,8 @@ class SpanStatus(StrEnum):
     OK = "ok"
     ERROR = "error"
     CANCELLED = "cancelled"
+    DENIED = "denied"
+    """A rule or a person did not allow it, so it never ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Self
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.traces import rows
 from treadle.traces.span import Span, SpanStatus, Totals, Trace, more_complete, totals, true_root
+from treadle.traces.tool_stats import ToolStats, tool_stats
 
 LAST = "LAST"
 """The reference of the trace that started last."""
@@ -122,6 +123,11 @@ class TraceStore:
             return [
                 _summary(trace_id, rows.listed_spans(connection, trace_id)) for trace_id in recent
             ]
+
+    def tool_stats(self, *, since_us: int = 0) -> list[ToolStats]:
+        """How the calls of each tool went that began at that moment or later."""
+        with self._reader() as connection:
+            return tool_stats(connection, since_us)
 
     def trace(self, reference: str) -> Trace:
         """The trace with that id, with an id that begins so, or the one that started last (`LAST`).

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from treadle.events.types import Usage
 from treadle.traces.span import Totals
-from treadle.traces.tree import Row, TraceView
+from treadle.traces.tree import FAILURE_MARKS, Mark, Row, TraceView
 
 
 def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
@@ -50,6 +50,11 @@ def describe(totals: Totals) -> str:
     if totals.unpriced and totals.cost is not None:
         parts[-1] += f" (without {_count(totals.unpriced, 'call')} of unknown price)"
     return ", ".join(parts)
+
+
+def failure_mark(kind: str) -> str:
+    """The sign of a call that failed so, wherever it is shown."""
+    return FAILURE_MARKS.get(kind, Mark.ERROR)
 
 
 def duration(microseconds: int | None) -> str:

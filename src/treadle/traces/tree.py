@@ -34,6 +34,8 @@ class Mark(StrEnum):
     OK = "✓"
     ERROR = "✗"
     CANCELLED = "⊘"
+    DENIED = "⊖"
+    TIMEOUT = "◷"
     UNFINISHED = "…"
     EVENT = "•"
     MISSING = "?"
@@ -43,8 +45,13 @@ _MARKS = {
     SpanStatus.OK: Mark.OK,
     SpanStatus.ERROR: Mark.ERROR,
     SpanStatus.CANCELLED: Mark.CANCELLED,
+    SpanStatus.DENIED: Mark.DENIED,
     SpanStatus.UNFINISHED: Mark.UNFINISHED,
 }
+
+
+FAILURE_MARKS = {"timeout": Mark.TIMEOUT, "cancelled": Mark.CANCELLED, "denied": Mark.DENIED}
+"""Signs of outcomes that are none of a tool's own failures, by the kind of the failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +198,12 @@ def _row(node: Node, start_us: int) -> Row:
     hint = span.attributes.get("treadle.hint") or span.attributes.get("treadle.error.hint")
     if hint:
         notes.append(f"hint: {one_line(str(hint), 2 * _DETAIL_LENGTH)}")
+    if span.attributes.get("treadle.error.effect") == "unknown":
+        notes.append("effect unknown: it may have changed something")
+    failure = str(span.attributes.get("error.type"))
     return Row(
         depth=node.depth,
-        mark=_MARKS[span.status],
+        mark=FAILURE_MARKS.get(failure, _MARKS[span.status]),
         name=_NAMES.get(span.kind) or one_line(_tool_name(span)),
         detail=_detail(span),
         notes=tuple(notes),
@@ -206,7 +216,12 @@ def _row(node: Node, start_us: int) -> Row:
     )
 
 
-_NAMES = {SpanKind.RUN: "run", SpanKind.MODEL: "model", SpanKind.RETRIEVAL: "retrieval"}
+_NAMES = {
+    SpanKind.RUN: "run",
+    SpanKind.MODEL: "model",
+    SpanKind.RETRIEVAL: "retrieval",
+    SpanKind.APPROVAL: "approval",
+}
 
 
 def _tool_name(span: Span) -> str:
@@ -225,6 +240,9 @@ def _detail(span: Span) -> str:
             detail = _tool_detail(span)
         case SpanKind.RETRIEVAL:
             detail = _retrieval_detail(span)
+        case SpanKind.APPROVAL:
+            answer = f" → {span.output}" if span.output else ""
+            detail = one_line(f"{span.input or ''}{answer}")
         case _:
             detail = ""
     return detail

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
+from contextlib import AbstractContextManager
 from typing import Protocol
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from treadle.events import EventBus, Subscription
 from treadle.events.types import StopReason
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
+from treadle.tools.approvals import Approvals
 
 _UNANSWERED = {
     StopReason.UNKNOWN_TOOLS,
@@ -33,6 +35,8 @@ _UNANSWERED = {
 
 class Screen(Protocol):
     """Shows one request while it runs, and what came of it."""
+
+    def answering(self, approvals: Approvals) -> AbstractContextManager[None]: ...
 
     async def follow(self, events: Subscription) -> None: ...
 
@@ -81,7 +85,9 @@ async def _ask(
 ) -> SessionOutcome:
     bus, request_id = EventBus(), new_id()
     events = bus.subscribe(request_id=request_id)
-    running = asyncio.create_task(_run(options, question, reference, bus, request_id))
+    running = asyncio.create_task(
+        _run(options, question, reference, screen=screen, bus=bus, request_id=request_id)
+    )
     following = asyncio.create_task(screen.follow(events))
     # When the reader of standard output goes away, nobody is left to work for.
     following.add_done_callback(lambda _: running.cancel())
@@ -100,6 +106,8 @@ async def _run(
     options: argparse.Namespace,
     question: str,
     reference: str | None,
+    *,
+    screen: Screen,
     bus: EventBus,
     request_id: UUID,
 ) -> tuple[SessionOutcome, list[str]]:
@@ -118,7 +126,8 @@ async def _run(
     )
     async with opening as assistant:
         session = assistant.session(await assistant.conversation(reference), request_id)
-        outcome = await session.run(question)
+        with screen.answering(assistant.calls.approvals):
+            outcome = await session.run(question)
     return outcome, assistant.missing
 
 

@@ -1,4 +1,4 @@
-"""`treadle tools`: list the tools, show their schemas, call one."""
+"""`treadle tools`: list the tools, show their schemas, call one, see how calls went."""
 
 import argparse
 import asyncio
@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from treadle.app.workspace import build_registry, open_index
-from treadle.cli.command import Command, repository
+from treadle.cli.approved import list_approvals, revoke
+from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say, table, tell
 from treadle.cli.progress import IndexBar
+from treadle.cli.tool_stats import show_stats
 from treadle.errors import NotFoundError
 from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
@@ -19,7 +21,7 @@ from treadle.tools.registry import Registry
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the three sub-commands."""
+    """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="the tools, one a line")
     schema = actions.add_parser("schema", help="the JSON schema of a tool, or of all")
@@ -29,11 +31,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     call.add_argument(
         "--args", default="{}", metavar="JSON", help="its arguments as JSON; `-` reads them"
     )
+    stats = actions.add_parser("stats", help="how often each was called, how it went, how long")
+    stats.add_argument(
+        "--since", metavar="TIME", help="only calls since then: 30m, 12h, 7d, a date"
+    )
+    approvals = actions.add_parser("approvals", help="what you have allowed here for good")
+    approvals.add_argument(
+        "--revoke", metavar="NUMBER", type=_number_or_all, help="forget that one, or `all`"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Do what the sub-command says."""
+    if options.action == "stats":
+        return show_stats(options.since, as_json=options.json)
     root = repository(options)
+    if options.action == "approvals":
+        if options.revoke is not None:
+            return revoke(root, options.revoke, as_json=options.json)
+        return list_approvals(root, as_json=options.json)
     if options.action == "call":
         arguments = sys.stdin.read() if options.args == "-" else options.args
         outcome = call_tool(root, options.name, arguments, quiet=options.json)
@@ -44,6 +60,10 @@ def run(options: argparse.Namespace) -> int:
     finally:
         index.close()
     return _list(registry, options) if options.action == "list" else _schema(registry, options)
+
+
+def _number_or_all(text: str) -> str:
+    return text if text == "all" else str(positive(text))
 
 
 def _list(registry: Registry, options: argparse.Namespace) -> int:
@@ -127,11 +147,13 @@ def print_outcome(
     usage = {ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL}
     if error.kind in usage:
         return 2
-    return 3 if error.kind is ErrorKind.PERMISSION else 1
+    return 3 if error.kind in {ErrorKind.PERMISSION, ErrorKind.DENIED} else 1
 
 
 def _pretty(result: dict[str, object]) -> str:
     return json.dumps(result, indent=2, ensure_ascii=False)
 
 
-COMMAND = Command("List the tools, show their schemas, call one.", configure, run)
+COMMAND = Command(
+    "List the tools, show their schemas, call one, see how calls went.", configure, run
+)

@@ -99,6 +99,12 @@ class Approvals:
                     _settle(other, scope, None)
         return True
 
+    async def settled(self, approval_id: UUID) -> None:
+        """Return when a question waits for no answer any more."""
+        asked = self._open.get(approval_id)
+        if asked is not None:
+            await asyncio.wait({asked.answer})
+
     def open_to(self, tool: str, path: str) -> bool:
         """Whether `tool` may look at a path inside the root that its call did not name."""
         return self._rules.open_to(tool, path)
@@ -180,6 +186,7 @@ class Approvals:
             await self._bus.publish(event)
             settled = await answer
         finally:
+            answer.cancel()
             del self._open[event.approval_id]
             await self._bus.publish(
                 ApprovalResolved(

@@ -1,0 +1,57 @@
+"""What all spans of one run have in common, and how a new one is made."""
+
+from hashlib import blake2b
+from uuid import UUID
+
+from treadle.traces.span import Attributes, JsonValue, Span, SpanKind
+
+
+class SpanMaker:
+    """Makes the spans of the request with that id, each under the operation that it is part of."""
+
+    def __init__(self, request_id: UUID) -> None:
+        self._trace_id = request_id.hex
+        self._run_id = str(request_id)
+        self.thread_id: str | None = None
+        self.root_id: str | None = None
+        self.operations: dict[UUID, str] = {}
+        """The spans of operations that others can be part of."""
+
+    def span(
+        self,
+        *identity: object,
+        parent_id: str | None,
+        kind: SpanKind,
+        operation: str,
+        subject: str,
+        start_us: int,
+        attributes: Attributes,
+    ) -> Span:
+        """A span that has begun; the same `identity` gives the same id at every replay."""
+        named = "/".join(map(str, (self._run_id, *identity)))
+        return Span(
+            trace_id=self._trace_id,
+            span_id=blake2b(named.encode(), digest_size=8).hexdigest(),
+            parent_id=parent_id,
+            kind=kind,
+            operation=operation,
+            name=f"{operation} {subject}",
+            start_us=start_us,
+            thread_id=self.thread_id,
+            run_id=self._run_id,
+            attributes=attributes,
+        )
+
+    def parent(self, parent_id: UUID | None) -> str | None:
+        """The span of the operation with that id, else the root."""
+        return (self.operations.get(parent_id) if parent_id else None) or self.root_id
+
+
+def microseconds(seconds: float) -> int:
+    """Whole microseconds."""
+    return round(seconds * 1_000_000)
+
+
+def known(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}

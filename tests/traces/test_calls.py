@@ -1,0 +1,220 @@
+"""The outcomes of calls as spans, each told apart; and the statistics over them."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.traces.runs import KEY, REQUEST
+from treadle.cli.tool_stats import moment
+from treadle.errors import UsageError
+from treadle.events import Envelope
+from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ApprovalScope,
+    CallKey,
+    Effect,
+    ErrorKind,
+    Event,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallLate,
+    ToolCallRequested,
+    ToolFailure,
+    ToolView,
+)
+from treadle.ids import new_id
+from treadle.traces import Span, SpanKind, SpanStatus, Trace, TraceStore, trace_lines, view_trace
+from treadle.traces.mapping import SpanMapper
+
+ASKED = new_id()
+
+
+def requested(key: CallKey = KEY, name: str = "change") -> Event:
+    return ToolCallRequested(
+        request_id=REQUEST, key=key, call_id="c", vendor="v", name=name, arguments="{}"
+    )
+
+
+def failed(kind: ErrorKind, effect: Effect = Effect.NONE, key: CallKey = KEY) -> Event:
+    failure = ToolFailure(kind, f"It is {kind}.", effect=effect)
+    return ToolCallFailed(request_id=REQUEST, key=key, call_id="c", error=failure, duration=1)
+
+
+def completed(key: CallKey = KEY) -> Event:
+    return ToolCallCompleted(
+        request_id=REQUEST, key=key, call_id="c", content="{}", ui=ToolView("done"), duration=1
+    )
+
+
+def asked() -> Event:
+    return ApprovalRequested(
+        request_id=REQUEST, approval_id=ASKED, key=KEY, call_id="c", name="change",
+        summary="change a.py", reason="It would change something.", subjects=("a.py",),
+    )  # fmt: skip
+
+
+def resolved(scope: ApprovalScope, seconds: float = 5, words: str | None = None) -> Event:
+    return ApprovalResolved(
+        request_id=REQUEST, approval_id=ASKED, key=KEY, call_id="c", scope=scope, words=words,
+        duration=seconds,
+    )  # fmt: skip
+
+
+def spans(*events: Event, seconds: float = 5) -> dict[str, Span]:
+    """The spans of events that come every few seconds, by id."""
+    mapper, found = SpanMapper(), dict[str, Span]()
+    for number, event in enumerate(events, start=1):
+        at_us = round(number * seconds * 1_000_000)
+        for span in mapper.apply(Envelope(number, at_us, event)):
+            found[span.span_id] = span
+    return found
+
+
+def shown(*events: Event) -> list[str]:
+    found = tuple(sorted(spans(*events).values(), key=lambda span: (span.start_us, span.span_id)))
+    return list(trace_lines(view_trace(Trace("t", found))))
+
+
+def tree(*events: Event) -> str:
+    return "\n".join(shown(*events))
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "mark"),
+    [
+        (ErrorKind.TIMEOUT, SpanStatus.ERROR, "◷"),
+        (ErrorKind.CANCELLED, SpanStatus.CANCELLED, "⊘"),
+        (ErrorKind.DENIED, SpanStatus.DENIED, "⊖"),
+        (ErrorKind.CONFLICT, SpanStatus.ERROR, "✗"),
+    ],
+)
+def test_each_outcome_has_its_status_and_mark(
+    kind: ErrorKind, status: SpanStatus, mark: str
+) -> None:
+    (call,) = spans(requested(), failed(kind)).values()
+    assert (call.status, call.attributes["error.type"]) == (status, kind.value)
+    assert f"{mark} change  {{}} → {kind}" in tree(requested(), failed(kind))
+
+
+def test_an_unknown_effect_and_a_late_result_are_said() -> None:
+    late = ToolCallLate(request_id=REQUEST, key=KEY, call_id="c", outcome="completed")
+    text = tree(requested(), failed(ErrorKind.TIMEOUT, Effect.UNKNOWN), late)
+    assert "effect unknown: it may have changed something" in text
+    assert "• late result  completed after the call had been answered" in text
+    assert "effect unknown" not in tree(requested(), failed(ErrorKind.TIMEOUT))
+
+
+def test_the_wait_for_a_person_is_a_span_of_its_own() -> None:
+    events = (requested(), asked(), resolved(ApprovalScope.ALWAYS), completed())
+    call, wait = sorted(spans(*events).values(), key=lambda span: span.start_us)
+    assert (wait.kind, wait.parent_id, wait.duration_us) == (
+        SpanKind.APPROVAL, call.span_id, 5_000_000
+    )  # fmt: skip
+    assert (wait.status, wait.output, wait.input) == (SpanStatus.OK, "always", "change a.py")
+    assert wait.attributes["treadle.approval.subjects"] == ["a.py"]
+    assert call.attributes["treadle.approval.waited_us"] == 5_000_000
+    denied = resolved(ApprovalScope.DENIED, words="not that one")
+    assert "⊖ approval  change a.py → denied" in tree(requested(), asked(), denied)
+    (wait,) = [s for s in spans(requested(), asked(), denied).values() if s.kind == "approval"]
+    assert wait.attributes["treadle.approval.words"] == "not that one"
+    withdrawn = (requested(), asked(), resolved(ApprovalScope.WITHDRAWN))
+    assert "⊘ approval  change a.py → withdrawn" in tree(*withdrawn)
+    assert "… approval" in tree(requested(), asked())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterable[TraceStore]:
+    opened = TraceStore.open(tmp_path / "traces.db")
+    yield opened
+    opened.close()
+
+
+def call_span(number: int, name: str, took: int | None, failure: str | None, waited: int) -> Span:
+    status = SpanStatus.UNFINISHED
+    if took is not None:
+        status = {None: SpanStatus.OK, "denied": SpanStatus.DENIED}.get(failure, SpanStatus.ERROR)
+    start = 1_000 + number
+    return Span(
+        trace_id=f"t{number}",
+        span_id="s",
+        kind=SpanKind.TOOL,
+        operation="execute_tool",
+        name=f"execute_tool {name}",
+        start_us=start,
+        end_us=None if took is None else start + took + waited,
+        status=status,
+        attributes={
+            **({"error.type": failure} if failure and took is not None else {}),
+            **({"treadle.approval.waited_us": waited} if waited else {}),
+        },
+    )
+
+
+calls = st.lists(
+    st.tuples(
+        st.sampled_from(["read_file", "grep", "odd name"]),
+        st.none() | st.integers(0, 10_000),
+        st.sampled_from([None, None, "timeout", "denied", "not_found"]),
+        st.sampled_from([0, 0, 7_000_000]),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls, st.integers(0, 45))
+def test_the_database_counts_what_a_list_would(
+    tmp_path_factory: pytest.TempPathFactory,
+    made: list[tuple[str, int | None, str | None, int]],
+    since: int,
+) -> None:
+    opened = TraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
+    opened.write([call_span(number, *each) for number, each in enumerate(made)]).result()
+    found = {stats.name: stats for stats in opened.tool_stats(since_us=1_000 + since)}
+    opened.close()
+    kept = made[since:]
+    assert set(found) == {name for name, *_ in kept}
+    for name, stats in found.items():
+        mine = [each[1:] for each in kept if each[0] == name]
+        assert stats.calls == len(mine)
+        ended = [(took, failure) for took, failure, _ in mine if took is not None]
+        assert stats.failures == Counter(failure for _, failure in ended if failure)
+        ran = sorted(took for took, failure in ended if failure != "denied")
+        good = sum(failure is None for _, failure in ended)
+        assert stats.success_rate == (good / len(ran) if ran else None)
+        if ran:
+            assert (stats.p50_us, stats.max_us) == (ran[(len(ran) - 1) // 2], ran[-1])
+            assert stats.p95_us == ran[-(-len(ran) * 95 // 100) - 1]
+        else:
+            assert stats.p50_us is None
+
+
+def test_an_older_store_gets_its_figures_when_it_is_opened(
+    store: TraceStore, tmp_path: Path
+) -> None:
+    store.write([call_span(1, "grep", 40, "timeout", 0)]).result()
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
+        connection.execute("DROP INDEX tool_calls")
+        connection.execute("ALTER TABLE spans DROP COLUMN error_type")
+        connection.execute("ALTER TABLE spans DROP COLUMN work_us")
+        connection.execute("PRAGMA user_version = 1")
+    again = TraceStore.open(tmp_path / "traces.db")
+    (stats,) = again.tool_stats()
+    again.close()
+    assert (stats.failures, stats.p50_us) == ({"timeout": 1}, 40)
+
+
+def test_moments_are_ago_or_dates() -> None:
+    assert moment("30m", 10_000.0) == 8_200_000_000
+    assert moment("1970-01-02T00:00:00+00:00", 0) == 86_400_000_000
+    for odd in ("", "7", "soon", "99999999999999d", "2026-13-01"):
+        with pytest.raises(UsageError, match="--since"):
+            moment(odd, 0)
