@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from treadle.code.graph.packing import used_names
 from treadle.code.graph.places import Folder, Place, Reason
 from treadle.code.graph.possible import Possible
 from treadle.code.graph.resolving import Resolver
@@ -126,7 +125,12 @@ class Edges:
         )
 
     def _nodes(self, place: Place | Reason) -> list[Node | None]:
-        """The items that a place is: of a package the files are."""
+        """The items that a place is: of a package the files are; None where it has no target.
+
+        What is of the language itself is nothing to tell of.
+        """
+        if place is Reason.BUILT_IN:
+            return []
         if isinstance(place, Node):
             return [place]
         if isinstance(place, Folder):
@@ -185,9 +189,7 @@ class Edges:
                 links = self._import_links(items[entry.scope], entry)
                 yield from (link for link in links if self._is(item, [link.target]))
         possible = Possible(self.graph, item, self._overridden(item))
-        for use in found.references:
-            if names.isdisjoint(used_names(use)):
-                continue
+        for use in found.uses(names):
             source = items[use.scope]
             labels = kinds & self._labels(source, use)
             for link in self._link(source, use, kinds) if labels else ():

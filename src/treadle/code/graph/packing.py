@@ -3,6 +3,8 @@
 import json
 import re
 import zlib
+from collections.abc import Collection, Iterable
+from functools import cached_property
 from zlib import crc32
 
 from treadle.code.references import FileReferences, Import, Reference, ReferenceKind
@@ -40,28 +42,72 @@ def pack(found: FileReferences) -> bytes:
     return zlib.compress(text.encode("utf-8", "replace"), _LEVEL)
 
 
-def unpack(packed: bytes) -> FileReferences:
-    """The inverse of `pack`."""
-    module, names, columns = json.loads(zlib.decompress(packed))
-    kinds, scopes, texts, paths, starts, lengths, lines = columns[:7]
-    references = [
-        Reference(ReferenceKind(kind), scope, names[text], names[path], start, start + length, line)
-        for kind, scope, text, path, start, length, line in zip(
-            kinds, scopes, texts, paths, _sums(starts), lengths, _sums(lines), strict=True
+class Unpacked:
+    """The references of one file, the inverse of `pack`; each is made when it is asked for."""
+
+    def __init__(self, packed: bytes = b"") -> None:
+        """Of nothing there are none."""
+        self.module = ""
+        self._names: list[str] = []
+        self._columns: list[list[int]] = [[] for _ in range(_COLUMNS)]
+        if packed:
+            self.module, self._names, self._columns = json.loads(zlib.decompress(packed))
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """All of them, in order of position."""
+        return self._made(range(len(self._columns[0])))
+
+    def uses(self, names: Collection[str]) -> list[Reference]:
+        """Those whose meaning may have one of the names (see `used_names`), in order."""
+        written, resolved = set(), set()
+        for number, name in enumerate(self._names):
+            if _last_name(name) in names:
+                written.add(number)
+            if name.rpartition(".")[2] in names:
+                resolved.add(number)
+        texts, paths = self._columns[2:4]
+        return self._made(
+            place
+            for place, (text, path) in enumerate(zip(texts, paths, strict=True))
+            if text in written or path in resolved
         )
-    ]
-    scopes, bound, modules, members, exported, starts, lengths, lines = columns[7:]
-    imports = [
-        Import(
-            scope, names[name], names[source], names[member], names[out], start, start + length,
-            line,
-        )
-        for scope, name, source, member, out, start, length, line in zip(
-            scopes, bound, modules, members, exported, _sums(starts), lengths, _sums(lines),
-            strict=True,
-        )
-    ]  # fmt: skip
-    return FileReferences(references, imports, module)
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """All of them, in order of position."""
+        names = self._names
+        scopes, bound, modules, members, exported, starts, lengths, lines = self._columns[7:]
+        return [
+            Import(
+                scope, names[name], names[source], names[member], names[out], start,
+                start + length, line,
+            )
+            for scope, name, source, member, out, start, length, line in zip(
+                scopes, bound, modules, members, exported, _sums(starts), lengths, _sums(lines),
+                strict=True,
+            )
+        ]  # fmt: skip
+
+    @cached_property
+    def _positions(self) -> tuple[list[int], list[int]]:
+        """Where references start, and their lines."""
+        return _sums(self._columns[4]), _sums(self._columns[6])
+
+    def _made(self, places: Iterable[int]) -> list[Reference]:
+        names = self._names
+        kinds, scopes, texts, paths, _, lengths, _ = self._columns[:7]
+        starts, lines = self._positions
+        return [
+            Reference(
+                ReferenceKind(kinds[at]), scopes[at], names[texts[at]], names[paths[at]],
+                starts[at], starts[at] + lengths[at], lines[at],
+            )
+            for at in places
+        ]  # fmt: skip
+
+
+_COLUMNS = 15
 
 
 def mention(name: str) -> int:
@@ -69,7 +115,7 @@ def mention(name: str) -> int:
     return crc32(name.encode("utf-8", "replace"))
 
 
-def mentions(found: FileReferences) -> set[int]:
+def mentions(found: FileReferences | Unpacked) -> set[int]:
     """Keys of all names whose definition this file may refer to."""
     uses = {(use.text, use.path): use for use in found.references}
     names = {name for use in uses.values() for name in used_names(use)}
@@ -83,8 +129,15 @@ def mentions(found: FileReferences) -> set[int]:
 
 def used_names(use: Reference) -> set[str]:
     """The names that what a reference means may have: as resolved, and as written."""
-    written = _LAST_NAME.search(use.text)
-    return {use.path.rpartition(".")[2], written.group() if written else ""} - {""}
+    return {use.path.rpartition(".")[2], _last_name(use.text)} - {""}
+
+
+def _last_name(written: str) -> str:
+    """The last name of what is written; empty where it ends with none."""
+    if written.isidentifier():
+        return written
+    found = _LAST_NAME.search(written)
+    return found.group() if found else ""
 
 
 _LAST_NAME = re.compile(r"[\w$]+$")

@@ -12,6 +12,7 @@ class Reason(StrEnum):
     UNKNOWN_TYPE = "the type of the value is not known"
     OUTSIDE = "imported from outside of the repository"
     NOT_FOUND = "no definition in reach"
+    BUILT_IN = "a name of the language itself"
     REPLACED = "calls what this overrides or implements"
 
 

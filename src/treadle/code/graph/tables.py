@@ -4,7 +4,7 @@ import os
 import sqlite3
 from typing import Any, NamedTuple
 
-from treadle.code.graph.packing import mention, mentions, pack, unpack
+from treadle.code.graph.packing import Unpacked, mention, mentions, pack
 from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, groups
 from treadle.code.references import FileReferences
 
@@ -58,7 +58,7 @@ def forget(connection: sqlite3.Connection, file_id: int) -> None:
     if row is not None:
         connection.executemany(
             "DELETE FROM mentions WHERE file_group = ? AND name = ? AND file_id = ?",
-            ((file_id >> GROUP_BITS, name, file_id) for name in mentions(unpack(row[0]))),
+            ((file_id >> GROUP_BITS, name, file_id) for name in mentions(Unpacked(row[0]))),
         )
 
 
@@ -70,7 +70,7 @@ class Graph:
         self._files: dict[int, tuple[str, str]] = {}
         self._ids: dict[str, int | None] = {}
         self._items: dict[int, list[Node]] = {}
-        self._references: dict[int, FileReferences] = {}
+        self._references: dict[int, Unpacked] = {}
         self._manifests: dict[str, list[tuple[str, str]]] = {}
         self._named: dict[tuple[str, str], list[Node]] = {}
         self._impls: dict[str, list[Node]] = {}
@@ -143,11 +143,11 @@ class Graph:
             self._items[file_id] = [Node(*row) for row in rows]
         return self._items[file_id]
 
-    def references(self, file_id: int) -> FileReferences:
+    def references(self, file_id: int) -> Unpacked:
         """What the code of a file refers to."""
         if file_id not in self._references:
             rows = self._rows("SELECT data FROM refs WHERE file_id = ?", file_id)
-            self._references[file_id] = unpack(rows[0][0]) if rows else FileReferences()
+            self._references[file_id] = Unpacked(rows[0][0] if rows else b"")
         return self._references[file_id]
 
     def mentioning(self, name: str, limit: int) -> list[int]:
