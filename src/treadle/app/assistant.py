@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -22,6 +22,8 @@ from treadle.ids import new_id
 from treadle.llm import connect
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
+from treadle.session.calibration import Calibration
+from treadle.session.recording import SessionRecording
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 
 
@@ -45,6 +47,7 @@ class Assistant:
     conversations: ConversationStore | None
     clock: Clock
     unsaved: StoreError | None = None
+    calibration: Calibration = field(default_factory=Calibration)
 
     @property
     def missing(self) -> list[str]:
@@ -106,10 +109,13 @@ class Assistant:
             conversations, unsaved = await _conversations(stack, clock)
             yield cls(calls, settings, choices, model, conversations, clock, unsaved)
 
-    async def conversation(self, reference: str | None = None) -> Conversation:
+    async def conversation(
+        self, reference: str | None = None, at: int | None = None
+    ) -> Conversation:
         """The saved conversation with that id, prefix or "last"; a new one without reference.
 
-        Raises StoreError when a saved one is asked for and none can be read.
+        It goes on from its newest message, or from message `at`. Raises StoreError when a saved
+        one is asked for and none can be read.
         """
         if reference is not None and self.unsaved is not None:
             raise self.unsaved
@@ -119,29 +125,48 @@ class Assistant:
             return Conversation(new_id(), str(self.calls.root), name, now, now)
         if reference is None:
             return await self.conversations.create(self.calls.root, name)
-        return await self.conversations.load(reference, root=self.calls.root)
+        return await self.conversations.load(reference, root=self.calls.root, at=at)
 
-    def session(self, conversation: Conversation, request_id: UUID) -> RequestSession:
+    def session(
+        self,
+        conversation: Conversation,
+        request_id: UUID,
+        recording: SessionRecording | None = None,
+    ) -> RequestSession:
         """A session that serves the next message of `conversation` as that request."""
         tools = self.calls.registry.with_tools(self.calls.bridge.tools())
         if self.model.callable_tools is not None:
             tools = tools.only(self.model.callable_tools)
+        model: ChatModel = self.model
+        context = automatic_context(
+            self.calls.bus,
+            self.calls.index,
+            self.settings.context,
+            self.model,
+            self.clock,
+            open_to=partial(self.calls.approvals.open_to, RequestCodeContext.name),
+        )
+        if recording is not None:
+            recording.head(
+                conversation,
+                model,
+                tools,
+                self.settings.model_dump(mode="json", include={"tools", "limits", "history"}),
+                started_us=self.clock.now_us(),
+                stream=self.choices.stream,
+            )
+            model, context = recording.model(model), recording.context(context)
         return RequestSession(
             bus=self.calls.bus,
-            model=self.model,
+            model=model,
             registry=tools,
             conversation=conversation,
             store=self.conversations,
             settings=self.settings.tools,
             limits=self.settings.limits,
-            automatic_context=automatic_context(
-                self.calls.bus,
-                self.calls.index,
-                self.settings.context,
-                self.model,
-                self.clock,
-                open_to=partial(self.calls.approvals.open_to, RequestCodeContext.name),
-            ),
+            history=self.settings.history,
+            calibration=self.calibration,
+            automatic_context=context,
             stream=self.choices.stream,
             clock=self.clock,
             ids=lambda: request_id,

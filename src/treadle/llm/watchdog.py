@@ -58,3 +58,5 @@ class IdleWatchdog:
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # seen, also where the waiting itself was cancelled

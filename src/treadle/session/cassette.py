@@ -1,0 +1,205 @@
+"""The cassette: a recorded session as lines of JSON, without secrets, written as it happens.
+
+The first line is the head: format version, settings, tools, and the conversation until then. After
+it come lines of these kinds, in any order but for the exchanges: `question` (what was asked),
+`context` (the automatic context), `exchange` (a model request, what was told of it, and its end),
+`outcome` and `retrieval` (of tool calls). docs/replay.md describes the fields.
+"""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treadle.errors import TreadleError, UsageError
+from treadle.llm.messages import ChatRequest, Message
+from treadle.secrets import redact
+from treadle.session.message_json import decode, encode
+
+VERSION = 1
+"""Of the format. A change that older readers cannot read raises it."""
+
+_HEAD = frozenset(
+    {
+        "treadle",
+        "request_id",
+        "started_us",
+        "stream",
+        "settings",
+        "model",
+        "tools",
+        "conversation",
+    }
+)
+"""What the head of a cassette has beside its version."""
+
+_SHOWN = 160
+"""Characters of a value that a mismatch shows."""
+
+Json = dict[str, Any]
+
+
+class CassetteMismatchError(TreadleError):
+    """A request of the replay is not the one that was recorded."""
+
+
+class CassetteWriter:
+    """Writes lines to a new file that is for its owner alone; each is on disk when written."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises UsageError when the file is there already or cannot be made."""
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+            self._file = path.open("w", encoding="ascii")
+        except FileExistsError as error:
+            raise UsageError(
+                f"{path} is there already.", hint="Record to another file, or remove it."
+            ) from error
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be written: {error.strerror}.", hint="Choose another place."
+            ) from error
+        self._lock = threading.Lock()
+
+    def write(self, line: str, fields: Mapping[str, Any]) -> None:
+        """Add a line of that kind. Blocks; secrets are taken out before anything is written."""
+        text = clean({"line": line, **fields})
+        with self._lock:
+            self._file.write(f"{text}\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass(slots=True)
+class Cassette:
+    """A recorded session, read. Outcomes and retrievals are by call (turn, slot)."""
+
+    path: Path
+    head: Json
+    question: str = ""
+    contexts: list[str] = field(default_factory=list)
+    exchanges: list[Json] = field(default_factory=list)
+    outcomes: dict[tuple[int, int], Json] = field(default_factory=dict)
+    retrievals: dict[tuple[int, int] | None, list[Json]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> "Cassette":
+        """Read a file. Raises UsageError for one that is no cassette or of a newer version."""
+        try:
+            lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
+            head = lines[0]
+            if head["line"] != "head" or not isinstance(head["version"], int):
+                raise ValueError("its first line is no head")  # noqa: TRY301  (told below)
+            if head["version"] > VERSION:
+                raise UsageError(
+                    f"{path} was recorded by a newer version of Treadle ({head['treadle']}).",
+                    hint="Replay it with that version.",
+                )
+            if missing := sorted(_HEAD - head.keys()):
+                raise ValueError(f"its head has no {missing[0]}")  # noqa: TRY301  (told below)
+            cassette = cls(path, head)
+            for line in lines[1:]:
+                cassette._take(line)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise UsageError(
+                f"{path} is no cassette that can be read: {error}.",
+                hint="Record one with `treadle ask --record FILE`.",
+            ) from error
+        return cassette
+
+    def _take(self, line: Json) -> None:
+        match line["line"]:
+            case "question":
+                self.question = line["text"]
+            case "context":
+                self.contexts.append(line["text"])
+            case "exchange":
+                before = self.exchanges[-1]["request"]["messages"] if self.exchanges else []
+                request = line["request"]
+                request["messages"] = [*before[: request.pop("kept")], *request["messages"]]
+                self.exchanges.append(line)
+            case "outcome":
+                self.outcomes[line["turn"], line["slot"]] = line
+            case "retrieval":
+                key = line["event"]["key"]
+                place = (key["turn"], key["slot"]) if key else None
+                self.retrievals.setdefault(place, []).append(line["event"])
+            case kind:
+                raise ValueError(f"a line of an unknown kind, {kind!r}")
+
+
+def clean(value: Mapping[str, Any]) -> str:
+    """`value` as one line of ASCII JSON without secrets."""
+    return redact(json.dumps(value, separators=(",", ":")))
+
+
+def message_json(message: Message) -> Json:
+    """A message as an object."""
+    kind, body = encode(message)
+    return {"kind": kind, **json.loads(body)}
+
+
+def message_from(value: Json) -> Message:
+    """The message that `message_json` was given."""
+    fields = {name: each for name, each in value.items() if name != "kind"}
+    return decode(value["kind"], json.dumps(fields))
+
+
+def request_json(request: ChatRequest) -> Json:
+    """A request as an object, with all its messages."""
+    return {
+        "turn": request.turn,
+        "stream": request.stream,
+        "max_output_tokens": request.max_output_tokens,
+        "tools": [tool.name for tool in request.tools],
+        "messages": [message_json(message) for message in request.messages],
+    }
+
+
+def check(number: int, recorded: Json, request: ChatRequest, version: str) -> None:
+    """Raise CassetteMismatchError when `request` is not the recorded one, and say how."""
+    now = json.loads(clean(request_json(request)))
+    found = difference(recorded, now)
+    if found is not None:
+        raise CassetteMismatchError(
+            f"Request {number} of the replay differs from the recorded one at {found}.",
+            hint=f"It was recorded by Treadle {version}; record it anew, or replay it with that.",
+        )
+
+
+def difference(recorded: Any, now: Any, at: str = "") -> str | None:
+    """Where and how two JSON values first differ, in words; None when they are equal."""
+    if recorded == now:
+        return None
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*recorded, *now)):
+            found = difference(recorded.get(name), now.get(name), f"{at}.{name}" if at else name)
+            if found:
+                return found
+    if isinstance(recorded, list) and isinstance(now, list):
+        for place, (left, right) in enumerate(zip(recorded, now, strict=False)):
+            if found := difference(left, right, f"{at}[{place}]"):
+                return found
+        return f"{at}: {len(recorded)} recorded, {len(now)} now"
+    left, right = _apart(recorded, now)
+    return f"{at}: recorded {left}, now {right}"
+
+
+def _apart(recorded: Any, now: Any) -> tuple[str, str]:
+    """Both values, shortened around the place where they part."""
+    left, right = json.dumps(recorded), json.dumps(now)
+    same = next(
+        (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )
+    start = max(0, same - _SHOWN // 4)
+    return tuple(  # type: ignore[return-value]  # two of them
+        f"{'…' * (start > 0)}{text[start : start + _SHOWN]}{'…' * (len(text) > start + _SHOWN)}"
+        for text in (left, right)
+    )

@@ -1,0 +1,266 @@
+"""Records one session to a cassette: its model requests, contexts and results."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import treadle
+from treadle.events import EventBus
+from treadle.events.encoding import plain
+from treadle.events.types import (
+    Event,
+    RetrievalFinished,
+    SessionStarted,
+    ToolCallCompleted,
+    ToolCallFailed,
+)
+from treadle.llm.faults import ProviderError
+from treadle.llm.messages import ChatRequest, ModelReply
+from treadle.llm.port import (
+    AttemptFinished,
+    AttemptStarted,
+    ChatModel,
+    ModelObserver,
+    ModelReplacedError,
+)
+from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
+from treadle.session.conversation import Conversation
+from treadle.session.session import AutomaticContext
+from treadle.tools.registry import Registry
+
+
+class SessionRecording:
+    """Listens to one request on a bus while it is entered, and wraps what its session is given."""
+
+    def __init__(self, path: Path, bus: EventBus, request_id: UUID) -> None:
+        """Raises UsageError when the file cannot be made."""
+        self._writer = CassetteWriter(path)
+        self._bus = bus
+        self._request_id = request_id
+
+    async def __aenter__(self) -> Self:
+        self._subscription = self._bus.subscribe(
+            SessionStarted,
+            ToolCallCompleted,
+            ToolCallFailed,
+            RetrievalFinished,
+            request_id=self._request_id,
+        )
+        self._task = asyncio.create_task(self._listen(), name="cassette")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._subscription.close()  # what waits in it is still read
+        await self._task
+        self._writer.close()
+
+    def head(
+        self,
+        conversation: Conversation,
+        model: ChatModel,
+        registry: Registry,
+        settings: Mapping[str, Any],
+        *,
+        started_us: int,
+        stream: bool,
+    ) -> None:
+        """Write what the session begins with; `settings` are plain JSON."""
+        self._writer.write(
+            "head",
+            {
+                "version": VERSION,
+                "treadle": treadle.__version__,
+                "request_id": str(self._request_id),
+                "started_us": started_us,
+                "stream": stream,
+                "settings": settings,
+                "model": model_json(model),
+                "tools": [asdict(spec) for spec in registry.specs()],
+                "conversation": {
+                    "id": str(conversation.id),
+                    "root": conversation.root,
+                    "entries": [
+                        {"state": entry.state, "message": message_json(entry.message)}
+                        for entry in conversation.entries
+                    ],
+                },
+            },
+        )
+
+    def model(self, model: ChatModel) -> "RecordingModel":
+        """`model`, each of whose requests is recorded."""
+        return RecordingModel(model, self._writer)
+
+    def context(self, retrieve: AutomaticContext | None) -> AutomaticContext | None:
+        """`retrieve`, whose texts are recorded."""
+        if retrieve is None:
+            return None
+
+        async def recorded(user_text: str, request_id: UUID) -> str:
+            text = await retrieve(user_text, request_id)
+            await asyncio.to_thread(self._writer.write, "context", {"text": text})
+            return text
+
+        return recorded
+
+    async def _listen(self) -> None:
+        async for envelope in self._subscription:
+            line, fields = _line(envelope.event)
+            await asyncio.to_thread(self._writer.write, line, fields)
+
+
+class RecordingModel:
+    """A `ChatModel` that asks another one and records what it was asked and what came."""
+
+    def __init__(self, model: ChatModel, writer: CassetteWriter) -> None:
+        self._model = model
+        self._writer = writer
+        self._before: list[Json] = []
+
+    @property
+    def provider(self) -> str:
+        return self._model.provider
+
+    @property
+    def model(self) -> str:
+        return self._model.model
+
+    @property
+    def context_window(self) -> int:
+        return self._model.context_window
+
+    @property
+    def callable_tools(self) -> frozenset[str] | None:
+        return self._model.callable_tools
+
+    async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
+        """See `ChatModel.complete`. An interrupted request is recorded as far as it came."""
+        told = _Told(observer)
+        end: Json = {"interrupted": True}
+        try:
+            reply = await self._model.complete(request, told)
+            end = {"reply": reply_json(reply)}
+        except ModelReplacedError:
+            end = {"replaced": True}
+            raise
+        except ProviderError as error:
+            end = {"error": _error_json(error)}
+            raise
+        finally:
+            self._write(request, told.lines, end)
+        return reply
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _write(self, request: ChatRequest, told: list[Json], end: Json) -> None:
+        """One line; of the messages only those that the request before did not have."""
+        whole = request_json(request)
+        messages = whole["messages"]
+        kept = 0
+        for now, before in zip(messages, self._before, strict=False):
+            if now != before:
+                break
+            kept += 1
+        self._before = messages
+        asked = {**whole, "kept": kept, "messages": messages[kept:]}
+        model = model_json(self._model)
+        self._writer.write("exchange", {"request": asked, "told": told, "model": model, **end})
+
+
+class _Told:
+    """An observer that passes on what it is told, and keeps it as JSON."""
+
+    def __init__(self, observer: ModelObserver) -> None:
+        self._observer = observer
+        self.lines: list[Json] = []
+
+    async def attempt_started(self, attempt: AttemptStarted) -> None:
+        self.lines.append({"started": plain(attempt)})
+        await self._observer.attempt_started(attempt)
+
+    async def attempt_finished(self, attempt: AttemptFinished) -> None:
+        finished = {
+            "operation_id": str(attempt.operation_id),
+            "attempt": attempt.attempt,
+            "duration": attempt.duration,
+            "error": attempt.error,
+        }
+        self.lines.append({"finished": finished})
+        await self._observer.attempt_finished(attempt)
+
+    async def delta(self, text: str, *, reasoning: bool = False) -> None:
+        self.lines.append({"reasoning" if reasoning else "text": text})
+        await self._observer.delta(text, reasoning=reasoning)
+
+    async def retry_scheduled(self, attempt: int, delay: float, reason: str) -> None:
+        self.lines.append({"retry": {"attempt": attempt, "delay": delay, "reason": reason}})
+        await self._observer.retry_scheduled(attempt, delay, reason)
+
+    async def fallback_applied(self, reason: str, change: str) -> None:
+        self.lines.append({"fallback": {"reason": reason, "change": change}})
+        await self._observer.fallback_applied(reason, change)
+
+    async def waiting(self, seconds: float, text: str) -> None:
+        self.lines.append({"waiting": {"seconds": seconds, "text": text}})
+        await self._observer.waiting(seconds, text)
+
+    async def notice(self, level: str, text: str) -> None:
+        self.lines.append({"notice": {"level": level, "text": text}})
+        await self._observer.notice(level, text)
+
+
+def model_json(model: ChatModel) -> Json:
+    """What the port tells of itself."""
+    return {
+        "provider": model.provider,
+        "model": model.model,
+        "context_window": model.context_window,
+    }
+
+
+def reply_json(reply: ModelReply) -> Json:
+    """A reply as an object."""
+    return {
+        "message": message_json(reply.message),
+        "finish_reason": reply.finish_reason,
+        "usage": plain(reply.usage),
+        "cost": reply.cost,
+        "time_to_first_token": reply.time_to_first_token,
+    }
+
+
+def _error_json(error: ProviderError) -> Json:
+    return {
+        "kind": error.kind,
+        "message": error.message,
+        "hint": error.hint,
+        "status": error.status,
+        "retryable": error.retryable,
+        "retry_after": error.retry_after,
+        "body": error.body,
+    }
+
+
+def _line(event: Event) -> tuple[str, Json]:
+    match event:
+        case SessionStarted(user_text=text):
+            return "question", {"text": text}
+        case ToolCallCompleted(key=key) | ToolCallFailed(key=key):
+            ok = isinstance(event, ToolCallCompleted)
+            return "outcome", {
+                "turn": key.turn,
+                "slot": key.slot,
+                "ok": ok,
+                "event": plain(event),
+            }
+    return "retrieval", {"event": plain(event)}

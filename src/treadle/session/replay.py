@@ -1,0 +1,252 @@
+"""Replays a cassette: the same session with no provider, no tool and no clock."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
+from treadle.errors import UsageError
+from treadle.events import EventBus
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    RetrievalFinished,
+    SourceRange,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+    ToolFailure,
+    ToolView,
+    Usage,
+)
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
+from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver, ModelReplacedError
+from treadle.session.cassette import Cassette, CassetteMismatchError, Json, check, message_from
+from treadle.session.conversation import Conversation, MessageState
+from treadle.session.session import RequestSession
+from treadle.tools.registry import Registry, ToolSchema
+
+
+class StillClock:
+    """Time stands still at the moment of the recording, and nobody who sleeps ever wakes."""
+
+    def __init__(self, now_us: int) -> None:
+        self._now_us = now_us
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def now_us(self) -> int:
+        return self._now_us
+
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002  (the port's own)
+        await asyncio.Event().wait()
+
+
+class RecordedTools(Registry):
+    """The tools that were offered; none of them can run."""
+
+    def __init__(self, specs: tuple[ToolSchema, ...]) -> None:
+        super().__init__(())
+        self._specs = specs
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(spec.name for spec in self._specs)
+
+
+class ReplayModel:
+    """A `ChatModel` that answers from a cassette, request by request, and takes no other."""
+
+    callable_tools: frozenset[str] | None = None
+
+    def __init__(self, cassette: Cassette) -> None:
+        self._cassette = cassette
+        self._next = 0
+        self._state: Json = cassette.head["model"]
+
+    @property
+    def provider(self) -> str:
+        return str(self._state["provider"])
+
+    @property
+    def model(self) -> str:
+        return str(self._state["model"])
+
+    @property
+    def context_window(self) -> int:
+        return int(self._state["context_window"])
+
+    async def complete(self, request: ChatRequest, observer: ModelObserver) -> ModelReply:
+        """See `ChatModel.complete`. Raises CassetteMismatchError for another request."""
+        number, cassette = self._next + 1, self._cassette
+        if number > len(cassette.exchanges):
+            raise CassetteMismatchError(
+                f"The replay makes request {number}; {cassette.path} holds {number - 1}.",
+                hint="Record the session anew.",
+            )
+        exchange = cassette.exchanges[self._next]
+        check(number, exchange["request"], request, cassette.head["treadle"])
+        self._next = number
+        reply = _reply(exchange["reply"]) if "reply" in exchange else None
+        for told in exchange["told"]:
+            await _tell(observer, told, reply)
+        self._state = exchange["model"]
+        if reply is not None:
+            return reply
+        if "replaced" in exchange:
+            raise ModelReplacedError
+        raise _error(exchange.get("error"))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def still_clock(cassette: Cassette) -> StillClock:
+    """The clock of a replay, for its bus too."""
+    return StillClock(int(cassette.head["started_us"]))
+
+
+@asynccontextmanager
+async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestSession]:
+    """The recorded session, to be run with the cassette's question.
+
+    Tool results and automatic contexts are the recorded ones: no tool runs. Two replays, each on
+    a bus with the `still_clock`, publish the same events, numbers and ids included. Raises
+    UsageError for an incomplete cassette.
+    """
+    head = cassette.head
+    try:
+        clock = still_clock(cassette)
+        session = RequestSession(
+            bus=bus,
+            model=ReplayModel(cassette),
+            registry=RecordedTools(tuple(ToolSchema(**spec) for spec in head["tools"])),
+            conversation=_conversation(head, clock),
+            settings=ToolSettings.model_validate(head["settings"]["tools"]),
+            limits=LimitSettings.model_validate(head["settings"]["limits"]),
+            history=HistorySettings.model_validate(head["settings"]["history"]),
+            automatic_context=_contexts(cassette, bus) if cassette.contexts else None,
+            stream=head["stream"],
+            clock=clock,
+            ids=lambda: UUID(head["request_id"]),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{cassette.path} is no cassette that can be replayed: {error}.",
+            hint="Record it anew.",
+        ) from error
+    with bus.subscribe(ToolCallRequested) as calls:
+        answering = asyncio.create_task(_answer(calls, cassette, bus), name="replay")
+        try:
+            yield session
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+
+
+def _conversation(head: Json, clock: StillClock) -> Conversation:
+    recorded, model = head["conversation"], head["model"]
+    now = clock.now_us()
+    name = f"{model['provider']}/{model['model']}"
+    conversation = Conversation(UUID(recorded["id"]), recorded["root"], name, now, now)
+    for entry in recorded["entries"]:
+        conversation.add(message_from(entry["message"]), now, MessageState(entry["state"]))
+    return conversation
+
+
+def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaitable[str]]:
+    texts = iter(cassette.contexts)
+    retrievals = iter(cassette.retrievals.get(None, ()))
+
+    async def recorded(_user_text: str, _request_id: UUID) -> str:
+        event = next(retrievals, None)
+        if event is not None:
+            await bus.publish(_retrieval(event))
+        return next(texts, "")
+
+    return recorded
+
+
+async def _answer(calls: AsyncIterator[Any], cassette: Cassette, bus: EventBus) -> None:
+    """Answer each call with what came of it in the recording."""
+    async for envelope in calls:
+        call: ToolCallRequested = envelope.event
+        place = (call.key.turn, call.key.slot)
+        for event in cassette.retrievals.get(place, ()):
+            await bus.publish(_retrieval(event))
+        await bus.publish(_outcome(cassette.outcomes.get(place), call))
+
+
+def _outcome(line: Json | None, call: ToolCallRequested) -> ToolCallCompleted | ToolCallFailed:
+    common: dict[str, Any] = {
+        "request_id": call.request_id,
+        "parent_id": call.parent_id,
+        "key": call.key,
+        "call_id": call.call_id,
+    }
+    if line is None:
+        failure = ToolFailure(ErrorKind.UNAVAILABLE, "The recording ends before this result.")
+        return ToolCallFailed(**common, error=failure, duration=0.0)
+    event = line["event"]
+    if line["ok"]:
+        view = event["ui"]
+        ui = ToolView(view["summary"], tuple(map(tuple, view["fields"])), view["details"])
+        return ToolCallCompleted(
+            **common, content=event["content"], ui=ui, duration=event["duration"]
+        )
+    error = event["error"]
+    failure = ToolFailure(
+        **{**error, "kind": ErrorKind(error["kind"]), "effect": Effect(error["effect"])}
+    )
+    return ToolCallFailed(**common, error=failure, duration=event["duration"])
+
+
+def _retrieval(event: Json) -> RetrievalFinished:
+    key = CallKey(**event["key"]) if event["key"] else None
+    ids = {name: event[name] and UUID(event[name]) for name in ("request_id", "parent_id")}
+    sources = tuple(SourceRange(**source) for source in event["sources"])
+    return RetrievalFinished(**{**event, **ids, "key": key, "sources": sources})
+
+
+async def _tell(observer: ModelObserver, told: Json, reply: ModelReply | None) -> None:
+    ((kind, value),) = told.items()
+    match kind:
+        case "started":
+            operation = UUID(value["operation_id"])
+            await observer.attempt_started(AttemptStarted(**{**value, "operation_id": operation}))
+        case "finished":
+            operation = UUID(value["operation_id"])
+            made = reply if value["error"] is None else None
+            await observer.attempt_finished(
+                AttemptFinished(**{**value, "operation_id": operation, "reply": made})
+            )
+        case "text" | "reasoning":
+            await observer.delta(value, reasoning=kind == "reasoning")
+        case "retry":
+            await observer.retry_scheduled(**value)
+        case "fallback":
+            await observer.fallback_applied(**value)
+        case "waiting":
+            await observer.waiting(**value)
+        case _:
+            await observer.notice(**value)
+
+
+def _reply(recorded: Json) -> ModelReply:
+    message = message_from(recorded["message"])
+    assert isinstance(message, AssistantMessage)
+    return ModelReply(**{**recorded, "message": message, "usage": Usage(**recorded["usage"])})
+
+
+def _error(recorded: Json | None) -> ProviderError:
+    if recorded is None:
+        return ProviderError(
+            "The recording ends here: this request was interrupted.",
+            kind=FaultKind.INCOMPLETE,
+        )
+    fields = dict(recorded)
+    return ProviderError(fields.pop("message"), **{**fields, "kind": FaultKind(fields["kind"])})
