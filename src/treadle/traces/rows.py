@@ -46,7 +46,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
                 WHERE (trace_id, span_id) = (spans.trace_id, spans.span_id)
             )
             WHERE kind = 'tool'""",
-        """CREATE INDEX tool_calls ON spans (name, work_us, start_us, status, error_type)
+        # It holds all that the statistics ask for, so they never read a row.
+        """CREATE INDEX tool_calls ON spans (kind, name, work_us, start_us, status, error_type)
             WHERE kind = 'tool'""",
     ),
 )

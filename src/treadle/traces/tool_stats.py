@@ -1,7 +1,6 @@
 """How often each tool was called, how it went and how long it took; counted by the database."""
 
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from treadle.traces.span import SpanStatus
@@ -10,21 +9,19 @@ PREFIX = "execute_tool "
 """What stands before the tool in the name of its spans."""
 
 _COUNTS = """
-    SELECT name, status, coalesce(error_type, ''), count(*)
+    SELECT name, status, coalesce(error_type, ''), count(*), count(work_us)
     FROM spans INDEXED BY tool_calls
     WHERE kind = 'tool' AND start_us >= ?
-    GROUP BY name, status, error_type ORDER BY name"""
+    GROUP BY name, status, error_type"""
 
 _LATENCY = """
     SELECT work_us FROM spans INDEXED BY tool_calls
     WHERE kind = 'tool' AND name = ? AND start_us >= ? AND work_us IS NOT NULL
         AND status IN ('ok', 'error')
-    ORDER BY work_us LIMIT 1 OFFSET ?"""
+    ORDER BY work_us {order} LIMIT 1 OFFSET ?"""
 
-_TIMED = """
-    SELECT count(*) FROM spans INDEXED BY tool_calls
-    WHERE kind = 'tool' AND name = ? AND start_us >= ? AND work_us IS NOT NULL
-        AND status IN ('ok', 'error')"""
+_RAN = frozenset({SpanStatus.OK, SpanStatus.ERROR})
+"""How calls end that ran to an end; the others say nothing of their tool."""
 
 
 @dataclass(slots=True)
@@ -50,31 +47,39 @@ class ToolStats:
 
         What was denied, cancelled or never ended says nothing of the tool.
         """
-        ok = self.by_status.get(SpanStatus.OK, 0)
-        ended = ok + self.by_status.get(SpanStatus.ERROR, 0)
-        return ok / ended if ended else None
+        ended = sum(self.by_status.get(status, 0) for status in _RAN)
+        return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
 def tool_stats(connection: sqlite3.Connection, since_us: int) -> list[ToolStats]:
     """The statistics of every tool that was called since that moment, by name."""
     found: dict[str, ToolStats] = {}
-    for name, status, failure, count in connection.execute(_COUNTS, (since_us,)):
+    timed: dict[str, int] = {}
+    for name, status, failure, count, known in connection.execute(_COUNTS, (since_us,)):
         stats = found.setdefault(name, ToolStats(name.removeprefix(PREFIX)))
         kind = SpanStatus(status)
         stats.by_status[kind] = stats.by_status.get(kind, 0) + count
         if failure:
             stats.failures[failure] = stats.failures.get(failure, 0) + count
-    for name, stats in found.items():
-        stats.p50_us, stats.p95_us, stats.max_us = _latencies(connection, name, since_us)
-    return list(found.values())
+        timed[name] = timed.get(name, 0) + known * (kind in _RAN)
+    for name, count in timed.items():
+        if count:
+            _set_latencies(connection, found[name], (name, since_us), count)
+    return sorted(found.values(), key=lambda stats: stats.name)
 
 
-def _latencies(
-    connection: sqlite3.Connection, name: str, since_us: int
-) -> Iterator[int | None] | tuple[None, None, None]:
-    """The median, the 95th percentile and the longest, each the value of a real call."""
-    count: int = connection.execute(_TIMED, (name, since_us)).fetchone()[0]
-    if not count:
-        return None, None, None
-    places = ((count - 1) // 2, max(0, -(-count * 95 // 100) - 1), count - 1)
-    return (connection.execute(_LATENCY, (name, since_us, at)).fetchone()[0] for at in places)
+def _set_latencies(
+    connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int], count: int
+) -> None:
+    """The median, the 95th percentile and the longest of `count`, each the value of a real call.
+
+    Each is looked up in the index from the nearer end.
+    """
+
+    def at(place: int, order: str) -> int:
+        found = connection.execute(_LATENCY.format(order=order), (*call, place)).fetchone()
+        return int(found[0])
+
+    stats.p50_us = at((count - 1) // 2, "ASC")
+    stats.p95_us = at(count - -(-count * 95 // 100), "DESC")
+    stats.max_us = at(0, "DESC")
