@@ -515,7 +515,7 @@ def test_rust_crates_start_where_cargo_says(build: Build) -> None:
         "crate::kit::inner::deep::d",
         "crate::kit::config::c",
         "crate::run::start::main",
-        "crate::bin::extra::main",
+        "crate::main",
         "crate::t",
     }
     assert into(index, "lev::other", EdgeKind.CALLS) == {"crate::kit::config::more::m"}
@@ -570,3 +570,24 @@ def test_the_graph_parts_paths_as_the_languages_do() -> None:
     for language in LANGUAGES:
         parts = tuple(filter(None, (language.member_separator, language.separator)))
         assert SEPARATORS.get(language.name, (".",)) == parts, language.name
+
+
+def test_own_functions_with_the_name_of_a_builtin_are_found(build: Build) -> None:
+    """Where names come from other files without an import by name, one may replace a builtin."""
+    index = build(
+        {
+            "go.mod": "module example.com/shop\n",
+            "shop/limits.go": "package shop\n\nfunc min(a, b int) int { return a }\n",
+            "shop/cart.go": "package shop\n\nfunc Price() int { return min(len(x), cap(x)) }\n",
+            "other/cart.go": "package other\n\nfunc Price() int { return min(1, 2) }\n",
+            "tools.py": "def open(place): ...\n",
+            "use.py": "from tools import *\n\ndef read():\n    return len(open(1))\n",
+            "plain.py": "def read():\n    return open(1)\n",
+        }
+    )
+    assert out(index, "shop.Price") == {"min": "shop.min"}
+    assert out(index, "use.read") == {"open": "tools.open"}
+    assert into(index, "shop.min", EdgeKind.CALLS) == {"shop.Price"}
+    assert into(index, "tools.open", EdgeKind.CALLS) == {"use.read"}
+    assert maybe_into(index, "shop.min", EdgeKind.CALLS) == {}
+    assert maybe_into(index, "tools.open", EdgeKind.CALLS) == {}

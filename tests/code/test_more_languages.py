@@ -57,6 +57,14 @@ broken: [
   "list": [1, {"deep": 2}],
   "broken": {"x":
 """,
+    "shop/Scoped.cs": """\
+using System;
+namespace Acme.Shop;
+/// <summary>A cart.</summary>
+public class Cart {
+  public int Total() => 1;
+}
+""",
     "shop/Box.cs": """\
 using System;
 using Alias = Foo.Bar;
@@ -214,6 +222,12 @@ EXPECTED = {
         "key a.json > list 4-4",
         "key a.json > broken 5-5",
         "chunk a.json:2-2 2-2",
+    ],
+    "shop/Scoped.cs": [
+        "parsed",
+        "class Acme.Shop.Cart 3-6",
+        "method Acme.Shop.Cart.Total 5-5",
+        "module shop/Scoped.cs 1-6",
     ],
     "shop/Box.cs": [
         "parsed",

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.code.model import Item
-from treadle.code.references import FileReferences, Import, Imported, Reference, ReferenceKind
+from treadle.code.references import (
+    CALLS,
+    FileReferences,
+    Import,
+    Imported,
+    Reference,
+    ReferenceKind,
+)
 from treadle.code.scopes import Known, Scopes
 from treadle.code.written import MAX_NAME, MAX_WRITTEN, last_name, names
 
@@ -123,16 +130,22 @@ class Collector:
         self, scopes: Scopes, known: Known, lines: "Lines", bound: set[str]
     ) -> list[Reference]:
         """The uses, each name once in a scope, without built-in names and type parameters."""
-        builtins, self_names = self._language.builtins - bound, self._language.self_names
+        self_names, builtins = self._language.self_names, self._language.builtins - bound
+        replaceable = _replaceable(self._language.shares_names, "*" in bound)
         seen: set[tuple[ReferenceKind, int, str]] = set()
         references: list[Reference] = []
-        for start, end, kind in self._outermost():
+        for start, end, found in self._outermost():
+            kind = found
             text, path = self._names(start, end, kind)
-            if not text or path.partition(".")[0].removesuffix("()") in builtins:
+            if not text:
                 continue
+            if path.partition(".")[0].removesuffix("()") in builtins:
+                if kind not in replaceable:
+                    continue
+                kind = replaceable[kind]
             scope = scopes.at(start)
             key = (kind, scope, text)
-            if key in seen or (path in self_names and kind is not ReferenceKind.CALL):
+            if key in seen or (path in self_names and kind not in CALLS):
                 continue
             seen.add(key)
             resolved = known.typed_path(scope, path)
@@ -168,6 +181,17 @@ class Collector:
             elif kind is ReferenceKind.BASE and b"<" not in self._source[start:end]:
                 inside_of = end
             yield start, end, kind
+
+
+def _replaceable(by_neighbours: bool, by_import: bool) -> dict[ReferenceKind, ReferenceKind]:
+    """The uses of built-in names that may be of the repository, and what they are kept as."""
+    kept: dict[ReferenceKind, ReferenceKind] = {}
+    if by_neighbours or by_import:
+        kept[ReferenceKind.CALL] = ReferenceKind.BUILT_IN_CALL
+    if by_import:
+        kept[ReferenceKind.TYPE] = ReferenceKind.BUILT_IN_TYPE
+        kept[ReferenceKind.BASE] = ReferenceKind.BASE
+    return kept
 
 
 _USES = {"call": ReferenceKind.CALL, "type": ReferenceKind.TYPE, "base": ReferenceKind.BASE}

@@ -13,11 +13,20 @@ FILE_SCOPE = -1
 
 
 class ReferenceKind(IntEnum):
-    """How a reference uses what it names. The numbers are stored."""
+    """How a reference uses what it names. The numbers are stored.
+
+    The last two name what the language has itself, unless the repository has that name too.
+    """
 
     CALL = 1
     TYPE = 2
     BASE = 3
+    BUILT_IN_CALL = 4
+    BUILT_IN_TYPE = 5
+
+
+CALLS = frozenset({ReferenceKind.CALL, ReferenceKind.BUILT_IN_CALL})
+BUILT_IN = frozenset({ReferenceKind.BUILT_IN_CALL, ReferenceKind.BUILT_IN_TYPE})
 
 
 class Reference(NamedTuple):

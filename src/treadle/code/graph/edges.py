@@ -9,7 +9,7 @@ from treadle.code.graph.resolving import Resolver
 from treadle.code.graph.tables import Graph, Node
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
 from treadle.code.ranking import is_test
-from treadle.code.references import FILE_SCOPE, Import, Reference, ReferenceKind
+from treadle.code.references import CALLS, FILE_SCOPE, Import, Reference, ReferenceKind
 
 
 class Link(NamedTuple):
@@ -31,6 +31,8 @@ class Link(NamedTuple):
 
 _KINDS = {
     ReferenceKind.CALL: EdgeKind.CALLS,
+    ReferenceKind.BUILT_IN_CALL: EdgeKind.CALLS,
+    ReferenceKind.BUILT_IN_TYPE: EdgeKind.USES_TYPE,
     ReferenceKind.TYPE: EdgeKind.USES_TYPE,
     ReferenceKind.BASE: EdgeKind.INHERITS,
 }
@@ -108,7 +110,7 @@ class Edges:
         kind = _KINDS[use.kind]
         reason = place if isinstance(place, Reason) else None
         for node in self._nodes(place):
-            if node is not None and node.id == source.id and use.kind is not ReferenceKind.CALL:
+            if node is not None and node.id == source.id and use.kind not in CALLS:
                 continue
             if kind in kinds:
                 yield Link(kind, source, node, use.text, use.start, use.end, use.line, reason)

@@ -9,7 +9,7 @@ from treadle.code.graph.packing import last_part
 from treadle.code.graph.places import Reason
 from treadle.code.graph.tables import Graph, Node
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Kind
-from treadle.code.references import Reference, ReferenceKind
+from treadle.code.references import CALLS, Reference
 
 _FAMILIES = {
     "tsx": "typescript", "javascript": "typescript", "kotlin": "java", "cpp": "c",
@@ -39,7 +39,7 @@ class Possible:
         if isinstance(found, Node):
             replaced = (found.file_id, found.canonical_path) in self._replaced
             return Reason.REPLACED if replaced else None
-        mere_type = use.kind is not ReferenceKind.CALL and self._item.kind not in TYPE_KINDS
+        mere_type = use.kind not in CALLS and self._item.kind not in TYPE_KINDS
         if found is None or mere_type or self._family_of(file_id) != self._family:
             return None
         return found if self._by_language(file_id, use, found) else None

@@ -9,7 +9,14 @@ from treadle.code.graph.crates import Crates
 from treadle.code.graph.places import CrateRoot, Folder, Place, Reason
 from treadle.code.graph.tables import Graph, Node
 from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS, TYPE_KINDS, Kind
-from treadle.code.references import FILE_SCOPE, Import, Reference, ReferenceKind
+from treadle.code.references import (
+    BUILT_IN,
+    CALLS,
+    FILE_SCOPE,
+    Import,
+    Reference,
+    ReferenceKind,
+)
 
 _DEPTH = 8
 """Re-exports and base classes followed in a row."""
@@ -42,15 +49,11 @@ class Resolver:
         if key not in self._resolved:
             self._resolved[key] = self._path(file_id, reference.scope, reference.path.split("."))
         found = self._resolved[key]
-        if found is Reason.NOT_FOUND and self._is_builtin(file_id, reference.path):
+        if found is Reason.NOT_FOUND and reference.kind in BUILT_IN:
             return Reason.BUILT_IN
-        if isinstance(found, Node) and reference.kind is not ReferenceKind.CALL:
+        if isinstance(found, Node) and reference.kind not in CALLS:
             return found if found.kind not in FUNCTION_KINDS else Reason.NOT_FOUND
         return found
-
-    def _is_builtin(self, file_id: int, path: str) -> bool:
-        language = self.graph.file(file_id)[1]
-        return path.partition(".")[0] in _BUILTINS.get(language, ())
 
     def imported(self, file_id: int, entry: Import) -> Place | Reason:
         """What an import binds: a definition, or the module itself."""
@@ -423,7 +426,6 @@ SEPARATORS = {
 }
 """Of a type and its member, and of other parts of a path, where they are not dots; repeated from
 the languages, which take longer to load than a search (a test holds both equal)."""
-_BUILTINS = {language.name: language.builtins for language in LANGUAGES}
 _EXPLICIT = frozenset({_PYTHON, *_ES, _RUST, _GO, "php"})
 """Languages whose members need a receiver."""
 _APART = frozenset({Kind.METHOD, Kind.IMPL})

@@ -39,6 +39,11 @@ def no_package(path: str, _package: str) -> str:
     return ""
 
 
+def by_package(_path: str, package: str) -> str:
+    """For languages whose canonical paths start with the package or namespace of the file."""
+    return package
+
+
 def no_imports(_node: "Node") -> list[Imported]:
     """For languages whose imports are not read."""
     return []
@@ -69,8 +74,10 @@ class Language:
     a field, the variable that it is the `@same` as.
 
     `self_names` stand for the object or type around; with `implicit_self` its members are
-    also in reach without them. `builtins` are names that no reference is kept of unless the
-    file defines or imports them. `receiver` names the type of a method that stands outside.
+    also in reach without them. `builtins` are names that no reference is kept of, unless they
+    may be of the repository: the file defines or imports them, imports all names of somewhere,
+    or `shares_names` with other files (their calls). `receiver` names the type of a method that
+    stands outside.
     """
 
     name: str
@@ -89,6 +96,7 @@ class Language:
     self_names: frozenset[str] = frozenset()
     implicit_self: bool = False
     builtins: frozenset[str] = frozenset()
+    shares_names: bool = False
     receiver: Callable[[Item], str] = no_receiver
 
     @cached_property

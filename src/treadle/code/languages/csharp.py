@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, no_package, text_of
+from treadle.code.languages.base import Language, by_package, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ CSHARP = Language(
     extensions=(".cs", ".csx"),
     grammar=_grammar,
     separator=".",
-    prefix=no_package,
+    prefix=by_package,
     imports=_imports,
     self_names=frozenset({"this", "base"}),
     implicit_self=True,

@@ -91,6 +91,7 @@ GO = Language(
     imports=_imports,
     receiver=_receiver,
     builtins=_BUILTINS,
+    shares_names=True,
     outer_only=frozenset({"const_spec", "var_spec"}),
     query_text="""
 (package_clause (package_identifier) @package)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, text_of
+from treadle.code.languages.base import Language, by_package, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -13,10 +13,6 @@ def _grammar() -> object:
     import tree_sitter_java
 
     return tree_sitter_java.language()
-
-
-def _package(_path: str, package: str) -> str:
-    return package
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -66,7 +62,7 @@ JAVA = Language(
     extensions=(".java",),
     grammar=_grammar,
     separator=".",
-    prefix=_package,
+    prefix=by_package,
     reference_text=_REFERENCES,
     imports=_imports,
     self_names=frozenset({"this", "super"}),
@@ -74,6 +70,7 @@ JAVA = Language(
     builtins=frozenset(
         {"var", "String", "Object", "Integer", "Long", "Boolean", "Double", "Override"}
     ),
+    shares_names=True,
     query_text="""
 (package_declaration (scoped_identifier) @package)
 (package_declaration (identifier) @package)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, text_of
+from treadle.code.languages.base import Language, by_package, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -13,10 +13,6 @@ def _grammar() -> object:
     import tree_sitter_kotlin
 
     return tree_sitter_kotlin.language()
-
-
-def _package(_path: str, package: str) -> str:
-    return package
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -33,7 +29,7 @@ KOTLIN = Language(
     extensions=(".kt", ".kts"),
     grammar=_grammar,
     separator=".",
-    prefix=_package,
+    prefix=by_package,
     imports=_imports,
     self_names=frozenset({"this", "super"}),
     implicit_self=True,

@@ -2,7 +2,7 @@ r"""PHP: `Namespace\Class::method`."""
 
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, text_of
+from treadle.code.languages.base import Language, by_package, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -13,10 +13,6 @@ def _grammar() -> object:
     import tree_sitter_php
 
     return tree_sitter_php.language_php()
-
-
-def _package(_path: str, package: str) -> str:
-    return package
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -39,7 +35,7 @@ PHP = Language(
     grammar=_grammar,
     separator="\\",
     member_separator="::",
-    prefix=_package,
+    prefix=by_package,
     imports=_imports,
     self_names=frozenset({"$this", "self", "static", "parent"}),
     reference_text="""

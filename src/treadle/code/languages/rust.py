@@ -25,12 +25,16 @@ def _grammar() -> object:
 def _module(path: str, _package: str) -> str:
     """`crate::…` by the file's place below `src`, or below `tests`, `benches` or `examples`.
 
-    A file of the latter is a crate of its own; in a workspace each package is `crate` again.
+    A file of the latter or of `src/bin`, and `build.rs`, is a crate of its own; in a workspace
+    each package is `crate` again.
     """
     parts = path.rpartition(".")[0].split("/")
     folders = parts[:-1]
     if "src" in folders:
         parts = parts[len(folders) - folders[::-1].index("src") :]
+        parts = parts[2:] if parts[0] == "bin" and parts[1:] not in ([], ["mod"]) else parts
+    elif parts[-1] == "build":
+        parts = []
     else:
         own = [place for place, folder in enumerate(folders) if folder in _OWN_CRATE_FOLDERS]
         parts = parts[own[-1] + 2 :] if own else parts
