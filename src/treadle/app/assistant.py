@@ -74,9 +74,7 @@ class Assistant:
         ProviderError when no model is in reach, StoreError and ConfigError.
         """
         choices = choices or Choices()
-        opening = ToolCalls.open(
-            root, bus=bus, tools=choices.tools, rules=settings.approvals, clock=clock
-        )
+        opening = ToolCalls.open(root, bus=bus, tools=choices.tools, settings=settings, clock=clock)
         async with (
             opening as calls,
             cls.over(

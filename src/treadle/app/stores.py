@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.paths import data_path
+from treadle.paths import data_path, user_data_dir
 
 if TYPE_CHECKING:
     from treadle.traces import TraceStore
@@ -21,7 +21,12 @@ def conversations_path() -> Path:
 
 def approvals_path() -> Path:
     """The file that holds what is always allowed in each repository."""
-    return data_path("approvals.db")
+    return user_data_dir() / "approvals.db"  # made with the first of them
+
+
+def log_path() -> Path:
+    """The file that the log is written to; older ones lie beside it."""
+    return user_data_dir() / "treadle.log"  # made with its first line
 
 
 def open_trace_store() -> "TraceStore":

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from treadle.app.logs import logged
 from treadle.app.recording import Recording, recording
-from treadle.app.stores import approvals_path
+from treadle.app.stores import approvals_path, log_path
 from treadle.app.workspace import build_registry, open_index
 from treadle.clock import Clock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
-from treadle.config.model import ApprovalSettings
+from treadle.config.model import Settings
 from treadle.events import EventBus
 from treadle.tools.approvals import Approvals, GrantStore
 from treadle.tools.dispatcher import Dispatcher
@@ -47,22 +48,25 @@ class ToolCalls:
         *,
         bus: EventBus | None = None,
         tools: bool = True,
-        rules: ApprovalSettings | None = None,
+        settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
         """Open the index, which is left as it was, and serve its tools.
 
-        Without `tools` there are none but those of front ends. Without `rules` those of the
+        Without `tools` there are none but those of front ends. Without `settings` those of the
         configuration hold. Raises StoreError and ConfigError.
         """
         bus = bus or EventBus(clock)
-        rules = rules or load(root, os.environ, {}).settings.approvals
-        approvals = Approvals(bus, root, rules, store=GrantStore(approvals_path()), clock=clock)
+        settings = settings or load(root, os.environ, {}).settings
+        approvals = Approvals(
+            bus, root, settings.approvals, store=GrantStore(approvals_path()), clock=clock
+        )
         async with AsyncExitStack() as stack:
             index = open_index(root)
             stack.callback(index.close)
             registry = build_registry(root, index) if tools else Registry(())
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
+            await stack.enter_async_context(logged(bus, settings.logs, log_path()))
             recorded = await stack.enter_async_context(recording(bus))
             serving = Dispatcher(
                 bus, registry, root, clock=clock, bridge=bridge, approvals=approvals

@@ -135,7 +135,9 @@ def _run(words: list[str]) -> int:
         raise UsageError(f"There is no command {name!r}.", hint=hint)
     module = import_module(f"treadle.cli.commands.{COMMANDS[name].module}")
     command: Command = module.COMMAND
-    if "--debug" not in words:
+    if "--debug" in words:
+        _show_logs()
+    else:
         _silence_logs()
     parser = Parser(
         prog=f"treadle {name}",
@@ -146,6 +148,12 @@ def _run(words: list[str]) -> int:
     command.configure(parser)
     add_common_options(parser)
     return command.run(parser.parse_args(words[1:]))
+
+
+def _show_logs() -> None:
+    from treadle.app.logs import show_logs
+
+    show_logs()
 
 
 def _silence_logs() -> None:

@@ -167,6 +167,17 @@ class ApprovalSettings(Section):
     """Calls that are run without a question; never taken from a repository."""
 
 
+class LogSettings(Section):
+    """The log in your data folder: one line for each step, without contents."""
+
+    level: Literal["off", "warning", "info"] = "warning"
+    """What is written: nothing, what failed, or every step."""
+    format: Literal["json", "text"] = "json"
+    """A JSON object on each line, or words with key=value behind them."""
+    file_bytes: int = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
+    """Size at which a new file is begun; three are kept."""
+
+
 class Settings(Section):
     """All settings."""
 
@@ -183,3 +194,4 @@ class Settings(Section):
     history: HistorySettings = Field(default_factory=HistorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
+    logs: LogSettings = Field(default_factory=LogSettings)

@@ -1,0 +1,189 @@
+"""The log: one line for each step of a session, for a file or for `--debug`, without contents.
+
+Requested and completed are of level info, failed, timed out and late of level warning. Whatever is
+written is redacted first.
+"""
+
+import asyncio
+import json
+import logging
+import queue
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import fields
+from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+from treadle.config.model import LogSettings
+from treadle.events import Event, EventBus, Subscription
+from treadle.events import types as ev
+from treadle.events.encoding import plain
+from treadle.secrets import redact
+
+FILES = 3
+"""Files that are kept: the one that is written and those before it."""
+
+_LOGGER = logging.getLogger("treadle")
+_EVENTS = logging.getLogger("treadle.events")
+
+_WARNINGS: tuple[type[Event], ...] = (
+    ev.ToolCallRequested,  # not written, but it names the tool of a failure
+    ev.ToolCallFailed,
+    ev.ToolCallLate,
+    ev.ModelRequestFinished,
+    ev.RetryScheduled,
+    ev.FallbackApplied,
+    ev.SessionFailed,
+    ev.Notice,
+)
+_STEPS: tuple[type[Event], ...] = (
+    *_WARNINGS,
+    ev.SessionStarted,
+    ev.SessionFinished,
+    ev.SessionCancelled,
+    ev.ModelRequestStarted,
+    ev.ToolCallCompleted,
+    ev.ApprovalRequested,
+    ev.ApprovalResolved,
+)
+"""The events that are written: those of level info as well."""
+
+_LEFT_OUT = frozenset(
+    {"arguments", "content", "ui", "text", "user_text", "input_text", "output_text", "preview"}
+)
+"""Fields that hold contents: these are in the trace, not in the log."""
+
+
+class LineFormatter(logging.Formatter):
+    """A record as one line: a JSON object, or words for a person with key=value behind them."""
+
+    def __init__(self, form: Literal["json", "text"]) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        values: dict[str, object] = {"at": at, "level": record.levelname.lower()}
+        values["message"] = " ".join(record.getMessage().split())
+        values |= getattr(record, "fields", {"logger": record.name})
+        if record.exc_info:
+            values["traceback"] = self.formatException(record.exc_info)
+        if self._form == "json":
+            return redact(json.dumps(values, ensure_ascii=False, default=str))
+        head = " ".join(str(values.pop(name)) for name in ("at", "level", "message"))
+        return redact(" ".join([head, *(f"{key}={_word(each)}" for key, each in values.items())]))
+
+
+class _File(RotatingFileHandler):
+    """A log must never be what stops the work: what cannot be written is dropped."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  (logging's)
+        return
+
+
+class _Queue(QueueHandler):
+    """Hands records over as they are: the formatter, in the other thread, sees the traceback."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        return record
+
+
+@asynccontextmanager
+async def logged(bus: EventBus, settings: LogSettings, path: Path) -> AsyncIterator[None]:
+    """Write what happens on `bus` to the file at `path`, and to where `show_logs` has sent it."""
+    debugging = _LOGGER.isEnabledFor(logging.INFO)
+    if settings.level == "off" and not debugging:
+        yield
+        return
+    events = bus.subscribe(*(_STEPS if debugging or settings.level == "info" else _WARNINGS))
+    with _file(settings, path) if settings.level != "off" else nullcontext():
+        following = asyncio.create_task(_follow(events), name="log")
+        try:
+            yield
+        finally:
+            events.close()  # what waits in it is still written
+            await following
+
+
+@contextmanager
+def _file(settings: LogSettings, path: Path) -> Iterator[None]:
+    """Send the records of this process to the file, in a thread of its own; once for all buses."""
+    if any(isinstance(each, _Queue) for each in _LOGGER.handlers):
+        yield
+        return
+    file = _File(
+        path, maxBytes=settings.file_bytes, backupCount=FILES - 1, encoding="utf-8", delay=True
+    )
+    file.setFormatter(LineFormatter(settings.format))
+    file.setLevel(logging.INFO if settings.level == "info" else logging.WARNING)
+    waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
+    sending, listener = _Queue(waiting), QueueListener(waiting, file)
+    sending.setLevel(file.level)
+    before = _LOGGER.level
+    _LOGGER.addHandler(sending)
+    _LOGGER.setLevel(min(before or file.level, file.level))
+    listener.start()
+    try:
+        yield
+    finally:
+        _LOGGER.removeHandler(sending)
+        _LOGGER.setLevel(before)
+        listener.stop()  # after all that waits is written
+        file.close()
+
+
+def show_logs() -> None:
+    """Send the log to standard error as well, as `--debug` does."""
+    shown = logging.StreamHandler(sys.stderr)
+    shown.setFormatter(LineFormatter("text"))
+    _LOGGER.addHandler(shown)
+    _LOGGER.setLevel(logging.INFO)
+
+
+async def _follow(events: Subscription) -> None:
+    names: dict[tuple[UUID, ev.CallKey], str] = {}
+    async for envelope in events:
+        event = envelope.event
+        tool: dict[str, object] = {}
+        if isinstance(event, ev.ToolCallRequested):
+            names[event.request_id, event.key] = event.name
+        if isinstance(event, ev.ToolCallCompleted | ev.ToolCallFailed):
+            tool["name"] = names.pop((event.request_id, event.key), None)
+        own = {"fields": {**tool, **_own(event)}}
+        _EVENTS.log(_level(event), "%s", type(event).__name__, extra=own)
+
+
+def _level(event: Event) -> int:
+    match event:
+        case ev.ToolCallFailed() | ev.ToolCallLate() | ev.SessionFailed():
+            return logging.WARNING
+        case ev.RetryScheduled() | ev.FallbackApplied():
+            return logging.WARNING
+        case ev.ModelRequestFinished(error=error) if error is not None:
+            return logging.WARNING
+        case ev.Notice(level=level) if level in {"warning", "error"}:
+            return logging.WARNING
+    return logging.INFO
+
+
+def _own(event: Event) -> Mapping[str, object]:
+    """The fields of an event that are known and hold no contents."""
+    named = {field.name: getattr(event, field.name) for field in fields(event)}
+    kept = {
+        name: plain(value)
+        for name, value in named.items()
+        if value is not None and (name not in _LEFT_OUT or isinstance(event, ev.Notice))
+    }
+    if isinstance(event, ev.ToolCallCompleted):
+        kept["characters"] = len(event.content)
+    return kept
+
+
+def _word(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    plain_word = text and not any(mark.isspace() or mark in '"=' for mark in text)
+    return text if plain_word else json.dumps(text, ensure_ascii=False)
