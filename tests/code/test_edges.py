@@ -519,7 +519,7 @@ def test_rust_crates_start_where_cargo_says(build: Build) -> None:
         "crate::t",
     }
     assert into(index, "lev::other", EdgeKind.CALLS) == {"crate::kit::config::more::m"}
-    assert into(index, "extra::lev", EdgeKind.CALLS) == {"crate::bin::extra::main"}
+    assert into(index, "crate::lev", EdgeKind.CALLS, file="src/bin/extra.rs") == {"crate::main"}
     assert into(index, "help", EdgeKind.CALLS) == {"crate::t"}
 
 
