@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from uuid import UUID
 
@@ -28,8 +29,8 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.session import Conversation, ConversationStore
-from treadle.session.conversation import title_of
+from treadle.session import Conversation, ConversationStore, conversation_file
+from treadle.session.conversation import MessageState, title_of
 from treadle.session.message_json import decode, encode
 
 text = st.text(st.characters())  # lone surrogates too
@@ -276,3 +277,55 @@ async def test_after_a_kill_everything_that_had_happened_is_there(tmp_path: Path
         model = FakeModel(Say("On we go."))
         await at.session(model, store=store, conversation=loaded).run("Again")
         assert "ended without a result" in results(model.requests[0].messages)[1]
+
+
+async def test_a_file_of_the_first_version_is_read_as_one_branch(
+    path: Path, tmp_path: Path
+) -> None:
+    path.parent.mkdir()
+    made = "01a2204f-9d90-7423-8f74-672273ff32a8"
+    connection = sqlite3.connect(path)
+    for statement in conversation_file._MIGRATIONS[0].split(";"):
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 1")
+    connection.execute(
+        "INSERT INTO conversations VALUES (?, ?, 'm', 'Old', 1, 2)", (made, str(tmp_path))
+    )
+    old: list[Message] = [UserMessage("One?"), AssistantMessage("One.")]
+    for place, said in enumerate(old):
+        row = (made, place, *encode(said), 1, None)
+        connection.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+    async with await ConversationStore.open(path) as store:
+        loaded = await store.load("last", root=tmp_path)
+        await add(store, loaded, UserMessage("Two?"))
+        again = await store.load("last", root=tmp_path)
+    assert [(e.number, e.parent) for e in again.entries] == [(0, None), (1, 0), (2, 1)]
+    assert {e.state for e in again.entries} == {MessageState.COMPLETED}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 30), max_size=12))
+def test_every_branch_comes_back_as_it_was_said(points: list[int]) -> None:
+    asyncio.run(_branches(points))
+
+
+async def _branches(points: list[int]) -> None:
+    """Say something, go to any message, say the next thing: each path is that of its making."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        async with await ConversationStore.open(root / "c.db") as store:
+            await add(store, await store.create(root, "m"), UserMessage("0"))
+            paths = {0: ["0"]}
+            for number, point in enumerate(points, 1):
+                at = point % number
+                branch = await store.branch("last", at, root=root)
+                await add(store, branch, UserMessage(str(number)))
+                paths[number] = [*paths[at], str(number)]
+            for number, path in paths.items():
+                loaded = await store.load("last", root=root, at=number)
+                assert [getattr(m, "text", None) for m in loaded.messages] == path
+            newest = await store.load("last", root=root)
+            assert [getattr(m, "text", None) for m in newest.messages] == paths[len(points)]
+            assert len(await store.tree(newest)) == len(paths)

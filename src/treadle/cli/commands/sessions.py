@@ -1,50 +1,91 @@
-"""`treadle sessions`: list, show and resume saved conversations."""
+"""`treadle sessions`: list, show, resume, branch, rename, export and delete conversations."""
 
 import argparse
 import asyncio
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, say, short_id, table, tell, when
-from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
-from treadle.session import Conversation, ConversationStore, ConversationSummary
+from treadle.cli.transcripts import as_json, as_lines, as_markdown
+from treadle.errors import UsageError
+from treadle.session import Conversation, ConversationStore, ConversationSummary, Entry
 
-_RESULT_SHOWN = 200
+T = TypeVar("T")
+
+_REFERENCE = "an id, the beginning of one, or `last`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the three sub-commands."""
+    """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     rows = actions.add_parser("list", help="the conversations about this repository")
     rows.add_argument("--limit", type=positive, default=20, metavar="N", help="how many")
     rows.add_argument("--all", action="store_true", help="those of every repository")
-    show = actions.add_parser("show", help="one conversation as text")
-    show.add_argument("session", help="an id, the beginning of one, or `last`")
-    resume = actions.add_parser("resume", help="go on with one")
-    resume.add_argument("session", help="an id, the beginning of one, or `last`")
+
+    def about(name: str, text: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=text)
+        action.add_argument("session", help=_REFERENCE)
+        return action
+
+    show = about("show", "one conversation as text, each message with its number")
+    _add_at(show, "show the branch that ends at this message")
+    resume = about("resume", "go on with one")
     resume.add_argument("question", nargs="?", help="the next question (default: ask for it)")
     add_serving_options(resume)
+    branch = about("branch", "go on from an earlier message; what came after it is kept")
+    _add_at(branch, "the message to go on from", required=True)
+    rename = about("rename", "give one another title")
+    rename.add_argument("title", help="the new title")
+    export = about("export", "write one out as Markdown or JSON")
+    export.add_argument(
+        "--format",
+        choices=("markdown", "json"),
+        default="markdown",
+        help="markdown: the branch in use; json: every message of every branch",
+    )
+    export.add_argument("--output", metavar="FILE", type=Path, help="a new file (default: print)")
+    _add_at(export, "the branch that ends at this message")
+    delete = about("delete", "take one out for good, with all its branches")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _add_at(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
+    parser.add_argument("--at", metavar="MESSAGE", type=int, required=required, help=text)
 
 
 def run(options: argparse.Namespace) -> int:
     """Do what the sub-command says."""
-    if options.action == "resume":
-        return _resume(options)
-    root = repository(options)
-    if options.action == "show":
-        conversation = asyncio.run(_load(root, options.session))
-        if options.json:
-            print_json(_as_json(conversation))
-        else:
-            for line in _lines(conversation):
-                say(line)
-        return 0
-    found = asyncio.run(_list(None if options.all else root, options.limit))
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "list": _list,
+        "show": _show,
+        "resume": _resume,
+        "branch": _branch,
+        "rename": _rename,
+        "export": _export,
+        "delete": _delete,
+    }
+    return actions[options.action](options)
+
+
+def _stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
+    """What `work` makes of the saved conversations."""
+
+    async def open_and_work() -> T:
+        async with await ConversationStore.open(conversations_path()) as store:
+            return await work(store)
+
+    return asyncio.run(open_and_work())
+
+
+def _list(options: argparse.Namespace) -> int:
+    root = None if options.all else repository(options)
+    found = _stored(lambda store: store.list(root=root, limit=options.limit))
     if options.json:
         print_json({"sessions": [_summary(row) for row in found]})
         return 0
@@ -58,12 +99,85 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _show(options: argparse.Namespace) -> int:
+    conversation, tree = _loaded(options, options.at)
+    if options.json:
+        print_json(as_json(conversation, tree))
+    else:
+        for line in as_lines(conversation, tree):
+            say(line)
+    return 0
+
+
+def _branch(options: argparse.Namespace) -> int:
+    root = repository(options)
+    found = _stored(lambda store: store.branch(options.session, options.at, root=root))
+    if options.json:
+        print_json({"ok": True, "id": str(found.id), "at": options.at})
+    else:
+        command = f'treadle ask --session {short_id(str(found.id))} "…"'
+        say(f"It goes on from message {options.at}: `{command}`.")
+    return 0
+
+
+def _rename(options: argparse.Namespace) -> int:
+    title = " ".join(options.title.split())
+    if not title:
+        raise UsageError("The title is empty.", hint="Write it behind the conversation.")
+    root = repository(options)
+    found = _stored(lambda store: store.rename(options.session, title, root=root))
+    if options.json:
+        print_json({"ok": True, "id": str(found.id), "title": title})
+    else:
+        say(f"{found.title} is called {title} from now on.")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    conversation, tree = _loaded(options, options.at)
+    if options.format == "json" or options.json:
+        text = json.dumps(as_json(conversation, tree), indent=2) + "\n"
+    else:
+        text = as_markdown(conversation)
+    if options.output is None:
+        say(text.removesuffix("\n"))
+        return 0
+    try:
+        with options.output.open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{options.output} is there already.", hint="Export to another file, or remove it."
+        ) from error
+    tell(f"Written to {options.output}.")
+    return 0
+
+
+def _delete(options: argparse.Namespace) -> int:
+    root = repository(options)
+    found = _stored(lambda store: store.get(options.session, root=root))
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise UsageError(
+                "A conversation is deleted for good.", hint="Say so with --yes, or export it first."
+            )
+        tell(f"{found.title} ({found.turns} turns) will be gone for good. Delete it? [y/N]")
+        if _prompt().lower() not in ("y", "yes"):
+            return 1
+    _stored(lambda store: store.delete(str(found.id), root=root))
+    if options.json:
+        print_json({"ok": True, "id": str(found.id)})
+    else:
+        say(f"Deleted: {found.title}.")
+    return 0
+
+
 def _resume(options: argparse.Namespace) -> int:
     if options.question is not None:
         return serve(options, options.question, options.session)
     if not sys.stdin.isatty():
         return serve(options, "-", options.session)
-    conversation = asyncio.run(_load(repository(options), options.session))
+    conversation, _ = _loaded(options, None)
     tell(f"{conversation.title}\nYour next question; an empty line ends.")
     status = 0
     while question := _prompt():
@@ -78,40 +192,15 @@ def _prompt() -> str:
         return ""
 
 
-async def _list(root: Path | None, limit: int) -> tuple[ConversationSummary, ...]:
-    async with await ConversationStore.open(conversations_path()) as store:
-        return await store.list(root=root, limit=limit)
+def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, Sequence[Entry]]:
+    """The branch of the conversation that ends at `at` or is in use, and all its messages."""
+    root = repository(options)
 
+    async def load(store: ConversationStore) -> tuple[Conversation, Sequence[Entry]]:
+        conversation = await store.load(options.session, root=root, at=at)
+        return conversation, await store.tree(conversation)
 
-async def _load(root: Path, reference: str) -> Conversation:
-    async with await ConversationStore.open(conversations_path()) as store:
-        return await store.load(reference, root=root)
-
-
-def _lines(conversation: Conversation) -> Iterator[str]:
-    yield f"{conversation.title}\n{conversation.id}  {when(conversation.created_us)}"
-    for entry in conversation.entries:
-        yield from _message(entry.message)
-        if entry.stop_reason is not None and entry.stop_reason != "completed":
-            yield f"  (this turn ended: {entry.stop_reason})"
-
-
-def _message(message: Message) -> Iterator[str]:
-    match message:
-        case UserMessage(text=text):
-            yield f"\nYou: {text}"
-        case AssistantMessage(text=text, calls=calls):
-            for call in calls:
-                yield f"  ● {call.name} {call.arguments}"
-            if text:
-                yield f"\nTreadle: {text}"
-        case ToolMessage(content=content, ok=ok):
-            mark = "✓" if ok else "✗"
-            yield f"  {mark} {content[:_RESULT_SHOWN]}{'…' * (len(content) > _RESULT_SHOWN)}"
-        case NoteMessage(text=text):
-            yield f"  ({text})"
-        case _:
-            pass
+    return _stored(load)
 
 
 def _summary(row: ConversationSummary) -> dict[str, Any]:
@@ -127,41 +216,6 @@ def _summary(row: ConversationSummary) -> dict[str, Any]:
     }
 
 
-def _as_json(conversation: Conversation) -> dict[str, Any]:
-    return {
-        "id": str(conversation.id),
-        "root": conversation.root,
-        "model": conversation.model,
-        "title": conversation.title,
-        "created_us": conversation.created_us,
-        "updated_us": conversation.updated_us,
-        "messages": [
-            {"at_us": entry.at_us, "stop_reason": entry.stop_reason, **_message_json(entry.message)}
-            for entry in conversation.entries
-        ],
-    }
-
-
-def _message_json(message: Message) -> dict[str, Any]:
-    match message:
-        case UserMessage(text=text, context=context):
-            return {"role": "user", "text": text, "context": context}
-        case AssistantMessage(text=text, calls=calls):
-            made = [
-                {"turn": c.key.turn, "slot": c.key.slot, "name": c.name, "arguments": c.arguments}
-                for c in calls
-            ]
-            return {"role": "assistant", "text": text, "calls": made}
-        case ToolMessage(key=key, content=content, ok=ok):
-            return {
-                "role": "tool",
-                "turn": key.turn,
-                "slot": key.slot,
-                "ok": ok,
-                "content": content,
-            }
-        case _:
-            return {"role": "note", "text": message.text}
-
-
-COMMAND = Command("List, show and resume saved conversations.", configure, run)
+COMMAND = Command(
+    "List, show, resume, branch, rename, export and delete conversations.", configure, run
+)

@@ -1,0 +1,150 @@
+"""A conversation written out: as lines for a terminal, as Markdown, as JSON."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treadle.cli.output import when
+from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from treadle.session import Conversation, Entry
+from treadle.session.conversation import MessageState
+
+EXPORT_VERSION = 1
+"""Of the JSON form."""
+
+_RESULT_SHOWN = 200
+
+_STATES = {
+    MessageState.PENDING: "no reply came",
+    MessageState.GENERATING: "cut off: the process ended",
+    MessageState.FAILED: "cut off: the reply failed",
+    MessageState.CANCELLED: "cut off: cancelled",
+}
+
+
+def as_lines(conversation: Conversation, tree: Sequence[Entry]) -> Iterator[str]:
+    """The branch in use, each message with its number, and where the other branches end."""
+    yield f"{conversation.title}\n{conversation.id}  {when(conversation.created_us)}"
+    for entry in conversation.entries:
+        yield from _lines(entry)
+        if entry.stop_reason is not None and entry.stop_reason != "completed":
+            yield f"  (this turn ended: {entry.stop_reason})"
+    for end in other_ends(conversation, tree):
+        yield f"\nAnother branch ends at message {end.number} ({when(end.at_us)})."
+
+
+def as_markdown(conversation: Conversation) -> str:
+    """The branch in use: what was said, with calls and results folded into their turns."""
+    parts = [
+        f"# {conversation.title or 'A conversation'}",
+        f"{when(conversation.created_us)}, {conversation.model}, {conversation.root}",
+    ]
+    for entry in conversation.entries:
+        match entry.message:
+            case UserMessage(text=text):
+                parts += ["## You", text.strip()]
+            case AssistantMessage(text=text, calls=calls):
+                parts += [f"- `{call.name}` {_code(call.arguments)}" for call in calls]
+                if text:
+                    parts += ["## Treadle", text.strip()]
+            case ToolMessage(content=content, ok=ok):
+                parts.append(_folded("Result" if ok else "Failure", content))
+            case NoteMessage(text=text):
+                parts.append(f"*{' '.join(text.split())}*")
+            case _:
+                pass
+        if entry.state is not MessageState.COMPLETED:
+            parts.append(f"*({_STATES[entry.state]})*")
+        if entry.stop_reason is not None and entry.stop_reason != "completed":
+            parts.append(f"*(this turn ended: {entry.stop_reason})*")
+    return "\n\n".join(parts) + "\n"
+
+
+def as_json(conversation: Conversation, tree: Sequence[Entry]) -> dict[str, Any]:
+    """Every message of every branch; `branch` holds the numbers of the branch in use."""
+    return {
+        "version": EXPORT_VERSION,
+        "id": str(conversation.id),
+        "root": conversation.root,
+        "model": conversation.model,
+        "title": conversation.title,
+        "created_us": conversation.created_us,
+        "updated_us": conversation.updated_us,
+        "branch": [entry.number for entry in conversation.entries],
+        "messages": [
+            {
+                "number": entry.number,
+                "parent": entry.parent,
+                "state": entry.state,
+                "at_us": entry.at_us,
+                "stop_reason": entry.stop_reason,
+                **_message_json(entry.message),
+            }
+            for entry in tree
+        ],
+    }
+
+
+def other_ends(conversation: Conversation, tree: Sequence[Entry]) -> list[Entry]:
+    """The last messages of the branches that are not in use."""
+    parents = {entry.parent for entry in tree}
+    used = {entry.number for entry in conversation.entries}
+    return [e for e in tree if e.number not in parents and e.number not in used]
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    number = f"[{entry.number}]"
+    match entry.message:
+        case UserMessage(text=text, steers=steers):
+            yield f"\n{number} You{' (meanwhile)' * steers}: {text}"
+        case AssistantMessage(text=text, calls=calls):
+            for call in calls:
+                yield f"  ● {call.name} {call.arguments}"
+            if text:
+                yield f"\n{number} Treadle: {text}"
+        case ToolMessage(content=content, ok=ok):
+            mark = "✓" if ok else "✗"
+            yield f"  {mark} {content[:_RESULT_SHOWN]}{'…' * (len(content) > _RESULT_SHOWN)}"
+        case NoteMessage(text=text):
+            yield f"  ({text})"
+        case _:
+            pass
+    if entry.state is not MessageState.COMPLETED:
+        yield f"  ({_STATES[entry.state]})"
+
+
+def _message_json(message: Message) -> dict[str, Any]:
+    match message:
+        case UserMessage(text=text, context=context, steers=steers):
+            return {"role": "user", "text": text, "context": context, "steers": steers}
+        case AssistantMessage(text=text, calls=calls):
+            made = [
+                {"turn": c.key.turn, "slot": c.key.slot, "name": c.name, "arguments": c.arguments}
+                for c in calls
+            ]
+            return {"role": "assistant", "text": text, "calls": made}
+        case ToolMessage(key=key, content=content, ok=ok):
+            place = {"turn": key.turn, "slot": key.slot}
+            return {"role": "tool", **place, "ok": ok, "content": content}
+        case _:
+            return {"role": "note", "text": message.text}
+
+
+def _code(text: str) -> str:
+    """`text` as code in a line, whatever ticks it holds."""
+    line = " ".join(text.split())
+    fence = "`" * (_longest_run(line) + 1)
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
+
+
+def _folded(title: str, text: str) -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"<details><summary>{title}</summary>\n\n{fence}\n{text}\n{fence}\n\n</details>"
+
+
+def _longest_run(text: str) -> int:
+    """Of back ticks."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
