@@ -18,11 +18,18 @@ def repo(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> None:
+    ran = treadle("tools", home=tmp_path)
+    assert ran.status == 2
+    assert "what is it to do: list, schema, call" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
         (["serach", "x"], 2, "Did you mean `treadle search`?"),
         (["search"], 2, "required: query"),
+        (["tools", "fly"], 2, "choose from 'list', 'schema', 'call'"),
         (["search", "x", "--top-k", "0"], 2, "not a whole number of at least 1"),
         (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
         (["--json", "search", "x"], 2, "`treadle search --json …`"),

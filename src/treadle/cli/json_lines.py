@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from treadle.app.answers import final_answer, outcome_answer
 from treadle.cli.output import print_json
 from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
@@ -25,58 +26,15 @@ class JsonLines:
             print_json(event_json(envelope))
             match envelope.event:
                 case SessionCancelled(usage=usage, cost=cost):
-                    _final("", usage, cost, 0, StopReason.CANCELLED)
+                    print_json(final_answer("", usage, cost, 0, StopReason.CANCELLED))
                 case _:
                     pass
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Print the final line of a request that ended by itself."""
-        _final(
-            outcome.text,
-            outcome.usage,
-            outcome.cost,
-            outcome.tool_calls,
-            outcome.stop_reason,
-            trace_id=trace_id,
-            sources=[
-                {"file": s.file, "start_line": s.start_line, "end_line": s.end_line, "name": s.name}
-                for s in outcome.sources
-            ],
-        )
+        print_json(outcome_answer(outcome, trace_id))
 
     def fail(self, error: TreadleError) -> None:
         """Print the final line of a request that failed."""
-        _final(
-            "",
-            Usage(),
-            None,
-            0,
-            StopReason.FAILED,
-            error={"message": error.message, "hint": error.hint},
-        )
-
-
-def _final(
-    text: str,
-    usage: Usage,
-    cost: float | None,
-    tool_calls: int,
-    stop_reason: StopReason,
-    **more: object,
-) -> None:
-    print_json(
-        {
-            "type": "final",
-            "text": text,
-            "usage": {
-                "input": usage.input,
-                "output": usage.output,
-                "cached": usage.cached,
-                "reasoning": usage.reasoning,
-            },
-            "cost": cost,
-            "tool_calls": tool_calls,
-            "stop_reason": stop_reason,
-            **more,
-        }
-    )
+        told = {"message": error.message, "hint": error.hint}
+        print_json(final_answer("", Usage(), None, 0, StopReason.FAILED, error=told))

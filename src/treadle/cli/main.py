@@ -32,6 +32,7 @@ COMMANDS = {
     "context": Entry("context", "print what a model would be given for a question"),
     "tools": Entry("tools", "list the tools, show their schemas, call one"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
+    "serve": Entry("serve", "serve a repository over HTTP, to pages and programs"),
     "traces": Entry("traces", "read what was recorded"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
     "models": Entry("models", "list the models in reach, test one"),
@@ -62,6 +63,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the mistake as an error of ours, which `main` prints."""
+        if message.endswith("required: ACTION"):
+            actions = next(a.choices for a in self._actions if a.dest == "action")
+            message = f"what is it to do: {', '.join(actions or ())}?"
+            raise UsageError(f"{self.prog}: {message}", hint=f"See `{self.prog} --help`.")
         raise UsageError(f"{self.prog}: {message}.", hint=f"See `{self.prog} --help`.")
 
 

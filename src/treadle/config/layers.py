@@ -15,7 +15,9 @@ from treadle.config.positions import line_of
 from treadle.errors import ConfigError
 
 PREFIX = "TREADLE_"
-NOT_SETTINGS = frozenset({"TREADLE_HOME", "TREADLE_DEBUG", "TREADLE_BASE_URL", "TREADLE_API_KEY"})
+NOT_SETTINGS = frozenset({
+    "TREADLE_HOME", "TREADLE_DEBUG", "TREADLE_BASE_URL", "TREADLE_API_KEY", "TREADLE_SERVE_TOKEN",
+})  # fmt: skip
 """Variables that other parts read: where data is kept, tracebacks, and the unnamed provider,
 whose key must never become part of the settings."""
 MAX_FILE_BYTES = 1_000_000

@@ -1,4 +1,4 @@
-"""The server: answers `tools/list` and `tools/call` over standard input and output."""
+"""The server: answers `tools/list` and `tools/call`, over standard input and output or HTTP."""
 
 import asyncio
 import contextlib
@@ -6,10 +6,13 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from mcp import types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import ASGIApp
 
 from treadle import __version__
 from treadle.app.refreshing import refresh_index
@@ -39,30 +42,53 @@ async def serve_stdio(repository: Path | None) -> None:
     Nothing but the protocol reaches standard output.
     """
     async with AsyncExitStack() as stack:
-        service = _Service(Repository(repository, Path.cwd()), stack)
-        server = Server(
-            "treadle",
-            version=__version__,
-            title="Treadle",
-            instructions=INSTRUCTIONS,
-            on_list_tools=service.list_tools,
-            on_call_tool=service.call_tool,
-        )
-        server.add_notification_handler(
-            "notifications/roots/list_changed", types.NotificationParams, service.roots_changed
-        )
+        server = _server(_Service(Repository(repository, Path.cwd()), stack))
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
 
+@asynccontextmanager
+async def serve_http(calls: ToolCalls) -> AsyncIterator[ASGIApp]:
+    """An application that speaks streamable HTTP; its clients share the repository of `calls`.
+
+    Whoever mounts it checks where requests come from.
+    """
+    async with AsyncExitStack() as stack:
+        service = _Service(Repository(calls.root, calls.root), stack)
+        await service.share(calls)
+        manager = StreamableHTTPSessionManager(_server(service))
+        await stack.enter_async_context(manager.run())
+        yield manager.handle_request
+
+
+def _server(service: "_Service") -> Server[Any]:
+    server = Server(
+        "treadle",
+        version=__version__,
+        title="Treadle",
+        instructions=INSTRUCTIONS,
+        on_list_tools=service.list_tools,
+        on_call_tool=service.call_tool,
+    )
+    server.add_notification_handler(
+        "notifications/roots/list_changed", types.NotificationParams, service.roots_changed
+    )
+    return server
+
+
 class _Service:
-    """The handlers of one connection, and the repositories that it has called tools in."""
+    """The handlers of all connections, and the repositories that they have called tools in."""
 
     def __init__(self, repository: Repository, stack: AsyncExitStack) -> None:
         self._repository = repository
         self._stack = stack
         self._opened: dict[Path, ToolCalls] = {}
         self._opening = asyncio.Lock()
+
+    async def share(self, calls: ToolCalls) -> None:
+        """Use tools that are served already, and build their index meanwhile."""
+        await self._stack.enter_async_context(_building(calls))
+        self._opened[calls.root] = calls
 
     async def list_tools(
         self, _context: Context, _params: types.PaginatedRequestParams | None
@@ -104,9 +130,7 @@ class _Service:
         """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
         async with self._opening:
             if root not in self._opened:
-                calls = await self._stack.enter_async_context(ToolCalls.open(root))
-                await self._stack.enter_async_context(_building(calls))
-                self._opened[root] = calls
+                await self.share(await self._stack.enter_async_context(ToolCalls.open(root)))
         return self._opened[root]
 
 

@@ -1,13 +1,13 @@
 """`treadle search`: ranked items or files for a query."""
 
 import argparse
-from typing import Any
 
+from treadle.app.answers import search_answer
 from treadle.app.workspace import open_index
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say, tell
 from treadle.cli.progress import IndexBar
-from treadle.code import SearchResults, View
+from treadle.code import View
 from treadle.errors import UsageError
 
 
@@ -37,44 +37,16 @@ def run(options: argparse.Namespace) -> int:
     finally:
         index.close()
     if options.json:
-        print_json(as_json(results))
+        print_json(search_answer(results))
         return 0
     for hit in results.results:
         say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}")
     if not results.files:
         tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
     elif not results.results:
-        tell(f"Nothing in {results.files:,} files matches {options.query!r}.")
+        files = "1 file" if results.files == 1 else f"{results.files:,} files"
+        tell(f"Nothing in {files} matches {options.query!r}.")
     return 0
-
-
-def as_json(results: SearchResults) -> dict[str, Any]:
-    """The results in the form of the contract; fresh, since the index was refreshed for them."""
-    return {
-        "query": results.query,
-        "results": [
-            {
-                "rank": hit.rank,
-                "score": round(hit.score, 4),
-                "file": hit.file,
-                "name": hit.name,
-                "canonical_path": hit.canonical_path,
-                "kind": hit.kind,
-                "start_line": hit.start_line,
-                "end_line": hit.end_line,
-                "start_byte": hit.start_byte,
-                "end_byte": hit.end_byte,
-            }
-            for hit in results.results
-        ],
-        "parts": list(results.parts),
-        "took_ms": round(results.took * 1_000, 1),
-        "index": {
-            "items": results.items,
-            "files": results.files,
-            "fresh": True,
-        },
-    }
 
 
 COMMAND = Command("Find code by symbol, by path or by meaning.", configure, run)

@@ -1,0 +1,78 @@
+"""What the command line and the server both answer with: the JSON of the contract."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.code import SearchResults
+    from treadle.events.types import StopReason, Usage
+    from treadle.session import SessionOutcome
+
+
+def search_answer(results: "SearchResults") -> dict[str, Any]:
+    """Search results; fresh, since the index was refreshed for them."""
+    return {
+        "query": results.query,
+        "results": [
+            {
+                "rank": hit.rank,
+                "score": round(hit.score, 4),
+                "file": hit.file,
+                "name": hit.name,
+                "canonical_path": hit.canonical_path,
+                "kind": hit.kind,
+                "start_line": hit.start_line,
+                "end_line": hit.end_line,
+                "start_byte": hit.start_byte,
+                "end_byte": hit.end_byte,
+            }
+            for hit in results.results
+        ],
+        "parts": list(results.parts),
+        "took_ms": round(results.took * 1_000, 1),
+        "index": {
+            "items": results.items,
+            "files": results.files,
+            "fresh": True,
+        },
+    }
+
+
+def final_answer(
+    text: str,
+    usage: "Usage",
+    cost: float | None,
+    tool_calls: int,
+    stop_reason: "StopReason",
+    **more: object,
+) -> dict[str, Any]:
+    """What a turn ends with, however it ends."""
+    return {
+        "type": "final",
+        "text": text,
+        "usage": {
+            "input": usage.input,
+            "output": usage.output,
+            "cached": usage.cached,
+            "reasoning": usage.reasoning,
+        },
+        "cost": cost,
+        "tool_calls": tool_calls,
+        "stop_reason": stop_reason,
+        **more,
+    }
+
+
+def outcome_answer(outcome: "SessionOutcome", trace_id: str) -> dict[str, Any]:
+    """What a turn that ended by itself ends with."""
+    return final_answer(
+        outcome.text,
+        outcome.usage,
+        outcome.cost,
+        outcome.tool_calls,
+        outcome.stop_reason,
+        trace_id=trace_id,
+        sources=[
+            {"file": s.file, "start_line": s.start_line, "end_line": s.end_line, "name": s.name}
+            for s in outcome.sources
+        ],
+    )

@@ -1,0 +1,105 @@
+"""The newest events of a bus, kept so that a client that lost its connection can go on."""
+
+import asyncio
+import json
+from bisect import bisect_right
+from collections import deque
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import NamedTuple, Self
+from uuid import UUID
+
+from treadle.events import EventBus, event_json
+
+MOST_CHARACTERS = 16_000_000
+"""Of JSON kept; the newest event is kept whatever its size."""
+
+
+class LoggedEvent(NamedTuple):
+    """An event by its number on the bus, as one line of JSON."""
+
+    seq: int
+    type: str
+    request_id: UUID
+    text: str
+
+
+class Gap(NamedTuple):
+    """Events after `after` that are kept no more; the next that is has the number `next`."""
+
+    after: int
+    next: int
+
+
+class EventLog:
+    """Reads a bus while it is entered. Any number of readers follow it, each at its own speed."""
+
+    def __init__(self, bus: EventBus, *, most_characters: int = MOST_CHARACTERS) -> None:
+        self._bus = bus
+        self._most = most_characters
+        self._events: deque[LoggedEvent] = deque()
+        self._characters = 0
+        self._forgotten = 0
+        """The number of the newest event that is kept no more."""
+        self._grown = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._subscription = self._bus.subscribe()
+        self._reading = asyncio.create_task(self._read(), name="event log")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._subscription.close()
+        await self._reading
+        self._wake()
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest event, 0 before the first."""
+        return self._events[-1].seq if self._events else self._forgotten
+
+    async def follow(
+        self, *, after: int | None = None, request_id: UUID | None = None
+    ) -> AsyncIterator[LoggedEvent | Gap]:
+        """The events after number `after` (None: from now on), then those to come, without end.
+
+        Of one request, if it is named. A `Gap` tells of events that can be had no more.
+        """
+        seen = self.newest if after is None else after
+        while True:
+            if seen < self._forgotten and self._events:
+                first = self._events[0].seq
+                yield Gap(seen, first)
+                seen = first - 1
+            place = bisect_right(self._events, seen, key=lambda event: event.seq)
+            if place == len(self._events):
+                grown = self._grown
+                await grown.wait()
+                continue
+            event = self._events[place]
+            seen = event.seq
+            if request_id in {None, event.request_id}:
+                yield event
+
+    async def _read(self) -> None:
+        async for envelope in self._subscription:
+            event = envelope.event
+            text = json.dumps(event_json(envelope), separators=(",", ":"))
+            self._events.append(
+                LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text)
+            )
+            self._characters += len(text)
+            while self._characters > self._most and len(self._events) > 1:
+                gone = self._events.popleft()
+                self._characters -= len(gone.text)
+                self._forgotten = gone.seq
+            self._wake()
+
+    def _wake(self) -> None:
+        self._grown.set()
+        self._grown = asyncio.Event()

@@ -1,0 +1,56 @@
+"""`treadle serve`: serve a repository to pages, editors and other programs over HTTP."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+
+from treadle.cli.command import Command, repository
+from treadle.cli.output import print_json, say, tell
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the address."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to bind to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=7070, metavar="N", help="0: any (default: %(default)s)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    from treadle.config.loader import load
+    from treadle.server import serve
+
+    root = repository(options)
+    loaded = load(root, os.environ, {})
+    for warning in loaded.warnings:
+        tell(f"! {warning}")
+
+    def ready(address: str, token: str | None) -> None:
+        if options.json:
+            print_json({"type": "ready", "address": address, "token": token, "root": str(root)})
+            return
+        say(f"Serving {root} at {address}  (Ctrl-C ends it)")
+        say(f"  API  {address}/api/openapi.json\n  MCP  {address}/mcp")
+        if token is not None:
+            say(f"  Every request needs the token {token}")
+
+    serving = serve(
+        root, loaded.settings, os.environ, host=options.host, port=options.port, ready=ready
+    )
+    with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+        asyncio.run(serving)
+    return 0
+
+
+def _port(text: str) -> int:
+    value = int(text) if text.isdecimal() and len(text) <= 5 else -1
+    if not 0 <= value <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port from 0 to 65535")
+    return value
+
+
+COMMAND = Command("Serve a repository over HTTP, on this machine.", configure, run)

@@ -1,0 +1,68 @@
+"""The application: the routes, what guards them, and what is open while it runs."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from treadle import __version__
+from treadle.config.model import Settings
+from treadle.mcp.server import serve_http
+from treadle.server.errors import add_error_handlers
+from treadle.server.guard import LOOPBACK_NAMES, Guard
+from treadle.server.house import House
+from treadle.server.routes import approvals, code, events, front_ends, health, tools, turns
+
+_ROUTERS = (
+    health.router, code.router, tools.router, turns.router, approvals.router, events.router,
+    front_ends.router,
+)  # fmt: skip
+
+
+def create_app(
+    root: Path,
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    hosts: Iterable[str] = LOOPBACK_NAMES,
+    token: str | None = None,
+) -> FastAPI:
+    """The server of the repository at `root`, called by one of the names in `hosts`.
+
+    With a `token` every request must bring it.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with House.open(root, settings, env) as house, serve_http(house.calls) as over_mcp:
+            app.state.house = house
+            app.state.mcp = over_mcp
+            yield
+
+    app = FastAPI(
+        title="Treadle",
+        version=__version__,
+        description="A code-aware LLM assistant with a flight recorder, served on this machine.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # both pages load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    add_error_handlers(app)
+    api = APIRouter(prefix="/api/v1")
+    for router in _ROUTERS:
+        api.include_router(router)
+    app.include_router(api)
+    app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
+    app.add_middleware(Guard, hosts=hosts, token=token)
+    return app
+
+
+class _Mcp:
+    """Passes requests on to the MCP server, which is there once the application has started."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["app"].state.mcp(scope, receive, send)

@@ -1,0 +1,71 @@
+"""How errors are told over HTTP: `{"error": {"message", "hint"}}` with the status that fits."""
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from treadle.errors import (
+    ConfigError,
+    ExitStatus,
+    NotFoundError,
+    PathRefusedError,
+    TreadleError,
+    UsageError,
+)
+
+_STATUS: tuple[tuple[type[TreadleError], int], ...] = (
+    (ConfigError, 500),
+    (UsageError, 422),
+    (NotFoundError, 404),
+    (PathRefusedError, 403),
+)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Let every error that can reach a client be one sentence and a hint."""
+    app.add_exception_handler(TreadleError, _treadle_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def error_body(message: str, hint: str | None = None, **more: object) -> dict[str, object]:
+    """The body of every answer that is an error."""
+    return {"error": {"message": message, "hint": hint, **more}}
+
+
+async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, TreadleError)
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    if error.exit_status is ExitStatus.PROVIDER:
+        status = 502
+    return JSONResponse(error_body(error.message, error.hint), status_code=status)
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place, *path = first["loc"]
+    field = ".".join(map(str, path))
+    if first["type"] == "extra_forbidden":
+        message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
+    else:
+        message = f"{field or place}: {first['msg']}."
+    body = error_body(message, "See /api/openapi.json for what is taken.", field=field or None)
+    return JSONResponse(body, status_code=422)
+
+
+_PLACES = {"query": "parameter", "body": "field"}
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    hint = "See /api/openapi.json for what there is." if error.status_code in {404, 405} else None
+    body = error_body(str(error.detail).rstrip(".") + ".", hint)
+    return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+
+
+async def _unexpected(_request: Request, error: Exception) -> JSONResponse:
+    what = f"Unexpected {type(error).__name__}."
+    return JSONResponse(error_body(what, "The server's log says more."), status_code=500)

@@ -1,0 +1,51 @@
+"""What waits for a person to allow it."""
+
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.events.encoding import plain
+from treadle.events.types import ApprovalScope
+from treadle.server.house import Opened
+
+router = APIRouter(prefix="/approvals", tags=["approvals"])
+
+
+class Scope(StrEnum):
+    """For how long the answer holds."""
+
+    ONCE = ApprovalScope.ONCE.value
+    SESSION = ApprovalScope.SESSION.value
+    ALWAYS = ApprovalScope.ALWAYS.value
+    DENIED = ApprovalScope.DENIED.value
+
+
+class Answer(BaseModel):
+    """The person's answer; the model is told the `words` of a denial."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scope: Scope
+    words: str | None = Field(None, max_length=10_000)
+
+
+class Pending(BaseModel):
+    """The questions that wait, oldest first, as the event `ApprovalRequested` tells them."""
+
+    data: list[dict[str, Any]]
+
+
+@router.get("")
+async def pending(house: Opened) -> Pending:
+    """What waits for an answer. Only while somebody follows the events with `approve=true`."""
+    return Pending(data=[plain(event) for event in house.calls.approvals.pending()])
+
+
+@router.post("/{approval_id}")
+async def answer(house: Opened, approval_id: UUID, given: Answer) -> dict[str, bool]:
+    """Answer a question; `taken` is false when it waits no more."""
+    scope = ApprovalScope(given.scope.value)
+    return {"taken": house.calls.approvals.answer(approval_id, scope, given.words)}

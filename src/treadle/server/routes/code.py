@@ -1,0 +1,70 @@
+"""Search in the code, and context for a question."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.answers import search_answer
+from treadle.code import View
+from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import ToolCallCompleted
+from treadle.server.house import House, Opened
+from treadle.server.routes.tools import failed
+
+router = APIRouter(prefix="/code", tags=["code"])
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    q: str = Field(min_length=1, max_length=10_000, description="a symbol, a path or a question")
+    repo: str | None = Field(None, description="the repository; the one that is served if absent")
+    token: str | None = Field(None, description="the server's token, if it has one")
+
+
+class SearchQuery(_Asked):
+    """What to search, and how much to show of what."""
+
+    top_k: int = Field(10, ge=1, le=1_000)
+    view: View = View.ITEMS
+
+
+class ContextQuery(_Asked):
+    """The question, and how many tokens the answer may take."""
+
+    budget: int = Field(4_000, ge=1, le=1_000_000)
+
+
+@router.get("/search")
+async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
+    """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
+    _check(house, query)
+    results = await asyncio.to_thread(
+        house.calls.index.fresh_search, query.q, top_k=query.top_k, view=query.view
+    )
+    return search_answer(results)
+
+
+@router.get("/context")
+async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Any:
+    """What a model would be given for a question, as `context --json` gives."""
+    _check(house, query)
+    arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
+    outcome = await house.calls.dispatcher.call("request_code_context", arguments, vendor="http")
+    if isinstance(outcome, ToolCallCompleted):
+        return json.loads(outcome.content)
+    return failed(outcome)
+
+
+def _check(house: House, query: _Asked) -> None:
+    if not query.q.strip():
+        raise UsageError("The query is empty.", hint="Give it as `q`.")
+    if query.repo is not None and Path(query.repo).resolve() != house.calls.root:
+        raise NotFoundError(
+            f"This server does not serve {query.repo} but {house.calls.root}.",
+            hint="Start another with `treadle serve --repo PATH --port N`.",
+        )

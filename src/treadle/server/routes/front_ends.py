@@ -1,0 +1,92 @@
+"""Front ends that run tools themselves, each over a WebSocket."""
+
+import asyncio
+import contextlib
+import json
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, WebSocket
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.websockets import WebSocketDisconnect
+
+from treadle.errors import UsageError
+from treadle.server.house import Opened
+from treadle.tools.external import Connection, ToolDefinition, message_json, receive
+
+router = APIRouter(prefix="/front_ends", tags=["front ends"])
+
+_POLICY_VIOLATION = 1008
+
+
+class Hello(BaseModel):
+    """The first message: which tools are defined, and which of all external ones it runs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["hello"]
+    tools: tuple[ToolDefinition, ...] = ()
+    runs: tuple[str, ...] | None = Field(None, description='names, or "*"; else those of `tools`')
+
+
+@router.websocket("/{name}")
+async def front_end(
+    socket: WebSocket, house: Opened, name: Annotated[str, Path(min_length=1, max_length=100)]
+) -> None:
+    """Serve the front end of that name until it leaves.
+
+    Its first message is `hello`; it gets `{"type": "ready"}`, then `tool_call` and
+    `tool_call_withdrawn`, and sends `tool_result`, `tool_error` and `tool_progress`. What cannot
+    be read is answered with `{"type": "error", "message", "hint"}`.
+    """
+    await socket.accept()
+    try:
+        hello = Hello.model_validate_json(await socket.receive_text())
+        for definition in hello.tools:
+            house.calls.bridge.define(definition)
+    except (ValidationError, UsageError) as error:
+        what = error if isinstance(error, UsageError) else _unreadable(error)
+        await _tell(socket, what)
+        await socket.close(_POLICY_VIOLATION)
+        return
+    except WebSocketDisconnect:
+        return
+    runs = hello.runs if hello.runs is not None else tuple(tool.name for tool in hello.tools)
+    with house.calls.bridge.connect(name, runs=runs) as connection:
+        await socket.send_json({"type": "ready", "runs": runs})
+        sending = asyncio.create_task(_send(socket, connection), name=f"front end {name}")
+        try:
+            await _receive(socket, connection)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect):
+                await sending
+
+
+async def _send(socket: WebSocket, connection: Connection) -> None:
+    async for message in connection:
+        await socket.send_text(json.dumps(message_json(message)))
+    await socket.close(_POLICY_VIOLATION, "Another connection of this front end took its place.")
+
+
+async def _receive(socket: WebSocket, connection: Connection) -> None:
+    while True:
+        text = await socket.receive_text()
+        try:
+            await receive(connection, text)
+        except UsageError as error:
+            await _tell(socket, error)
+
+
+async def _tell(socket: WebSocket, error: UsageError) -> None:
+    await socket.send_json({"type": "error", "message": error.message, "hint": error.hint})
+
+
+def _unreadable(error: ValidationError) -> UsageError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return UsageError(
+        f"The first message cannot be read: {f'{where}: ' if where else ''}{first['msg']}.",
+        hint='Send {"type": "hello", "tools": […]}.',
+    )

@@ -1,0 +1,126 @@
+"""Turns: a message is sent, its turn runs, and meanwhile it is steered or cancelled."""
+
+import asyncio
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.answers import outcome_answer
+from treadle.app.assistant import Choices
+from treadle.app.turns import Turn
+from treadle.errors import TreadleError
+from treadle.server.house import Opened
+
+router = APIRouter(prefix="/turns", tags=["turns"])
+
+
+class Begin(BaseModel):
+    """A message, the conversation that it goes on with, and how it is served."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, max_length=1_000_000)
+    session: str | None = Field(None, description='an id, the beginning of one, or "last"')
+    model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
+    tools: bool = True
+    stream: bool = True
+    front_end: str | None = Field(None, description="which one runs the external tools")
+
+
+class Steer(BaseModel):
+    """A further message for the model's next request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, max_length=1_000_000)
+
+
+class State(StrEnum):
+    """How far a turn is."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TurnAnswer(BaseModel):
+    """A turn by its ids. `final` is what `ask --json` ends with, once it is done.
+
+    Its events bear `request_id`, which without dashes is also the id of its trace.
+    """
+
+    request_id: UUID
+    session_id: UUID
+    state: State
+    final: dict[str, Any] | None = None
+    error: dict[str, str | None] | None = None
+
+
+class TurnList(BaseModel):
+    """The turns that run or wait, oldest first."""
+
+    data: list[TurnAnswer]
+
+
+@router.post("", status_code=202)
+async def begin(house: Opened, message: Begin) -> TurnAnswer:
+    """Send a message. Its turn begins at once, or when its conversation is free."""
+    turn = await house.turns.begin(
+        message.text,
+        session=message.session,
+        choices=Choices(message.model, tools=message.tools, stream=message.stream),
+        front_end=message.front_end,
+    )
+    return _answer(turn)
+
+
+@router.get("")
+async def running(house: Opened) -> TurnList:
+    """What runs now."""
+    return TurnList(data=[_answer(turn) for turn in house.turns.running()])
+
+
+@router.get("/{request_id}")
+async def show(
+    house: Opened, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
+) -> TurnAnswer:
+    """A turn that runs, or ended not long ago; if it runs, its end is waited for `wait` seconds."""
+    turn = house.turns.turn(request_id)
+    await asyncio.wait({turn.task}, timeout=wait)
+    return _answer(turn)
+
+
+@router.post("/{request_id}/steer")
+async def steer(house: Opened, request_id: UUID, message: Steer) -> dict[str, bool]:
+    """Let the model have a further message with its next request; `taken` is false if too late."""
+    return {"taken": await house.turns.steer(request_id, message.text)}
+
+
+@router.post("/{request_id}/cancel")
+async def cancel(house: Opened, request_id: UUID) -> dict[str, bool]:
+    """End a turn; `cancelled` is false if it had ended."""
+    return {"cancelled": house.turns.cancel(request_id)}
+
+
+def _answer(turn: Turn) -> TurnAnswer:
+    answer = TurnAnswer(
+        request_id=turn.request_id, session_id=turn.conversation_id, state=State.RUNNING
+    )
+    if not turn.task.done():
+        return answer
+    if turn.task.cancelled():
+        return answer.model_copy(update={"state": State.CANCELLED})
+    if (error := turn.task.exception()) is not None:
+        return answer.model_copy(update={"state": State.FAILED, "error": _told(error)})
+    final = outcome_answer(turn.task.result(), turn.request_id.hex)
+    return answer.model_copy(update={"state": State.DONE, "final": final})
+
+
+def _told(error: BaseException) -> dict[str, str | None]:
+    if isinstance(error, TreadleError):
+        return {"message": error.message, "hint": error.hint}
+    return {"message": f"Unexpected {type(error).__name__}.", "hint": None}

@@ -1,0 +1,60 @@
+"""`treadle serve` as a program uses it: a process of its own, spoken to over HTTP."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.cli.command import start
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that runs, and a client of it."""
+
+    address: str
+    token: str | None
+    http: httpx2.AsyncClient
+
+    async def get(self, path: str, **parameters: Any) -> Any:
+        """The JSON of an answer that must be a success."""
+        answer = await self.http.get(f"/api/v1{path}", params=parameters)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    async def post(self, path: str, body: object = None) -> Any:
+        """The same of a request that changes something."""
+        answer = await self.http.post(f"/api/v1{path}", json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    async def ended(self, request_id: str) -> Any:
+        """A turn when it has ended."""
+        turn = await self.get(f"/turns/{request_id}", wait=50)
+        assert turn["state"] != "running"
+        return turn
+
+
+@asynccontextmanager
+async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served]:
+    """Serve `repo` at a free port until left; the process then ends by itself with status 0."""
+    home = repo.parent / "home"
+    process = await start("serve", "--port", "0", "--json", *options, home=home, repo=repo, **env)
+    assert process.stdout is not None
+    line = await asyncio.wait_for(process.stdout.readline(), 60)
+    assert line, (await process.communicate())[1].decode()
+    try:
+        ready = json.loads(line)
+        async with httpx2.AsyncClient(base_url=ready["address"], timeout=60) as http:
+            yield Served(ready["address"], ready["token"], http)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(process.communicate(), 60)
+    assert (process.returncode, err.decode()) == (0, "")

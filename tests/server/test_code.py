@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+
+from tests.cli.command import treadle
+from tests.server.serving import serving
+from treadle import __version__
+
+
+async def test_search_answers_as_the_command_line_does_and_is_always_fresh(repo: Path) -> None:
+    async with serving(repo) as served:
+        found = await served.get("/code/search", q="add", top_k=5)
+        said = json.loads(
+            treadle(
+                "search", "add", "--json", "--top-k", "5", home=repo.parent / "h", repo=repo
+            ).out
+        )
+        for each in (found, said):
+            del each["took_ms"]
+        assert found == said
+        assert found["results"][0]["canonical_path"] == "calc.add"
+        (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")
+        later = await served.get("/code/search", q="subtract", view="files")
+        assert later["results"][0]["file"] == "more.py"
+
+
+async def test_context_is_what_a_model_would_get(repo: Path) -> None:
+    async with serving(repo) as served:
+        found = await served.get("/code/context", q="how does add work", budget=1_000)
+    (entry,) = found["context"]
+    assert entry["canonical_path"] == "calc.add"
+    assert "return left + right" in entry["snippet"]
+
+
+async def test_health_tells_what_is_served(repo: Path) -> None:
+    async with serving(repo) as served:
+        await served.get("/code/search", q="add")
+        health = await served.get("/health")
+    assert health["ok"] is True
+    assert health["version"] == __version__
+    assert health["root"] == str(repo)
+    assert (health["index"]["files"], health["index"]["fresh"]) == (1, True)
+
+
+async def test_tools_are_listed_and_called(repo: Path) -> None:
+    async with serving(repo) as served:
+        listed = await served.get("/tools")
+        by_name = {tool["name"]: tool for tool in listed["data"]}
+        assert by_name["read_file"]["effect"] == "read"
+        assert "path" in by_name["read_file"]["parameters"]["properties"]
+        read = await served.post("/tools/read_file/call", {"path": "calc.py"})
+        assert read["ok"] is True
+        runs = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)[
+            "runs"
+        ]
+    assert [run["name"] for run in runs] == ["execute_tool read_file"]
+
+
+async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> None:
+    async with serving(repo) as served:
+        for path, status, words in (
+            ("/code/search?q=add&color=red", 422, "There is no parameter 'color'."),
+            ("/code/search", 422, "q: "),
+            ("/code/search?q=%20", 422, "The query is empty."),
+            ("/code/search?q=add&top_k=0", 422, "top_k: "),
+            ("/code/search?q=add&repo=/nowhere", 404, "does not serve /nowhere"),
+            ("/nothing", 404, "Not Found."),
+        ):
+            answer = await served.http.get(f"/api/v1{path}")
+            assert answer.status_code == status, path
+            assert words in answer.json()["error"]["message"]
+        for name, body, status, kind in (
+            ("read_file", {"path": "../secret"}, 403, "permission"),
+            ("read_file", {"path": 3}, 422, "validation"),
+            ("fly", {}, 404, "unknown_tool"),
+        ):
+            answer = await served.http.post(f"/api/v1/tools/{name}/call", json=body)
+            failure = answer.json()
+            assert (answer.status_code, failure["ok"], failure["kind"]) == (status, False, kind)

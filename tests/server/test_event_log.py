@@ -1,0 +1,82 @@
+import asyncio
+import json
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.app.event_log import EventLog, Gap, LoggedEvent
+from treadle.events import EventBus
+from treadle.events.types import Notice
+from treadle.ids import new_id
+
+ONE, OTHER = new_id(), new_id()
+
+
+async def say(bus: EventBus, text: str, request_id: UUID = ONE) -> None:
+    await bus.publish(Notice(request_id=request_id, parent_id=None, level="info", text=text))
+
+
+async def read(log: EventLog, count: int, **which: object) -> list[LoggedEvent | Gap]:
+    found = []
+    async with asyncio.timeout(5):
+        async for event in log.follow(**which):  # type: ignore[arg-type]
+            found.append(event)
+            if len(found) == count:
+                break
+    return found
+
+
+def texts(events: list[LoggedEvent | Gap]) -> list[str]:
+    return [json.loads(e.text)["text"] if isinstance(e, LoggedEvent) else "gap" for e in events]
+
+
+async def test_a_client_reads_what_was_and_what_comes_from_where_it_was() -> None:
+    bus = EventBus()
+    async with EventLog(bus) as log:
+        for text in ("a", "b"):
+            await say(bus, text)
+        later = asyncio.create_task(read(log, 3, after=1))
+        fresh = asyncio.create_task(read(log, 1))
+        await asyncio.sleep(0.01)
+        for text in ("c", "d"):
+            await say(bus, text)
+        assert texts(await later) == ["b", "c", "d"]
+        assert texts(await fresh) == ["c"]
+
+
+async def test_a_request_is_followed_alone() -> None:
+    bus = EventBus()
+    async with EventLog(bus) as log:
+        for text, request in (("a", ONE), ("b", OTHER), ("c", ONE)):
+            await say(bus, text, request)
+        assert texts(await read(log, 2, after=0, request_id=ONE)) == ["a", "c"]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 400), min_size=1, max_size=30),
+    room=st.integers(1, 3_000),
+    after=st.integers(0, 30),
+)
+async def test_what_is_kept_is_bounded_and_what_is_not_is_told(
+    sizes: list[int], room: int, after: int
+) -> None:
+    bus = EventBus()
+    async with EventLog(bus, most_characters=room) as log:
+        for size in sizes:
+            await say(bus, "x" * size)
+        await asyncio.sleep(0)
+        count = len(sizes)
+        start = min(after, count - 1)
+        found: list[LoggedEvent | Gap] = []
+        async for event in log.follow(after=start):
+            found.append(event)
+            if isinstance(event, LoggedEvent) and event.seq == count:
+                break
+        kept = [event for event in found if isinstance(event, LoggedEvent)]
+        gaps = [event for event in found if isinstance(event, Gap)]
+        assert [event.seq for event in kept] == list(range(kept[0].seq, count + 1))
+        assert gaps == ([Gap(start, kept[0].seq)] if kept[0].seq > start + 1 else [])
+        whole = await read(log, 1, after=count - 1)
+        assert len(kept) == 1 or sum(len(event.text) for event in kept) <= room
+        assert texts(whole)[-1] == "x" * sizes[-1]

@@ -1,0 +1,27 @@
+from pathlib import Path
+
+from mcp import Client
+
+from tests.mcp.serving import ok
+from tests.server.serving import serving
+
+
+async def test_clients_over_http_share_the_repository(repo: Path) -> None:
+    async with serving(repo) as served:
+        for _ in range(2):
+            async with Client(f"{served.address}/mcp") as client:
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                assert "request_code_context" in names
+                arguments = {"token_budget": 1_000, "hint": "add"}
+                found = ok(await client.call_tool("request_code_context", arguments))
+                assert found["context"][0]["canonical_path"] == "calc.add"
+
+
+async def test_another_site_cannot_speak_to_it(repo: Path) -> None:
+    async with serving(repo) as served:
+        headers = {
+            "Origin": "https://evil.example",
+            "Accept": "application/json, text/event-stream",
+        }
+        answer = await served.http.post("/mcp", json={}, headers=headers)
+        assert answer.status_code == 403

@@ -1,0 +1,221 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, Call, Pause, delta, sse
+from tests.server.serving import Served, serving
+
+KEY = "sk-very-secret-0123456789abcdefghij"
+
+
+async def events(served: Served, **parameters: Any) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """Events by number until the connection is closed."""
+    url = "/api/v1/events"
+    async with served.http.stream("GET", url, params=parameters) as answer:
+        fields: dict[str, str] = {}
+        async for line in answer.aiter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif "data" in fields:  # what has none is a sign of life
+                yield int(fields["id"]), json.loads(fields["data"])
+                fields.clear()
+
+
+def of(provider: FakeProvider) -> dict[str, str]:
+    return {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": KEY}
+
+
+async def test_a_turn_runs_and_a_client_sees_what_happens(repo: Path) -> None:
+    call = Call("read_file", {"path": "calc.py"}, id="c1")
+    async with (
+        FakeProvider([Answer("", (call,)), Answer("It adds.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        begun = await served.post("/turns", {"text": "How does add work?"})
+        ended = await served.ended(begun["request_id"])
+        assert ended["state"] == "done"
+        assert ended["final"]["text"] == "It adds."
+        assert ended["final"]["tool_calls"] == 1
+        seen = []
+        async for seq, event in events(served, after=0, request_id=begun["request_id"]):
+            seen.append((seq, event["type"]))
+            assert KEY not in json.dumps(event)
+            if event["type"] == "SessionFinished":
+                break
+        kinds = [kind for _, kind in seen]
+        assert kinds[0] in {"SessionStarted", "IndexProgress"}
+        assert "ToolCallCompleted" in kinds
+        middle = seen[len(seen) // 2][0]
+        async for seq, _ in events(served, after=middle, request_id=begun["request_id"]):
+            assert seq > middle  # a client that comes back goes on where it was
+            break
+
+
+async def test_messages_of_one_conversation_are_served_in_order(repo: Path) -> None:
+    slow = sse(delta(content="First"), Pause(0.3), delta(content=".", finish_reason="stop"))
+    async with (
+        FakeProvider([slow, Answer("Second.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        first = await served.post("/turns", {"text": "One?"})
+        await provider.wait_for_requests(1)
+        second = await served.post("/turns", {"text": "Two?", "session": first["session_id"]})
+        assert second["session_id"] == first["session_id"]
+        running = [turn["request_id"] for turn in (await served.get("/turns"))["data"]]
+        assert running == [first["request_id"], second["request_id"]]
+        texts = [(await served.ended(turn))["final"]["text"] for turn in running]
+        assert texts == ["First.", "Second."]
+        *_, one, first_answer, two = provider.requests[1].messages
+        assert str(one["content"]).endswith("One?")
+        assert first_answer["content"] == "First."
+        assert str(two["content"]).endswith("Two?")
+
+
+async def test_a_turn_is_steered_with_the_next_request_of_its_model(repo: Path) -> None:
+    slow = sse(delta(content="At"), Pause(1), delta(content=" length.", finish_reason="stop"))
+    async with (
+        FakeProvider([slow, Answer("Briefly.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        begun = await served.post("/turns", {"text": "How?"})
+        steer = f"/turns/{begun['request_id']}/steer"
+        await provider.wait_for_requests(1)
+        assert await served.post(steer, {"text": "In a word?"}) == {"taken": True}
+        assert (await served.ended(begun["request_id"]))["final"]["text"] == "Briefly."
+        *_, answer, further = provider.requests[1].messages
+        assert answer["content"] == "At length."
+        assert str(further["content"]).endswith("In a word?")
+        assert await served.post(steer, {"text": "Well?"}) == {"taken": False}
+
+
+async def test_a_turn_is_cancelled_and_the_conversation_goes_on(repo: Path) -> None:
+    hanging = sse(delta(content="I will"), Pause(), done=False)
+    async with (
+        FakeProvider([hanging, Answer("Now.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        first = await served.post("/turns", {"text": "One?"})
+        await provider.wait_for_requests(1)
+        cancel = f"/turns/{first['request_id']}/cancel"
+        assert await served.post(cancel) == {"cancelled": True}
+        assert (await served.ended(first["request_id"]))["state"] == "cancelled"
+        assert await served.post(cancel) == {"cancelled": False}
+        second = await served.post("/turns", {"text": "Two?", "session": first["session_id"]})
+        assert (await served.ended(second["request_id"]))["final"]["text"] == "Now."
+
+
+async def test_a_provider_that_fails_and_a_session_that_is_not_there_are_said(repo: Path) -> None:
+    async with serving(
+        repo, TREADLE_BASE_URL="http://127.0.0.1:9/v1", TREADLE_API_KEY=KEY
+    ) as served:
+        answer = await served.http.post("/api/v1/turns", json={"text": "x", "session": "ffff"})
+        assert answer.status_code == 404
+        assert KEY not in answer.text
+        for body in ({"text": ""}, {"text": " "}, {"text": "x", "colour": 1}, {}):
+            answer = await served.http.post("/api/v1/turns", json=body)
+            assert answer.status_code == 422, body
+        unknown = "00000000-0000-7000-8000-000000000000"
+        assert (await served.http.get(f"/api/v1/turns/{unknown}")).status_code == 404
+
+
+async def test_a_person_who_follows_the_events_is_asked(repo: Path) -> None:
+    (repo / ".env").write_text("TOKEN=abc\n")
+    calls = [Answer("", (Call("read_file", {"path": ".env"}, id=f"c{n}"),)) for n in range(2)]
+    async with (
+        FakeProvider([calls[0], Answer("No."), calls[1], Answer("So be it.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        nobody = await served.post("/turns", {"text": "Read it."})
+        assert (await served.ended(nobody["request_id"]))["final"]["text"] == "No."
+        assert "Nobody can be asked" in str(provider.requests[1].messages[-1]["content"])
+        begun = None
+        async for _, event in events(served, after=0, approve="true"):
+            begun = begun or await served.post("/turns", {"text": "Read it."})
+            if event["type"] == "ApprovalRequested":
+                (waiting,) = (await served.get("/approvals"))["data"]
+                assert waiting["approval_id"] == event["approval_id"]
+                answer = f"/approvals/{event['approval_id']}"
+                for scope, status in (("withdrawn", 422), ("never", 422)):
+                    refused = await served.http.post(f"/api/v1{answer}", json={"scope": scope})
+                    assert refused.status_code == status
+                told = await served.post(answer, {"scope": "denied", "words": "Not that one."})
+                assert told == {"taken": True}
+                assert await served.post(answer, {"scope": "once"}) == {"taken": False}
+                break
+        assert begun is not None
+        assert (await served.ended(begun["request_id"]))["final"]["text"] == "So be it."
+        assert "Not that one." in str(provider.requests[3].messages[-1]["content"])
+
+
+PICK = {
+    "name": "pick_colour",
+    "description": "Ask the person for a colour.",
+    "type": "function",
+    "parameters": {
+        "type": "object",
+        "properties": {"of": {"type": "string"}},
+        "required": ["of"],
+    },
+}
+
+
+def front_end(served: Served, name: str = "editor") -> connect:
+    return connect(served.address.replace("http", "ws") + f"/api/v1/front_ends/{name}")
+
+
+async def hello(socket: ClientConnection, *tools: object) -> Any:
+    await socket.send(json.dumps({"type": "hello", "tools": tools}))
+    return json.loads(await asyncio.wait_for(socket.recv(), 30))
+
+
+async def test_a_front_end_runs_its_tools_and_may_come_back(repo: Path) -> None:
+    call = Call("pick_colour", {"of": "wall"}, id="c1")
+    async with (
+        FakeProvider([Answer("", (call,)), Answer("Red it is.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        async with front_end(served) as socket:
+            assert await hello(socket, PICK) == {"type": "ready", "runs": ["pick_colour"]}
+            listed = {tool["name"]: tool for tool in (await served.get("/tools"))["data"]}
+            assert listed["pick_colour"]["place"] == "external"
+            begun = await served.post("/turns", {"text": "Which?", "front_end": "editor"})
+            offer = json.loads(await asyncio.wait_for(socket.recv(), 30))
+            assert offer["type"] == "tool_call"
+            assert offer["arguments"] == {"of": "wall"}
+            assert offer["again"] is False
+        async with front_end(served) as socket:  # it went away and is back
+            await hello(socket, PICK)
+            again = json.loads(await asyncio.wait_for(socket.recv(), 30))
+            assert again == {**offer, "again": True}
+            result = {"request_id": offer["request_id"], "key": offer["key"]}
+            await socket.send(json.dumps({**result, "type": "tool_result", "result": "red"}))
+            ended = await served.ended(begun["request_id"])
+        assert ended["final"]["text"] == "Red it is."
+        told = json.loads(str(provider.requests[1].messages[-1]["content"]))
+        assert told["result"] == "red"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "no json",
+        '{"type": "tool_result"}',
+        json.dumps({"type": "hello", "tools": [{**PICK, "name": "read_file"}]}),
+        json.dumps({"type": "hello", "tools": [{**PICK, "parameters": {"type": "string"}}]}),
+    ],
+)
+async def test_a_front_end_that_cannot_be_understood_is_told_so(repo: Path, first: str) -> None:
+    async with serving(repo) as served, front_end(served) as socket:
+        await socket.send(first)
+        answer = json.loads(await asyncio.wait_for(socket.recv(), 30))
+        assert answer["type"] == "error"
+        assert answer["message"]
+        await asyncio.wait_for(socket.wait_closed(), 30)
+        assert (await served.get("/health"))["ok"]
