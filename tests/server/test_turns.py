@@ -78,6 +78,37 @@ async def test_messages_of_one_conversation_are_served_in_order(repo: Path) -> N
         assert str(two["content"]).endswith("Two?")
 
 
+async def test_conversations_are_listed_shown_named_branched_and_deleted(repo: Path) -> None:
+    async with (
+        FakeProvider([Answer("First."), Answer("Second."), Answer("Otherwise.")]) as provider,
+        serving(repo, **of(provider)) as served,
+    ):
+        begun = await served.post("/turns", {"text": "One?"})
+        await served.ended(begun["request_id"])
+        again = await served.post("/turns", {"text": "Two?", "session": "last"})
+        await served.ended(again["request_id"])
+        other = await served.post("/turns", {"text": "Another?"})
+        await served.ended(other["request_id"])
+        listed = await served.get("/sessions", limit=1)
+        assert [row["id"] for row in listed["data"]] == [other["session_id"]]
+        assert listed["pagination"] == {"offset": 0, "limit": 1, "more": True}
+        (row,) = (await served.get("/sessions", offset=1))["data"]
+        one = f"/api/v1/sessions/{begun['session_id']}"
+        shown = (await served.http.get(one)).json()
+        assert [m["text"] for m in shown["messages"]] == ["One?", "First.", "Two?", "Second."]
+        assert (row["title"], row["turns"]) == (shown["title"], 2)
+        changed = (await served.http.patch(one, json={"title": "Named", "at": 1})).json()
+        assert (changed["title"], changed["branch"]) == ("Named", [0, 1])
+        for path, body, status in (
+            (one, {"colour": 1}, 422),
+            (one, {"at": 99}, 404),
+            ("/api/v1/sessions/ffff", {"title": "x"}, 404),
+        ):
+            assert (await served.http.patch(path, json=body)).status_code == status
+        assert (await served.http.delete(one)).json()["title"] == "Named"
+        assert (await served.http.get(one)).status_code == 404
+
+
 async def test_a_turn_is_steered_with_the_next_request_of_its_model(repo: Path) -> None:
     slow = sse(delta(content="At"), Pause(1), delta(content=" length.", finish_reason="stop"))
     async with (

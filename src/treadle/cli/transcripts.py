@@ -1,15 +1,11 @@
-"""A conversation written out: as lines for a terminal, as Markdown, as JSON."""
+"""A conversation written out for people: as lines for a terminal, and as Markdown."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from treadle.cli.output import when
-from treadle.llm.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
+from treadle.llm.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
 from treadle.session import Conversation, Entry
 from treadle.session.conversation import MessageState
-
-EXPORT_VERSION = 1
-"""Of the JSON form."""
 
 _RESULT_SHOWN = 200
 
@@ -59,31 +55,6 @@ def as_markdown(conversation: Conversation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_json(conversation: Conversation, tree: Sequence[Entry]) -> dict[str, Any]:
-    """Every message of every branch; `branch` holds the numbers of the branch in use."""
-    return {
-        "version": EXPORT_VERSION,
-        "id": str(conversation.id),
-        "root": conversation.root,
-        "model": conversation.model,
-        "title": conversation.title,
-        "created_us": conversation.created_us,
-        "updated_us": conversation.updated_us,
-        "branch": [entry.number for entry in conversation.entries],
-        "messages": [
-            {
-                "number": entry.number,
-                "parent": entry.parent,
-                "state": entry.state,
-                "at_us": entry.at_us,
-                "stop_reason": entry.stop_reason,
-                **_message_json(entry.message),
-            }
-            for entry in tree
-        ],
-    }
-
-
 def other_ends(conversation: Conversation, tree: Sequence[Entry]) -> list[Entry]:
     """The last messages of the branches that are not in use."""
     parents = {entry.parent for entry in tree}
@@ -110,23 +81,6 @@ def _lines(entry: Entry) -> Iterator[str]:
             pass
     if entry.state is not MessageState.COMPLETED:
         yield f"  ({_STATES[entry.state]})"
-
-
-def _message_json(message: Message) -> dict[str, Any]:
-    match message:
-        case UserMessage(text=text, context=context, steers=steers):
-            return {"role": "user", "text": text, "context": context, "steers": steers}
-        case AssistantMessage(text=text, calls=calls):
-            made = [
-                {"turn": c.key.turn, "slot": c.key.slot, "name": c.name, "arguments": c.arguments}
-                for c in calls
-            ]
-            return {"role": "assistant", "text": text, "calls": made}
-        case ToolMessage(key=key, content=content, ok=ok):
-            place = {"turn": key.turn, "slot": key.slot}
-            return {"role": "tool", **place, "ok": ok, "content": content}
-        case _:
-            return {"role": "note", "text": message.text}
 
 
 def _code(text: str) -> str:

@@ -14,11 +14,20 @@ from treadle.mcp.server import serve_http
 from treadle.server.errors import add_error_handlers
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
-from treadle.server.routes import approvals, code, events, front_ends, health, tools, turns
+from treadle.server.routes import (
+    approvals,
+    code,
+    events,
+    front_ends,
+    health,
+    sessions,
+    tools,
+    turns,
+)
 
 _ROUTERS = (
-    health.router, code.router, tools.router, turns.router, approvals.router, events.router,
-    front_ends.router,
+    health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
+    events.router, front_ends.router,
 )  # fmt: skip
 
 

@@ -10,9 +10,11 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from treadle.app.event_log import EventLog
+from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import ToolCalls
 from treadle.app.turns import Turns
 from treadle.config.model import Settings
+from treadle.session import ConversationStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class House:
     calls: ToolCalls
     turns: Turns
     log: EventLog
+    conversations: ConversationStore
 
     @classmethod
     @asynccontextmanager
@@ -33,8 +36,9 @@ class House:
             ToolCalls.open(root) as calls,
             EventLog(calls.bus) as log,
             Turns(calls, settings, env) as turns,
+            await ConversationStore.open(conversations_path()) as conversations,
         ):
-            yield cls(calls, turns, log)
+            yield cls(calls, turns, log, conversations)
 
 
 def _house(connection: HTTPConnection) -> House:

@@ -6,15 +6,16 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from treadle.app.conversation_answers import conversation_answer, summary_answer
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
 from treadle.cli.output import print_json, say, short_id, table, tell, when
-from treadle.cli.transcripts import as_json, as_lines, as_markdown
+from treadle.cli.transcripts import as_lines, as_markdown
 from treadle.errors import UsageError
-from treadle.session import Conversation, ConversationStore, ConversationSummary, Entry
+from treadle.session import Conversation, ConversationStore, Entry
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ def _list(options: argparse.Namespace) -> int:
     root = None if options.all else repository(options)
     found = _stored(lambda store: store.list(root=root, limit=options.limit))
     if options.json:
-        print_json({"sessions": [_summary(row) for row in found]})
+        print_json({"sessions": [summary_answer(row) for row in found]})
         return 0
     if not found:
         tell('No conversation yet. Begin one with `treadle ask "…"`.')
@@ -102,7 +103,7 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     conversation, tree = _loaded(options, options.at)
     if options.json:
-        print_json(as_json(conversation, tree))
+        print_json(conversation_answer(conversation, tree))
     else:
         for line in as_lines(conversation, tree):
             say(line)
@@ -136,7 +137,7 @@ def _rename(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     conversation, tree = _loaded(options, options.at)
     if options.format == "json" or options.json:
-        text = json.dumps(as_json(conversation, tree), indent=2) + "\n"
+        text = json.dumps(conversation_answer(conversation, tree), indent=2) + "\n"
     else:
         text = as_markdown(conversation)
     if options.output is None:
@@ -201,19 +202,6 @@ def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, 
         return conversation, await store.tree(conversation)
 
     return _stored(load)
-
-
-def _summary(row: ConversationSummary) -> dict[str, Any]:
-    return {
-        "id": str(row.id),
-        "root": row.root,
-        "model": row.model,
-        "title": row.title,
-        "created_us": row.created_us,
-        "updated_us": row.updated_us,
-        "turns": row.turns,
-        "stop_reason": row.stop_reason,
-    }
 
 
 COMMAND = Command(

@@ -1,0 +1,79 @@
+"""Saved conversations: listed, shown, named, branched and deleted."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.conversation_answers import conversation_answer, summary_answer
+from treadle.server.house import Opened
+
+router = APIRouter(prefix="/sessions", tags=["sessions"])
+
+
+class Page(BaseModel):
+    """Which part of a list is given, and whether there is more."""
+
+    offset: int
+    limit: int
+    more: bool
+
+
+class SessionList(BaseModel):
+    """The conversations about the repository, changed last first."""
+
+    data: list[dict[str, Any]]
+    pagination: Page
+
+
+class ListQuery(BaseModel):
+    """Which part of the list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=1_000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+    token: str | None = Field(None, description="the server's token, if it has one")
+
+
+class Change(BaseModel):
+    """What is to change; what is absent stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str | None = Field(None, min_length=1, max_length=1_000)
+    at: int | None = Field(None, ge=0, description="the message to go on from")
+
+
+@router.get("")
+async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> SessionList:
+    """The conversations, as `sessions list --json` gives them."""
+    wanted = query.offset + query.limit
+    found = await house.conversations.list(root=house.calls.root, limit=wanted + 1)
+    return SessionList(
+        data=[summary_answer(row) for row in found[query.offset : wanted]],
+        pagination=Page(offset=query.offset, limit=query.limit, more=len(found) > wanted),
+    )
+
+
+@router.get("/{session}")
+async def show(house: Opened, session: str) -> dict[str, Any]:
+    """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
+    conversation = await house.conversations.load(session, root=house.calls.root)
+    return conversation_answer(conversation, await house.conversations.tree(conversation))
+
+
+@router.patch("/{session}")
+async def change(house: Opened, session: str, wanted: Change) -> dict[str, Any]:
+    """Give it another title, or let it go on from another of its messages."""
+    if wanted.title is not None:
+        await house.conversations.rename(session, wanted.title, root=house.calls.root)
+    if wanted.at is not None:
+        await house.conversations.branch(session, wanted.at, root=house.calls.root)
+    return await show(house, session)
+
+
+@router.delete("/{session}")
+async def delete(house: Opened, session: str) -> dict[str, Any]:
+    """Take it out with all its branches, for good."""
+    return summary_answer(await house.conversations.delete(session, root=house.calls.root))
