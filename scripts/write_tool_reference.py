@@ -38,7 +38,11 @@ def _lines(tool: AnyTool) -> Iterator[str]:
     waits = "the default time-out" if tool.timeout is None else f"at most {tool.timeout:g} s"
     yield f"### `{tool.name}`"
     yield from ("", tool.description, "")
-    yield f"Effect {tool.effect}, class {tool.tool_class}, {waits}, version {tool.version}."
+    asks = {"allow": "runs without a question", "ask": "asks first", "deny": "needs a rule"}
+    yield (
+        f"Effect {tool.effect}, class {tool.tool_class}, {waits}, {asks[tool.asks]}, "
+        f"version {tool.version}."
+    )
     yield ""
     schema = schema_of(tool.arguments)
     yield from ("| argument | value | default | what it is |", "|---|---|---|---|")

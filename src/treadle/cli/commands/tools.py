@@ -77,6 +77,7 @@ def _list(registry: Registry, options: argparse.Namespace) -> int:
                         "class": tool.tool_class,
                         "place": tool.place,
                         "effect": tool.effect,
+                        "policy": tool.asks,
                         "description": tool.description,
                     }
                     for tool in registry
