@@ -127,3 +127,26 @@ def test_a_long_class_that_is_named_is_shown_with_as_many_lines_as_fit(tmp_path:
     assert not entry.whole
     assert "Puts parts together." in entry.snippet
     assert 900 - 60 <= len(entry.snippet) < 900
+
+
+def test_a_method_is_found_by_what_its_type_is_for(tmp_path: Path) -> None:
+    code = {
+        "a.rs": "/// Limits how often requests are retried.\npub struct Budget { left: u32 }\n"
+        "impl Budget {\n    pub fn spend(&mut self) -> bool { self.left > 0 }\n}\n",
+        "b.rs": "pub struct Purse { left: u32 }\n"
+        "impl Purse {\n    pub fn spend(&mut self) -> bool { self.left > 0 }\n}\n",
+    }
+    names = [hit.canonical_path for hit in found(tmp_path, code, "spend a request retry").results]
+    assert names.index("crate::a::Budget::spend") < names.index("crate::b::Purse::spend")
+    (place,) = [
+        hit for hit in found(tmp_path, code, "limits requests").results if hit.name == "spend"
+    ]
+    assert place.canonical_path == "crate::a::Budget::spend"
+
+
+def test_a_name_that_the_query_says_all_of_comes_first(tmp_path: Path) -> None:
+    code = {
+        "a.py": "def close_all_windows_now(): pass\n",
+        "b.py": "def close_window(): pass\n",
+    }
+    assert first(tmp_path, code, "close the window") == "b.close_window"

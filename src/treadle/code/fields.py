@@ -40,9 +40,25 @@ FOLDER = Field(0.5, 0.5, 5.0)
 SIGNATURE = Field(1.0, 0.75, 11.0)
 DOC = Field(1.0, 0.75, 15.0)
 BODY = Field(0.5, 0.9, 60.0)
+OWNER_DOC = Field(0.4, 0.75, 15.0)
+"""What the type of a method is for, which the method itself seldom says.
+
+NDCG@10 rose by 0.009 over 1,500 tuning queries in five languages (Rust 0.03, Python 0.00).
+"""
+_OWNER_DOC_CHARACTERS = 200
+"""Its beginning: with more the index grew and nothing better was found."""
 
 
-def weighted_terms(path: str, item: Item, owner: str, signature: str, body: str) -> dict[str, int]:
+class Owner(NamedTuple):
+    """What encloses an item, and the doc comment of the type of that name."""
+
+    name: str
+    doc: str
+
+
+def weighted_terms(
+    path: str, item: Item, owner: Owner, signature: str, body: str
+) -> dict[str, int]:
     """The terms of an item, each with its count times `SCALE`; `body` is all of its own text.
 
     Most terms are in the body alone, where few counts are different: each is weighed once.
@@ -66,19 +82,20 @@ def weighted_terms(path: str, item: Item, owner: str, signature: str, body: str)
     return weighed
 
 
-def _own_fields(item: Item, owner: str, signature: str) -> Iterator[tuple[Field, Sequence[str]]]:
+def _own_fields(item: Item, owner: Owner, signature: str) -> Iterator[tuple[Field, Sequence[str]]]:
     """What a definition has besides its file and its body; a chunk has nothing else."""
     if item.kind is not Kind.CHUNK:
         yield NAME, terms_in(item.name)
-        yield OWNER, _owner_terms(owner)
+        yield OWNER, _owner_terms(owner.name)
+        yield OWNER_DOC, _owner_terms(owner.doc[:_OWNER_DOC_CHARACTERS])
         yield PATH, terms_in(item.canonical_path)
         yield SIGNATURE, terms_in(signature)
         yield DOC, terms_in(item.doc)
 
 
 @lru_cache(1_000)
-def _owner_terms(owner: str) -> Sequence[str]:
-    return terms_in(owner)
+def _owner_terms(text: str) -> Sequence[str]:
+    return terms_in(text)
 
 
 @lru_cache(1)

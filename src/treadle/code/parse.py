@@ -1,17 +1,17 @@
 """One file from its bytes to what the index stores: items, terms, or the reason to skip it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.extract import Extracted, Lines, extract
-from treadle.code.fields import weighted_terms
+from treadle.code.fields import Owner, weighted_terms
 from treadle.code.files import content_hash, read_file
 from treadle.code.graph.tables import packed
 from treadle.code.languages import Language, Outline, language_of
 from treadle.code.limits import TooMuchError, nested_too_deep
-from treadle.code.model import TYPE_KINDS, Item, Kind, Origin, Reading
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind, Origin, Reading
 from treadle.code.origins import origin_of
 from treadle.code.outlined import outlined
 from treadle.code.references import FileReferences
@@ -154,9 +154,11 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
         children = _children(items)
         references = extracted.references
         reading = Reading.ERRORS if extracted.errors else Reading.PARSED
+    documented = [item for item in reversed(items) if item.kind in TYPE_KINDS and item.doc]
+    types = {item.name: item.doc for item in documented}
     indexed = [
-        _with_terms(path, data, items, place, [items[child] for child in below])
-        for place, below in enumerate(children)
+        _with_terms(path, data, item, _owner(items, item, types), [items[child] for child in below])
+        for item, below in zip(items, children, strict=True)
     ]
     return Content(indexed, references, reading)
 
@@ -169,11 +171,19 @@ def _children(items: list[Item]) -> list[list[int]]:
     return children
 
 
+def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
+    """What encloses an item. `types` are the doc comments of the file's types by name.
+
+    Of an impl block or an extension, the doc comment is that of its type.
+    """
+    name = items[item.parent].name if item.parent is not None else ""
+    return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
+
+
 def _with_terms(
-    path: str, data: bytes, items: list[Item], place: int, children: list[Item]
+    path: str, data: bytes, item: Item, owner: Owner, children: list[Item]
 ) -> IndexedItem:
     """An item with its terms. What encloses items does not repeat their text."""
-    item = items[place]
     body: list[str] = []
     position = item.start_byte
     whole_file = item.kind is Kind.MODULE and item.parent is None and item.start_byte == 0
@@ -182,7 +192,6 @@ def _with_terms(
             body.append(_text(data[position : child.start_byte]))
             position = max(position, child.end_byte)
         body.append(_text(data[position : item.end_byte]))
-    owner = items[item.parent].name if item.parent is not None else ""
     signature = _text(data[item.signature_start : item.signature_end])
     return IndexedItem(item, weighted_terms(path, item, owner, signature, "\n".join(body)))
 

@@ -28,6 +28,11 @@ COVERAGE = 0.25
 Over 900 tuning queries in three languages NDCG@10 of files rose by 0.018 and that of items stayed
 (Rust -0.006, Python +0.007, TypeScript +0.004); 0.5 gave files 0.030 and took 0.011 from items.
 """
+NAMED = 0.3
+"""How much more a name counts that the query says all of; by the share of it that it says.
+
+NDCG@10 rose by 0.012 over 1,500 tuning queries, and in each of five languages.
+"""
 _MAX_TERMS = 32
 _CANDIDATES = 200
 _POSTINGS_BUDGET = 10_000
@@ -175,11 +180,20 @@ def _fused_items(hits: list[Hit], similarities: Similarities) -> list[float]:
 
 
 def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
-    scores = _bm25(connection, query_terms(query))
+    terms = query_terms(query)
+    scores = _bm25(connection, terms)
     if not scores:
         return []
     prior = 1.0 if asks_for_tests(query) else _ITEM_TEST_PRIOR
-    return by_score([_hit(row, scores[row[0]], prior) for row in _rows(connection, scores)])
+    hits = [_hit(row, scores[row[0]], prior) for row in _rows(connection, scores)]
+    return by_score(hit._replace(score=hit.score * _name_boost(hit.name, terms)) for hit in hits)
+
+
+def _name_boost(name: str, terms: Mapping[str, float]) -> float:
+    """More for a name the more of its parts the query says."""
+    parts = terms_of_word(name)
+    parts = parts[:-1] or parts  # the last is the name whole
+    return 1.0 + NAMED * sum(terms.get(part, 0.0) for part in parts) / max(1, len(parts))
 
 
 def by_score(hits: Iterable[Hit]) -> list[Hit]:
@@ -354,7 +368,7 @@ def rank_files(
         score = hits[0].score + _NEXT_SHARE * sum(hit.score for hit in hits[1 : 1 + _NEXT_ITEMS])
         if file_id in defined:
             score = (score + 1.0) * 2.0
-        scores[file_id] = score * _name_boost(path, wanted) * (prior if is_test(path) else 1.0)
+        scores[file_id] = score * _path_boost(path, wanted) * (prior if is_test(path) else 1.0)
 
     def ordered() -> list[int]:
         return sorted(scores, key=lambda file_id: (-scores[file_id], by_file[file_id][0].file))
@@ -375,7 +389,7 @@ def rank_files(
     ]
 
 
-def _name_boost(path: str, wanted: set[str]) -> float:
+def _path_boost(path: str, wanted: set[str]) -> float:
     """Up to 1.5 for the stem and 1.2 for the folder, by the share of their terms in the query."""
     folder, _, name = path.rpartition("/")
     boost = 1.0
