@@ -26,6 +26,10 @@ class TooSlowError(TooMuchError):
     """A parse took longer than its time."""
 
 
+class NoGrammarError(TooMuchError):
+    """The grammar of its language cannot be loaded on this machine."""
+
+
 class TooManyItemsError(TooMuchError):
     """A file has more than `MAX_ITEMS`."""
 

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
     from treadle.code.entries import Entry
     from treadle.code.writing import Batch
 
-SCHEMA_VERSION = 8
-"""Raised with the tables, the terms, or what a language extracts; another version is rebuilt."""
+GRAMMARS = "semble_grammars"
+"""The package of the extra `grammars`."""
+SCHEMA_VERSION = 2 * 9 + (find_spec(GRAMMARS) is not None)
+"""Raised with the tables, the terms, or what a language extracts; another version is rebuilt.
+
+With the extra `grammars` more languages are parsed, so it counts as well.
+"""
 
 _BUSY_SECONDS = 30.0
 

@@ -20,6 +20,7 @@ from treadle.code.languages.ruby import RUBY
 from treadle.code.languages.rust import RUST
 from treadle.code.languages.swift import SWIFT
 from treadle.code.languages.typescript import TSX, TYPESCRIPT
+from treadle.code.languages.wide import WIDE, installed
 
 __all__ = ["LANGUAGES", "OUTLINES", "Language", "Outline", "language_of"]
 
@@ -29,7 +30,9 @@ LANGUAGES = (
 )  # fmt: skip
 OUTLINES = (MARKDOWN, TOML, YAML, JSON, GO_MOD)
 _BY_EXTENSION: dict[str, Language | Outline] = {
-    suffix: language for language in (*LANGUAGES, *OUTLINES) for suffix in language.extensions
+    suffix: language
+    for language in (*LANGUAGES, *OUTLINES, *(WIDE if installed() else ()))
+    for suffix in language.extensions
 }
 _CPP_SIGNS = re.compile(
     rb"^[ \t]*(?:class[ \t]+\w|namespace\b|template[ \t]*<|using[ \t]+\w)"

@@ -103,7 +103,9 @@ class Language:
     def _loaded(self) -> "tuple[Callable[[], Parser], Query, int]":
         import tree_sitter
 
-        grammar = tree_sitter.Language(self.grammar())
+        grammar = self.grammar()
+        if not isinstance(grammar, tree_sitter.Language):
+            grammar = tree_sitter.Language(grammar)
         query = tree_sitter.Query(grammar, self.query_text + self.reference_text)
         starts = map(query.start_byte_for_pattern, range(query.pattern_count))
         patterns = sum(start < len(self.query_text.encode()) for start in starts)
