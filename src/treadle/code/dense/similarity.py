@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CANDIDATES = 50
 """Of the words' ranking; embedding everything gained 0.005 NDCG@10 (docs/context.md)."""
 
-_CHARACTERS = 800
+_CHARACTERS = 1_500
 _SEPARATORS = re.compile(r"::|[./]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _log = logging.getLogger(__name__)
