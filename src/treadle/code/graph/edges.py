@@ -65,8 +65,8 @@ class Edges:
         for entry in found.imports if EdgeKind.IMPORTS in kinds else ():
             if entry.scope == here:
                 yield from self._import_links(item, entry)
-        for use in found.references:
-            if use.scope == here and not kinds.isdisjoint(self._labels(item, use)):
+        for use in found.uses_of_scope(here):
+            if not kinds.isdisjoint(self._labels(item, use)):
                 yield from self._link(item, use, kinds)
         if EdgeKind.OVERRIDES in kinds:
             for replaced in self._overridden(item):

@@ -5,6 +5,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable
 from functools import cached_property
+from itertools import accumulate
 from zlib import crc32
 
 from treadle.code.references import FileReferences, Import, Reference, ReferenceKind
@@ -61,17 +62,23 @@ class Unpacked:
     def uses(self, names: Collection[str]) -> list[Reference]:
         """Those whose meaning may have one of the names (see `used_names`), in order."""
         written, resolved = set(), set()
-        for number, name in enumerate(self._names):
-            if _last_name(name) in names:
-                written.add(number)
-            if name.rpartition(".")[2] in names:
-                resolved.add(number)
+        for wanted in names:
+            for number, name in enumerate(self._names):
+                if wanted in name:
+                    if _last_name(name) == wanted:
+                        written.add(number)
+                    if name.rpartition(".")[2] == wanted:
+                        resolved.add(number)
         texts, paths = self._columns[2:4]
         return self._made(
             place
             for place, (text, path) in enumerate(zip(texts, paths, strict=True))
             if text in written or path in resolved
         )
+
+    def uses_of_scope(self, scope: int) -> list[Reference]:
+        """Those in one scope, in order."""
+        return self._made(at for at, other in enumerate(self._columns[1]) if other == scope)
 
     @cached_property
     def imports(self) -> list[Import]:
@@ -84,7 +91,7 @@ class Unpacked:
                 start + length, line,
             )
             for scope, name, source, member, out, start, length, line in zip(
-                scopes, bound, modules, members, exported, _sums(starts), lengths, _sums(lines),
+                scopes, bound, modules, members, exported, accumulate(starts), lengths, accumulate(lines),
                 strict=True,
             )
         ]  # fmt: skip
@@ -92,7 +99,7 @@ class Unpacked:
     @cached_property
     def _positions(self) -> tuple[list[int], list[int]]:
         """Where references start, and their lines."""
-        return _sums(self._columns[4]), _sums(self._columns[6])
+        return list(accumulate(self._columns[4])), list(accumulate(self._columns[6]))
 
     def _made(self, places: Iterable[int]) -> list[Reference]:
         names = self._names
@@ -100,7 +107,7 @@ class Unpacked:
         starts, lines = self._positions
         return [
             Reference(
-                ReferenceKind(kinds[at]), scopes[at], names[texts[at]], names[paths[at]],
+                _KINDS[kinds[at]], scopes[at], names[texts[at]], names[paths[at]],
                 starts[at], starts[at] + lengths[at], lines[at],
             )
             for at in places
@@ -108,6 +115,7 @@ class Unpacked:
 
 
 _COLUMNS = 15
+_KINDS = {kind.value: kind for kind in ReferenceKind}
 
 
 def mention(name: str) -> int:
@@ -160,12 +168,3 @@ _SUFFIXES = frozenset({"js", "mjs", "cjs", "jsx", "ts", "tsx", "h", "hh", "hpp",
 
 def _differences(values: list[int]) -> list[int]:
     return [value - before for value, before in zip(values, [0, *values], strict=False)]
-
-
-def _sums(values: list[int]) -> list[int]:
-    total = 0
-    sums: list[int] = []
-    for value in values:
-        total += value
-        sums.append(total)
-    return sums
