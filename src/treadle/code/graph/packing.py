@@ -85,13 +85,14 @@ class Unpacked:
         """All of them, in order of position."""
         names = self._names
         scopes, bound, modules, members, exported, starts, lengths, lines = self._columns[7:]
+        starts, lines = list(accumulate(starts)), list(accumulate(lines))
         return [
             Import(
                 scope, names[name], names[source], names[member], names[out], start,
                 start + length, line,
             )
             for scope, name, source, member, out, start, length, line in zip(
-                scopes, bound, modules, members, exported, accumulate(starts), lengths, accumulate(lines),
+                scopes, bound, modules, members, exported, starts, lengths, lines,
                 strict=True,
             )
         ]  # fmt: skip
