@@ -26,7 +26,7 @@ from treadle.code.parse import parse_file
 
 HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
 SYMBOLS = 300
-LABELS = {"none": "Treadle, words alone", "minilm": "Treadle, words and MiniLM"}
+LABELS = {"none": "Treadle, words and graph", "minilm": "Treadle, words, graph and MiniLM"}
 
 
 def items_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:

@@ -24,6 +24,7 @@ def search_answer(results: "SearchResults") -> dict[str, Any]:
                 "end_line": hit.end_line,
                 "start_byte": hit.start_byte,
                 "end_byte": hit.end_byte,
+                "reason": hit.reason or None,
             }
             for hit in results.results
         ],
@@ -74,5 +75,16 @@ def outcome_answer(outcome: "SessionOutcome", trace_id: str) -> dict[str, Any]:
         sources=[
             {"file": s.file, "start_line": s.start_line, "end_line": s.end_line, "name": s.name}
             for s in outcome.sources
+        ],
+        quotes=[
+            {
+                "file": q.file,
+                "start_line": q.start_line,
+                "end_line": q.end_line,
+                "start_byte": q.start,
+                "end_byte": q.end,
+                "verdict": q.verdict,
+            }
+            for q in outcome.quotes
         ],
     )

@@ -10,7 +10,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
-from treadle.code.model import Kind, SearchResult
+from treadle.code.model import Kind, Origin, SearchResult
 from treadle.code.postings import counts_in_items, groups, postings_of_term
 from treadle.code.terms import query_terms, terms_of_word
 
@@ -77,7 +77,7 @@ _DEFINITION_ORDER = {
 
 _ITEM_COLUMNS = (
     "i.id, f.path, i.name, i.canonical_path, i.kind, i.start_byte, i.end_byte, i.start_line,"
-    " i.end_line, i.signature_start, i.signature_end, f.hash, f.id, i.id"
+    " i.end_line, i.signature_start, i.signature_end, f.hash, f.id, i.id, f.origin"
 )
 
 
@@ -222,10 +222,10 @@ def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:
     if test:
         score *= test_prior
     score *= _KIND_PRIORS.get(row[4], 1.0)
-    aside = is_aside(path)
+    aside = row[-1] != Origin.OWN or is_aside(path)
     if aside:
         score *= _ASIDE_PRIOR
-    return Hit(score, test, aside, path, *row[2:])
+    return Hit(score, test, aside, path, *row[2:-1])
 
 
 def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:

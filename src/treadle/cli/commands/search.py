@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
         print_json(search_answer(results))
         return 0
     for hit in results.results:
-        say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}")
+        reason = f"  ({hit.reason})" if hit.reason else ""
+        say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}{reason}")
     if not results.files:
         tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
     elif not results.results:
