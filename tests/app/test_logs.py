@@ -80,7 +80,8 @@ async def test_of_level_warning_only_what_failed_is_written(tmp_path: Path) -> N
     await session(tmp_path / "log", LogSettings(format="text"))
     text = (tmp_path / "log").read_text("utf-8")
     assert " warning ToolCallFailed name=sing request_id=" in text
-    assert "kind" in text
+    assert " key.turn=0 key.slot=2 " in text
+    assert " error.kind=unknown_tool " in text
     assert " info " not in text
 
 

@@ -345,6 +345,8 @@ async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(
         ]
     with pytest.raises(StoreError, match="remembered approvals"):
         store.remember(root, [Grant("change")], 0)
+    with pytest.raises(StoreError, match="remembered approvals"):
+        GrantStore(tmp_path / "a.db").remember(root, [Grant("change", "\udcff")], 0)
 
 
 def test_grants_are_for_the_owner_of_the_file_alone(tmp_path: Path) -> None:

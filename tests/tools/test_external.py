@@ -28,6 +28,7 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import new_id
+from treadle.tools.contract import ToolEffect
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.external import (
     Bridge,
@@ -416,3 +417,13 @@ async def test_a_message_that_cannot_be_read_is_a_clear_error(text: str | bytes)
     bridge = Bridge(EventBus())
     with bridge.connect("page") as page, pytest.raises(UsageError, match="message cannot be read"):
         await receive(page, text)
+
+
+async def test_an_external_tool_that_writes_asks_first() -> None:
+    write = ToolDefinition(name="write_page", description="Write.", effect=ToolEffect.WRITE)
+    async with front(write, READ) as at:
+        with at.bridge.connect("page") as page:
+            failure = failure_of(await at.caller.call("write_page"))
+            assert (failure.kind, failure.effect) == (ErrorKind.DENIED, Effect.NONE)
+            _ = await at.called("read_page", "{}")
+            assert (await offered(page)).name == "read_page"  # the other was never offered

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle import __version__
-from treadle.app.stores import conversations_path, traces_path
+from treadle.app.stores import approvals_path, conversations_path, log_path, traces_path
 from treadle.app.workspace import open_index
 from treadle.config.loader import config_paths, load
 from treadle.errors import TreadleError
@@ -137,7 +137,7 @@ def _index(root: Path) -> Finding:
 
 
 def _records() -> Finding:
-    paths = (traces_path(), conversations_path())
+    paths = (traces_path(), conversations_path(), approvals_path(), log_path())
     sizes = [
         f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
     ]

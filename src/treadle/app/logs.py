@@ -75,7 +75,8 @@ class LineFormatter(logging.Formatter):
         if self._form == "json":
             return redact(json.dumps(values, ensure_ascii=False, default=str))
         head = " ".join(str(values.pop(name)) for name in ("at", "level", "message"))
-        return redact(" ".join([head, *(f"{key}={_word(each)}" for key, each in values.items())]))
+        words = (f"{key}={_word(each)}" for key, each in _flat(values))
+        return redact(" ".join([head, *words]))
 
 
 class _File(RotatingFileHandler):
@@ -180,7 +181,19 @@ def _own(event: Event) -> Mapping[str, object]:
     }
     if isinstance(event, ev.ToolCallCompleted):
         kept["characters"] = len(event.content)
+    if isinstance(event, ev.ToolCallFailed):
+        error = event.error
+        kept["error"] = {"kind": error.kind, "message": error.message, "effect": error.effect}
     return kept
+
+
+def _flat(values: Mapping[str, object], within: str = "") -> Iterator[tuple[str, object]]:
+    """The values by their names, those within others as `outer.inner`."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{within}{name}.")
+        else:
+            yield f"{within}{name}", value
 
 
 def _word(value: object) -> str:
