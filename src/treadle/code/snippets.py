@@ -43,6 +43,27 @@ def write_snippet(absolute_path: str, start: int, end: int, content: str | bytes
     return f"{head}{data.decode()}\n</code>"
 
 
+def claimed_snippets(text: str) -> tuple[Snippet, ...]:
+    """Every snippet in `text`, also those whose content is not as long as their range says.
+
+    Whoever counts bytes badly means the text up to the next closing tag.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    found: list[Snippet] = []
+    position = 0
+    while (opening := _OPENING.search(data, position)) is not None:
+        start, end = int(opening.group(2)), int(opening.group(3))
+        stop = opening.end() + end - start
+        if end < start or not data.startswith(_CLOSING, stop):
+            stop = data.find(_CLOSING, opening.end() - 1)
+        if stop < 0:
+            break
+        content = data[opening.end() : max(stop, opening.end())].decode("utf-8", "replace")
+        found.append(Snippet(opening.group(1).decode("utf-8", "replace"), start, end, content))
+        position = stop + len(_CLOSING)
+    return tuple(found)
+
+
 def parse_snippets(text: str) -> tuple[Snippet, ...]:
     """Every well-formed snippet in `text`, in order; what is not well formed is passed over."""
     data = text.encode("utf-8", "surrogatepass")

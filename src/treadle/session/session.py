@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
@@ -30,6 +31,7 @@ from treadle.session.cutting import cut_to_tokens
 from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
 from treadle.session.prompts import system_prompt
+from treadle.session.quotes import Quote, check_quotes
 from treadle.session.repetition import Repetitions
 from treadle.session.reporting import Reporter
 from treadle.session.sources import SourceCollector
@@ -56,7 +58,8 @@ class SessionOutcome:
     """What came of one user message.
 
     `text` is the last reply's text, `tool_calls` how many calls were answered, `sources` the lines
-    that the model was given. `cost` is in US dollars. What is None is unknown.
+    that the model was given, `quotes` the code that the text quotes in the code snippet format, held
+    against the disk. `cost` is in US dollars. What is None is unknown.
     """
 
     text: str
@@ -65,6 +68,7 @@ class SessionOutcome:
     cost: float | None
     tool_calls: int
     sources: tuple[SourceRange, ...]
+    quotes: tuple[Quote, ...] = ()
 
 
 class RequestSession:
@@ -106,6 +110,7 @@ class RequestSession:
         self._text = ""
         self._tally = Tally()
         self._tool_calls = 0
+        self._root = conversation.root
         self._turn = conversation.next_turn()
         self._user_place: int | None = None
         self._steering: deque[str] = deque()
@@ -162,6 +167,7 @@ class RequestSession:
             self._tally.cost,
             self._tool_calls,
             collector.sources(),
+            await asyncio.to_thread(check_quotes, Path(self._root), text) if text else (),
         )
 
     async def steer(self, text: str) -> bool:
