@@ -4,33 +4,26 @@ A module is found where the compiler looks for it, by its file; only its items b
 private is not told apart: code that compiles does not name what it may not.
 """
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from treadle.code.graph.modules import ancestors, folder_of, joined
 from treadle.code.graph.places import CrateRoot, Place, Reason
-from treadle.code.graph.tables import Graph, Node
+from treadle.code.graph.tables import Node
 from treadle.code.model import TYPE_KINDS, Kind
 from treadle.code.references import FILE_SCOPE, Import
+
+if TYPE_CHECKING:
+    from treadle.code.graph.resolving import Resolver
 
 _ROOTS = ("lib.rs", "main.rs")
 _OWN_CRATES = frozenset({"tests", "benches", "examples"})
 _SUFFIX = ".rs"
 
 
-class Resolving(Protocol):
-    """What is needed of the resolver of all languages."""
-
-    graph: Graph
-
-    def member(self, owner: Place, name: str, depth: int = 0) -> Place | None: ...
-
-    def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None: ...
-
-
 class Crates:
     """The crates of a repository, and the module tree of each."""
 
-    def __init__(self, resolver: Resolving) -> None:
+    def __init__(self, resolver: "Resolver") -> None:
         self._resolver = resolver
         self._graph = resolver.graph
         self._folders: set[str] = set()
@@ -114,7 +107,7 @@ class Crates:
         if below is not None:
             return below
         scope = FILE_SCOPE if whole_file else module.id - items[0].id
-        passed_on = self._resolver.passed_on(module.file_id, scope, name, depth)
+        passed_on = self._resolver.imports.passed_on(module.file_id, scope, name, depth)
         return passed_on or next(iter(blocks), None)
 
     def _at(self, path: str) -> Node | None:

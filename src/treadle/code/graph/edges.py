@@ -207,7 +207,7 @@ class Edges:
         owner = self._type_of(item)
         if owner is None:
             return []
-        found = (self.resolver.member(base, item.name) for base in self.resolver.bases(owner))
+        found = (self.resolver.member(base, item.name) for base in self.resolver.types.bases(owner))
         return [node for node in found if isinstance(node, Node) and node.id != item.id]
 
     def _overriding(self, item: Node) -> Iterator[Node]:

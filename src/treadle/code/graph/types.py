@@ -1,0 +1,107 @@
+"""Types and what belongs to them: the type around a place, its parts, its bases, its members."""
+
+from typing import TYPE_CHECKING
+
+from treadle.code.graph import modules
+from treadle.code.graph.families import GO, PACKAGED, RUST, SEPARATORS, C
+from treadle.code.graph.places import Place
+from treadle.code.graph.tables import Node
+from treadle.code.model import TYPE_KINDS, Kind
+from treadle.code.references import ReferenceKind
+
+if TYPE_CHECKING:
+    from treadle.code.graph.resolving import Resolver
+
+
+class Types:
+    """Answers for the types of all files of one index."""
+
+    def __init__(self, resolver: "Resolver") -> None:
+        self._resolver = resolver
+        self._graph = resolver.graph
+        self._crates = resolver.crates
+
+    def around(self, file_id: int, scope: int) -> Node | None:
+        """The type around a place."""
+        items = self._graph.items(file_id)
+        while scope >= 0:
+            item = items[scope]
+            if item.kind in TYPE_KINDS:
+                return item
+            if item.parent_id is None:
+                return self.of_method(item)
+            scope = item.parent_id - items[0].id
+        return None
+
+    def of_method(self, method: Node) -> Node | None:
+        """The type of a method that stands outside of it (Go, C++)."""
+        for separator in ("::", "."):
+            base, found, _ = method.canonical_path.rpartition(separator)
+            if found and method.kind == Kind.METHOD:
+                name = base.rpartition(separator)[2]
+                return self._pick(self._graph.named(name, base), method.file_id, TYPE_KINDS)
+        return None
+
+    def _parts(self, item: Node) -> list[Node]:
+        """A type with its other parts: the impl blocks of Rust, extensions."""
+        if self._graph.file(item.file_id)[1] == RUST:
+            return self._crates.parts(item)
+        return [
+            node
+            for node in self._graph.named(item.name, item.canonical_path)
+            if node.kind in TYPE_KINDS and self._same_unit(node, item)
+        ] or [item]
+
+    def member(self, owner: Node, name: str, depth: int) -> Place | None:
+        language = self._graph.file(owner.file_id)[1]
+        found = [
+            node
+            for part in (self._parts(owner) if language == RUST else [owner])
+            for separator in SEPARATORS.get(language, (".",))
+            for node in self._graph.named(name, f"{part.canonical_path}{separator}{name}")
+            if self._same_unit(node, part)
+        ]
+        own = [node for node in found if node.parent_id == owner.id]
+        if own or found:
+            return (own or found)[0]
+        for base in self.bases(owner):
+            inherited = self._resolver.member(base, name, depth + 1)
+            if inherited is not None:
+                return inherited
+        return None
+
+    def _unit(self, file_id: int) -> str:
+        """Within what a canonical path means one thing: a file, folder, crate or the repository."""
+        path, language = self._graph.file(file_id)
+        if language == RUST:
+            return self._crates.unit(file_id)
+        if language == GO:
+            return modules.folder_of(path)
+        if language in PACKAGED or language in C:
+            return ""
+        return path
+
+    def _same_unit(self, one: Node, other: Node) -> bool:
+        same_file = one.file_id == other.file_id
+        return same_file or self._unit(one.file_id) == self._unit(other.file_id)
+
+    def _pick(self, found: list[Node], file_id: int, kinds: frozenset[Kind]) -> Node | None:
+        """The one that is meant: of the same file first, else of the same unit."""
+        fitting = [node for node in found if node.kind in kinds]
+        here = [node for node in fitting if node.file_id == file_id]
+        unit = self._unit(file_id)
+        near = here or [node for node in fitting if self._unit(node.file_id) == unit]
+        near.sort(key=lambda node: node.kind == Kind.IMPL)
+        return near[0] if near else None
+
+    def bases(self, item: Node) -> list[Node]:
+        """The types that a type inherits from or implements, as far as they are known."""
+        found: list[Node] = []
+        for part in self._parts(item):
+            place = part.id - self._graph.items(part.file_id)[0].id
+            for use in self._graph.references(part.file_id).references:
+                if use.kind is ReferenceKind.BASE and use.scope == place:
+                    target = self._resolver.target(part.file_id, use)
+                    if isinstance(target, Node) and target.id != item.id and target not in found:
+                        found.append(target)
+        return found
