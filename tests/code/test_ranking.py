@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from treadle.code import CodeIndex, ContextEntry, SearchResults
 from treadle.code.terms import query_terms
 
@@ -76,6 +78,27 @@ def test_what_calls_the_best_and_what_it_calls_is_found_without_a_word_in_common
     assert reasons["halves"] == "called by parse_header"
     assert reasons["start_up"] == "calls parse_header"
     assert answer.parts == ("lexical", "graph")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["what calls parse_header", "Where is `parse_header` used?", "callers of wire.parse_header()"],
+)
+def test_who_asks_for_callers_gets_them_first(tmp_path: Path, query: str) -> None:
+    files = {
+        "wire.py": CALLS,
+        "tests/test_wire.py": "from wire import parse_header\ndef test_it(): parse_header('')\n",
+    }
+    answer = found(tmp_path, files, query)
+    assert [(hit.name, hit.reason) for hit in answer.results[:3]] == [
+        ("start_up", "calls parse_header"), ("test_it", "calls parse_header"), ("parse_header", ""),
+    ]  # fmt: skip
+    assert answer.parts == ("lexical", "graph")
+
+
+def test_a_question_for_callers_of_what_is_not_there_is_asked_in_words(tmp_path: Path) -> None:
+    answer = found(tmp_path, {"wire.py": CALLS}, "what calls parse header lines")
+    assert answer.results[0].name == "parse_header"
 
 
 def test_tests_are_not_brought_in_by_what_they_call(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """What calls the best hits and what they call, which need share no word with the query."""
 
+import re
 import sqlite3
 
 from treadle.code.graph.edges import neighbours
 from treadle.code.graph.tables import Graph
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
-from treadle.code.ranking import Found, by_score, items_of
+from treadle.code.ranking import Found, by_score, find, items_of
 
 _SEEDS = 3
 """Best hits that are looked around from; five found no more (900 tuning queries)."""
@@ -21,6 +22,45 @@ answer each, and it is no caller), and 30 questions on foreign repositories rose
 """
 _MAX_FILES = 8
 """Files looked through for calls of one name."""
+_SYMBOL = r"`?(?P<{}>[\w.:$#]+)`?(?:\(\))?"
+_ASKS_FOR_USERS = re.compile(
+    rf"\s*(?:(?:what|who|which \w+|where)\s+(?:calls?|uses?|invokes?)\s+{_SYMBOL.format('called')}"
+    rf"|(?:callers|users|uses|usages)\s+of\s+{_SYMBOL.format('of')}"
+    rf"|where\s+is\s+{_SYMBOL.format('used')}\s+(?:called|used|invoked))\s*\??\s*",
+    re.IGNORECASE,
+)
+_USES = frozenset({EdgeKind.CALLS, EdgeKind.USES_TYPE, EdgeKind.INHERITS})
+_VERBS = {
+    EdgeKind.CALLS: "calls", EdgeKind.USES_TYPE: "uses", EdgeKind.INHERITS: "inherits from",
+}  # fmt: skip
+_DEFINITIONS = 5
+_USERS_FILES = 100
+"""Of one name, for a question that asks for nothing else."""
+
+
+def users_asked_for(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found | None:
+    """The answer to "what calls x": those that do, tests last, then the definition.
+
+    None for another question, and where the graph knows no user of that name.
+    """
+    asked = _ASKS_FOR_USERS.fullmatch(found.query)
+    symbol = next(filter(None, asked.groups()), "") if asked else ""
+    definitions = find(connection, symbol).defined[:_DEFINITIONS] if symbol else []
+    near = neighbours(
+        graph, [hit.item_id for hit in definitions], kinds=_USES, max_files=_USERS_FILES
+    )
+    reasons: dict[int, str] = {}
+    for definition in definitions:
+        for other, kind, direction in near.get(definition.item_id, ()):
+            if direction is Direction.IN:
+                reasons.setdefault(other, f"{_VERBS[kind]} {definition.name}")
+    users = [hit._replace(reason=reasons[hit.item_id]) for hit in items_of(connection, reasons)]
+    users = sorted(by_score(users), key=lambda hit: hit.is_test or hit.is_aside)
+    if not users:
+        return None
+    known = {hit.item_id for hit in users}
+    also = [hit for hit in definitions if hit.item_id not in known]
+    return found._replace(defined=[*users, *also])
 
 
 def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found:

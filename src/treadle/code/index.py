@@ -167,9 +167,13 @@ class CodeIndex:
             found = find(connection, query)
             if found.defined or not found.hits:
                 return found, None, ("lexical",)
-            from treadle.code.connected import with_connected  # loads the graph
+            from treadle.code.connected import users_asked_for, with_connected  # loads the graph
 
-            found = with_connected(connection, self._graph(connection), found)
+            graph = self._graph(connection)
+            users = users_asked_for(connection, graph, found)
+            if users is not None:
+                return users, None, ("lexical", "graph")
+            found = with_connected(connection, graph, found)
         parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
         compared = None if self._dense is None else self._dense.compare(query, found.hits)
         if compared is None:
