@@ -427,3 +427,11 @@ async def test_an_external_tool_that_writes_asks_first() -> None:
             assert (failure.kind, failure.effect) == (ErrorKind.DENIED, Effect.NONE)
             _ = await at.called("read_page", "{}")
             assert (await offered(page)).name == "read_page"  # the other was never offered
+
+
+async def test_front_ends_that_went_for_good_are_forgotten() -> None:
+    async with front() as at:
+        for number in range(50):
+            at.bridge.connect(f"page {number}").close()
+            await at.clock.advance(1)
+        assert len(at.bridge._front_ends) < 20

@@ -58,6 +58,9 @@ class Policy(StrEnum):
     DENY = "deny"
 
 
+PROGRESS_CHARACTERS = 1_000
+"""Of what a call may say at once of how far it is."""
+
 EVERYTHING = "*"
 """In a set of resources: all that any tool may write."""
 
@@ -165,7 +168,10 @@ class ToolContext:
         """Say how far the call is; shown to a person, and dropped where nobody keeps up."""
         await self.publish(
             ToolProgress(
-                request_id=self.request_id, parent_id=self.parent_id, key=self.key, text=text
+                request_id=self.request_id,
+                parent_id=self.parent_id,
+                key=self.key,
+                text=text[:PROGRESS_CHARACTERS],
             )
         )
 

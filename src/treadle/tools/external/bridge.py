@@ -5,6 +5,7 @@ then offered again; the first answer counts, whatever comes after it is a late r
 """
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from treadle.events.types import (
     ToolFailure,
     ToolProgress,
 )
-from treadle.tools.contract import ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import PROGRESS_CHARACTERS, ToolContext, ToolEffect, ToolError
 from treadle.tools.external.definitions import ExternalTool, ToolDefinition, external_tool
 from treadle.tools.failures import no_front_end
 
@@ -84,7 +85,7 @@ class _FrontEnd:
     connection: "Connection | None" = None
     connected_at: int = 0
     """The number of its last connection, counted over all front ends."""
-    left_at: float = 0.0
+    left_at: float = -math.inf
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and then replaced, when it comes or leaves."""
 
@@ -156,6 +157,7 @@ class Bridge:
         It takes the place of an earlier connection of the same front end, whose iteration ends,
         and is offered again what that was offered and did not answer.
         """
+        self._forget_gone()
         known = self._front_ends.setdefault(front_end, _FrontEnd(front_end))
         if known.connection is not None:
             known.connection.close()
@@ -206,7 +208,10 @@ class Bridge:
         if call is not None and call.front_end.name == front_end:
             await self._bus.publish(
                 ToolProgress(
-                    request_id=request_id, parent_id=call.parent_id, key=key, text=text[:1_000]
+                    request_id=request_id,
+                    parent_id=call.parent_id,
+                    key=key,
+                    text=text[:PROGRESS_CHARACTERS],
                 )
             )
 
@@ -264,12 +269,10 @@ class Bridge:
 
     def _chosen(self, tool: str, request_id: UUID) -> _FrontEnd | None:
         """Who is to run a call: whom its request belongs to, else the newest that is there."""
-        earliest = self._clock.monotonic() - self._reconnect_seconds
         running = [
             each
             for each in self._front_ends.values()
-            if each.runs & {tool, EVERY_TOOL}
-            and (each.connection is not None or each.left_at > earliest)
+            if each.runs & {tool, EVERY_TOOL} and self._may_come_back(each)
         ]
         return max(
             running,
@@ -280,6 +283,19 @@ class Bridge:
             ),
             default=None,
         )
+
+    def _may_come_back(self, front_end: _FrontEnd) -> bool:
+        """Whether a front end is there, or left so lately that it is waited for."""
+        earliest = self._clock.monotonic() - self._reconnect_seconds
+        return front_end.connection is not None or front_end.left_at > earliest
+
+    def _forget_gone(self) -> None:
+        """Drop the front ends that are not waited for any more and that no request belongs to."""
+        self._front_ends = {
+            name: each
+            for name, each in self._front_ends.items()
+            if each.requests or self._may_come_back(each)
+        }
 
     async def _tell_late(self, call: _Call, *, failed: bool) -> None:
         await self._bus.publish(
