@@ -153,6 +153,19 @@ def test_a_long_class_that_is_named_is_shown_with_as_many_lines_as_fit(tmp_path:
     assert 900 - 60 <= len(entry.snippet) < 900
 
 
+def test_code_comes_before_its_declaration_and_before_what_is_written_of_it(
+    tmp_path: Path,
+) -> None:
+    code = {
+        "dist/wire.d.ts": "export declare function encodeMessage(value: string): string;\n",
+        "docs/wire.md": "# Encode a message\n\nencode message value\n",
+        "src/wire.ts": "export function encodeMessage(value: string): string {\n"
+        "  return JSON.stringify(value);\n}\n",
+    }
+    files = [hit.file for hit in found(tmp_path, code, "encode a message").results]
+    assert files[0] == "src/wire.ts"
+
+
 def test_a_method_is_found_by_what_its_type_is_for(tmp_path: Path) -> None:
     code = {
         "a.rs": "/// Limits how often requests are retried.\npub struct Budget { left: u32 }\n"

@@ -4,11 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from treadle.code.ranking import Hit
+from treadle.code.ranking import DECLARATIONS, Hit
 from treadle.code.terms import term_counts
 
 _SEPARATORS = re.compile(r"::|[.#/\\]")
-_DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 _COMPILED = re.compile(r"\.[cm]?jsx?$")
 _BUILT = re.compile(r"(?:^|/)(?:dist|build|out|cjs|esm|umd|bundles?)/")
 _ALIKE = 0.6
@@ -62,7 +61,7 @@ def _distance(hit: Hit) -> tuple[bool, bool, int]:
 
 def _made(hit: Hit) -> int:
     """Of which step of a build the file is, by its name: source, compiled, declarations."""
-    return 2 if _DECLARATIONS.search(hit.file) else int(bool(_COMPILED.search(hit.file)))
+    return 2 if DECLARATIONS.search(hit.file) else int(bool(_COMPILED.search(hit.file)))
 
 
 def _alike(one: Hit, other: Hit, terms: Callable[[Hit], frozenset[str] | None]) -> bool:

@@ -46,8 +46,19 @@ NDCG@10 fell by 0.009 (300 tuning queries).
 
 _TEST_PRIOR = 0.3
 _ITEM_TEST_PRIOR = 0.7
-_KIND_PRIORS = {Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.CONSTANT: 0.8, Kind.KEY: 0.8}
-"""What has a better answer in it, is no definition, or is so short that one word makes it win."""
+_KIND_PRIORS = {
+    Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.SECTION: 0.8, Kind.CONSTANT: 0.8, Kind.KEY: 0.8,
+}  # fmt: skip
+"""What has a better answer in it, is no code, or is so short that one word makes it win.
+
+Sections, long constants and declarations: 30 questions on foreign repositories rose from an MRR of
+0.60 to 0.63, tuning queries stayed.
+"""
+_LONG = 8
+"""Lines from which on a constant is code like any other."""
+DECLARATIONS = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
+"""Files that only declare what another defines."""
+_DECLARATION_PRIOR = 0.8
 _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
 
@@ -219,13 +230,18 @@ def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple
 def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:
     path = os.fsdecode(row[1])
     test = is_test(path, row[3])
-    if test:
-        score *= test_prior
-    score *= _KIND_PRIORS.get(row[4], 1.0)
     aside = row[-1] != Origin.OWN or is_aside(path)
-    if aside:
-        score *= _ASIDE_PRIOR
-    return Hit(score, test, aside, path, *row[2:-1])
+    hit = Hit(score, test, aside, path, *row[2:-1])
+    return hit._replace(score=score * _prior(hit) * (test_prior if test else 1.0))
+
+
+def _prior(hit: Hit) -> float:
+    """What an item is worth before a word of it is read."""
+    long_constant = hit.kind == Kind.CONSTANT and hit.end_line - hit.start_line >= _LONG
+    prior = 1.0 if long_constant else _KIND_PRIORS.get(Kind(hit.kind), 1.0)
+    if DECLARATIONS.search(hit.file):
+        prior *= _DECLARATION_PRIOR
+    return prior * _ASIDE_PRIOR if hit.is_aside else prior
 
 
 def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
