@@ -19,7 +19,7 @@ from treadle.config.model import Settings
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.ids import new_id
-from treadle.llm import connect
+from treadle.llm import connect_with_fallbacks
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession
 from treadle.session.calibration import Calibration
@@ -100,7 +100,7 @@ class Assistant:
         clock = clock or SystemClock()
         async with AsyncExitStack() as stack:
             model = await _connected(
-                connect(settings, env, model=choices.model),
+                connect_with_fallbacks(settings, env, model=choices.model),
                 refresh_index(calls.index, calls.bus, request_id),
             )
             stack.push_async_callback(model.close)

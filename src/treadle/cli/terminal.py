@@ -15,6 +15,7 @@ from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
+from treadle.session.quotes import Verdict
 from treadle.tools.approvals import Approvals
 from treadle.traces.text import cost, failure_mark, tokens
 
@@ -25,7 +26,15 @@ SILENCE = 2.0
 """Seconds of nothing after which the state is shown (nobody should wonder whether it hangs)."""
 _REPEAT = 15.0
 """Seconds between such lines where a line cannot be rewritten."""
+_QUEUEING = 10.0
+"""Seconds without data after which it is said that the provider is the one that keeps waiting."""
 _ARGUMENTS_SHOWN = 100
+_QUOTE_MARKS = {
+    Verdict.EXACT: "✓ as it is in",
+    Verdict.MOVED: "✓ at other bytes than the answer says, in",
+    Verdict.DIFFERENT: "✗ not so in",
+    Verdict.UNREADABLE: "✗ no file that may be read:",
+}
 
 
 class Terminal:
@@ -133,6 +142,8 @@ class Terminal:
                 self._now(text)
             case ev.RetryScheduled(delay=delay):
                 self._now(f"trying again in {delay:.0f} s")
+            case ev.ModelWaiting():
+                pass  # silence is what the state line is about
             case _:
                 self._now(self._state)
         if (line := _line(event)) is not None:
@@ -148,6 +159,11 @@ class Terminal:
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
             say(f"  {source.file}:{lines}  {source.name}".rstrip())
+        if outcome.quotes:
+            say("\nQuoted (the code in the answer, held against the disk)")
+        for quote in outcome.quotes:
+            lines = f":{quote.start_line}-{quote.end_line}" if quote.start_line else ""
+            say(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
         used = tokens(outcome.usage) or "tokens unknown"
         price = "cost unknown" if outcome.cost is None else cost(outcome.cost)
         calls = f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}"
@@ -202,8 +218,12 @@ _RESOLVED = {
 }
 
 
-def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
+def _line(event: Event) -> str | None:
     """What is said of an event, if anything."""
+    return _call_line(event) or _model_line(event)
+
+
+def _call_line(event: Event) -> str | None:
     match event:
         case ev.ToolCallRequested(name=name, arguments=arguments):
             return f"● {name} {_shortened(arguments)}"
@@ -216,12 +236,25 @@ def _line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each ev
             return f"  {_RESOLVED[scope]}"
         case ev.ToolCallLate():
             return "  (a result came after its call had ended; it is not used)"
+    return None
+
+
+def _model_line(event: Event) -> str | None:  # noqa: PLR0911  (one return for each event)
+    match event:
         case ev.RetryScheduled(delay=delay, reason=reason):
             return f"! {reason} Trying again in {delay:.1f} s."
         case ev.FallbackApplied(reason=reason, change=change):
-            return f"! {reason} {change}"
+            return f"! {reason} {change[:1].upper()}{change[1:]}."
         case ev.PromptConstructed(left_out=left_out, reason=reason) if left_out:
             return f"! Left out of the prompt: {reason}"
+        case ev.ModelWaiting(seconds=seconds, text=text) if seconds >= _QUEUEING:
+            return f"! {text}"
+        case ev.HistoryCompacted(messages=messages):
+            return f"! The first {messages} messages are told to the model as a summary now."
+        case ev.MessageQueued(text=text):
+            return f"  (waits: {_shortened(text)})"
+        case ev.MessageSteered(text=text):
+            return f"  (told the model meanwhile: {_shortened(text)})"
         case ev.Notice(text=text):
             return f"! {text}"
     return None

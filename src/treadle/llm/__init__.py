@@ -6,7 +6,7 @@ from treadle.llm.catalog import (
     check_model,
     list_models,
 )
-from treadle.llm.choosing import connect
+from treadle.llm.choosing import connect, connect_with_fallbacks
 from treadle.llm.faults import FaultKind, ProviderError
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "ProviderModels",
     "check_model",
     "connect",
+    "connect_with_fallbacks",
     "list_models",
 ]

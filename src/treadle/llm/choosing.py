@@ -18,6 +18,7 @@ from treadle.llm.catalog import fetch_models
 from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
 from treadle.llm.embedded import EmbeddedModel
 from treadle.llm.endpoint import Endpoint
+from treadle.llm.fallback import FallbackModel
 from treadle.llm.faults import ProviderError
 from treadle.llm.port import ChatModel
 from treadle.llm.probing import ModelInfo, probe
@@ -59,6 +60,29 @@ async def connect(
     )
     await chosen.prepare()
     return chosen
+
+
+async def connect_with_fallbacks(
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    model: str | None = None,
+    clock: Clock | None = None,
+    ids: IdSource = new_id,
+) -> ChatModel:
+    """Like `connect`, with the models of `fallback_models` behind it.
+
+    They are for a provider that fails, not for a first model that is named wrongly or has no key:
+    that is told at once. The unnamed provider of TREADLE_BASE_URL can only be the first.
+    """
+    named = {name: value for name, value in env.items() if name != "TREADLE_BASE_URL"}
+
+    async def fallback(name: str) -> ChatModel:
+        return await connect(settings, named, model=name, clock=clock, ids=ids)
+
+    first = await connect(settings, env, model=model, clock=clock, ids=ids)
+    names = settings.fallback_models
+    return FallbackModel(first, names, fallback) if names else first
 
 
 async def _choose(
