@@ -1,0 +1,133 @@
+"""A conversation that no longer fits is summed up once, when that is wanted; estimates learn."""
+
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.model import FakeModel, Say
+from tests.session.parts import Stage, stage
+from treadle.config.model import HistorySettings
+from treadle.events.types import (
+    HistoryCompacted,
+    ModelDelta,
+    ModelRequestStarted,
+    Notice,
+    PromptConstructed,
+    Purpose,
+    Usage,
+)
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.messages import AssistantMessage, ChatRequest, NoteMessage, UserMessage
+from treadle.llm.port import ChatModel
+from treadle.session import Conversation, RequestSession
+from treadle.session.calibration import Calibration
+from treadle.session.compaction import coverable
+from treadle.session.history import TokenCounts, begins_turn
+
+LONG = "word " * 600
+WINDOW = 4_000
+
+
+def compacting(at: Stage, model: ChatModel, **more: Any) -> RequestSession:
+    return RequestSession(
+        bus=at.bus,
+        model=model,
+        registry=at.registry,
+        conversation=at.conversation,
+        history=HistorySettings(compaction="summary"),
+        clock=at.clock,
+        **more,
+    )
+
+
+async def talked(at: Stage, exchanges: int) -> None:
+    for number in range(exchanges):
+        at.conversation.add(UserMessage(f"Question {number} {LONG}"), number)
+        at.conversation.add(AssistantMessage(f"Answer {number}."), number)
+
+
+def texts(request: ChatRequest) -> str:
+    return "\n".join(str(getattr(message, "text", "")) for message in request.messages)
+
+
+async def test_the_older_part_is_told_as_a_summary_and_stays_so() -> None:
+    async with stage() as at:
+        await talked(at, 6)
+        model = FakeModel(Say("They spoke."), Say("Yes."), Say("Again."), context_window=WINDOW)
+        assert (await compacting(at, model).run("And?")).text == "Yes."
+        summary, answer = model.requests
+        assert summary.tools == ()
+        assert "Sum up the conversation above" in texts(summary)
+        assert "They spoke." in texts(answer)
+        assert "Question 0" not in texts(answer)
+        assert "Question 5" in texts(answer)
+        assert texts(answer).endswith("And?")
+        (compacted,) = at.seen(HistoryCompacted)
+        assert compacted.messages == 10, "the newest exchange takes less than a quarter"
+        assert compacted.tokens_after < compacted.tokens_before / 4
+        purposes = [event.purpose for event in at.seen(ModelRequestStarted)]
+        assert purposes == [Purpose.SUMMARY, Purpose.REPLY]
+        assert "".join(event.text for event in at.seen(ModelDelta)) == "Yes."
+        assert "told as a summary" in str(at.seen(PromptConstructed)[-1].reason)
+        assert (await compacting(at, model).run("So?")).text == "Again."
+        assert "They spoke." in texts(model.requests[2])
+        assert len(at.conversation.entries) == 6 * 2 + 5, "nothing is taken out"
+
+
+async def test_a_summary_that_fails_leaves_the_oldest_out_instead() -> None:
+    down = ProviderError("It is down.", kind=FaultKind.SERVER)
+    async with stage() as at:
+        await talked(at, 6)
+        model = FakeModel(down, Say("Yes."), context_window=WINDOW)
+        assert (await compacting(at, model).run("And?")).text == "Yes."
+        assert "No summary of the conversation: It is down." in at.seen(Notice)[0].text
+        assert at.seen(HistoryCompacted) == []
+        assert at.seen(PromptConstructed)[-1].left_out > 0
+
+
+async def test_without_the_setting_no_summary_is_asked_for() -> None:
+    async with stage() as at:
+        await talked(at, 6)
+        model = FakeModel(Say("Yes."), context_window=WINDOW)
+        assert (await at.session(model).run("And?")).text == "Yes."
+        assert len(model.requests) == 1
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 500)), max_size=12), st.integers(0, 4_000))
+def test_a_summary_ends_at_the_beginning_of_a_turn_before_the_newest(
+    parts: list[tuple[bool, int]], room: int
+) -> None:
+    conversation = Conversation(UUID(int=0), "/", "m", 0, 0)
+    for asks, words in parts:
+        text = "word " * words
+        conversation.add(UserMessage(text) if asks else AssistantMessage(text), 0)
+    covers = coverable(conversation, room, TokenCounts())
+    starts = [n for n, e in enumerate(conversation.entries) if begins_turn(e.message)]
+    assert covers in {0, *starts}
+    if covers:
+        conversation.add(NoteMessage("Sum.", covers), 0)
+        assert coverable(conversation, room, TokenCounts()) == 0, "never twice for the same"
+        kept = conversation.messages
+        assert kept[0] == NoteMessage("Sum.", covers)
+        assert conversation.entries[starts[-1]].message in kept
+
+
+async def test_estimates_are_scaled_to_what_the_provider_counts() -> None:
+    async with stage() as at:
+        learnt = Calibration()
+        model = FakeModel(context_window=100_000)
+        for factor in (None, 1.3, 1.3, 50.0):
+
+            def reply(request: ChatRequest, factor: float | None = factor) -> Say:
+                estimated = TokenCounts().of(request.messages)
+                return Say("Yes.", usage=Usage(round(estimated * factor) if factor else None, 5))
+
+            model._turns.append(reply)
+            await compacting(at, model, calibration=learnt).run("How many tokens is this? " * 20)
+        assert abs(learnt.scale(model) - 1.3) < 0.01, "50 times as many are of something else"
+        first, *_, last = at.seen(ModelRequestStarted)
+        assert first.estimated_tokens is not None
+        assert last.estimated_tokens is not None
+        assert last.estimated_tokens > 1.3 * first.estimated_tokens
