@@ -26,7 +26,7 @@ from treadle.code.model import (
     View,
 )
 from treadle.code.nearest import nearest
-from treadle.code.ranking import Found, Hit, Similarities, find, rank_files, rank_items
+from treadle.code.ranking import Found, Hit, Similarities, find, rank_items
 from treadle.code.store import Store, cannot_use, store_path
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class CodeIndex:
                 hits = rank_items(found, similarities, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
             else:
+                from treadle.code.ranking_files import rank_files  # not needed by most
+
                 with self._store.reading() as connection:
                     results = rank_files(connection, found, similarities, top_k)
             files, items, _ = self._store.counts()
