@@ -1,13 +1,15 @@
 """A conversation that no longer fits is summed up once, when that is wanted; estimates learn."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.model import FakeModel, Say
-from tests.session.parts import Stage, stage
+from tests.fakes.model import FakeModel, Hang, Say
+from tests.session.parts import Stage, stage, until
 from treadle.config.model import HistorySettings
 from treadle.events.types import (
     HistoryCompacted,
@@ -25,6 +27,8 @@ from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
 from treadle.session.compaction import coverable
 from treadle.session.history import TokenCounts, begins_turn
+from treadle.traces import Recorder, SpanKind, TraceStore, trace_lines, view_trace
+from treadle.traces.span import totals
 
 LONG = "word " * 600
 WINDOW = 4_000
@@ -131,3 +135,36 @@ async def test_estimates_are_scaled_to_what_the_provider_counts() -> None:
         assert first.estimated_tokens is not None
         assert last.estimated_tokens is not None
         assert last.estimated_tokens > 1.3 * first.estimated_tokens
+
+
+async def test_the_trace_tells_estimates_summaries_and_what_interruptions_leave_unknown(
+    tmp_path: Path,
+) -> None:
+    store = TraceStore.open(tmp_path / "traces.db")
+    async with stage() as at, Recorder(at.bus, store):
+        await talked(at, 6)
+        usage = Usage(900, 5)
+        model = FakeModel(
+            Say("They spoke.", usage=usage), Say("Yes.", usage=usage), context_window=WINDOW
+        )
+        first = compacting(at, model)
+        await first.run("And?")
+        second = at.session(FakeModel(Hang()))
+        running = asyncio.ensure_future(second.run("Why?"))
+        await until(lambda: at.seen(ModelRequestStarted, second.request_id))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    told, cut = (store.trace(session.request_id.hex) for session in (first, second))
+    store.close()
+    models = [span for span in told.spans if span.kind is SpanKind.MODEL]
+    assert {span.attributes["treadle.purpose"] for span in models} == {"summary", "reply"}
+    for span in models:
+        estimated = span.attributes["treadle.estimated_tokens"]
+        assert isinstance(estimated, int)
+        assert span.attributes["treadle.estimate_error"] == round(estimated / 900 - 1, 3)
+    text = "\n".join(trace_lines(view_trace(told)))
+    assert "(to sum up the conversation)" in text
+    assert "messages summed up, from" in text
+    assert "% off" in text
+    assert totals(cut.spans).unmetered == 1
+    assert "its tokens are unknown: it was interrupted" in "\n".join(trace_lines(view_trace(cut)))

@@ -9,6 +9,8 @@ from treadle.events import Envelope
 from treadle.events.types import (
     Event,
     FallbackApplied,
+    HistoryCompacted,
+    MessageSteered,
     ModelRequestFinished,
     ModelRequestStarted,
     Notice,
@@ -33,6 +35,8 @@ RECORDED: tuple[type[Event], ...] = (
     RetryScheduled,
     FallbackApplied,
     Notice,
+    HistoryCompacted,
+    MessageSteered,
     *CALL_EVENTS,
     SessionFinished,
     SessionFailed,
@@ -42,6 +46,11 @@ RECORDED: tuple[type[Event], ...] = (
 
 _ENDED_RUNS_KEPT = 32
 """Runs that stay in memory after their end, for results that come late."""
+
+_INTERRUPTED = "cancelled"
+"""The error of an attempt that was ended from this side."""
+
+_ATTEMPT_ENDS = {None: SpanStatus.OK, _INTERRUPTED: SpanStatus.CANCELLED}
 
 T = TypeVar("T")
 _Attempt = tuple[UUID, int]
@@ -169,13 +178,17 @@ class _Run:
             operation="chat",
             subject=event.model,
             start_us=at_us,
-            attributes={
-                "treadle.operation_id": str(event.operation_id),
-                "treadle.turn": event.turn,
-                "treadle.attempt": event.attempt,
-                "treadle.messages": event.messages,
-                "treadle.tools_offered": event.tools,
-            },
+            attributes=known(
+                {
+                    "treadle.operation_id": str(event.operation_id),
+                    "treadle.turn": event.turn,
+                    "treadle.attempt": event.attempt,
+                    "treadle.purpose": event.purpose.value,
+                    "treadle.messages": event.messages,
+                    "treadle.tools_offered": event.tools,
+                    "treadle.estimated_tokens": event.estimated_tokens,
+                }
+            ),
         )
         span = replace(span, model=event.model, provider=event.provider, input=event.input_text)
         self._attempts[event.operation_id, event.attempt] = span
@@ -189,13 +202,16 @@ class _Run:
         attributes = dict(started.attributes)
         if event.finish_reason is not None:
             attributes["gen_ai.response.finish_reasons"] = [event.finish_reason]
+        estimated, counted = attributes.get("treadle.estimated_tokens"), event.usage.input
+        if isinstance(estimated, int) and counted:
+            attributes["treadle.estimate_error"] = round(estimated / counted - 1, 3)
         first = event.time_to_first_token
         return [
             replace(
                 started,
                 end_us=at_us,
-                status=SpanStatus.OK if event.error is None else SpanStatus.ERROR,
-                error=event.error,
+                status=_ATTEMPT_ENDS.get(event.error, SpanStatus.ERROR),
+                error=event.error if event.error != _INTERRUPTED else None,
                 tokens=event.usage,
                 cost=event.cost,
                 time_to_first_token_us=None if first is None else microseconds(first),
@@ -214,6 +230,10 @@ class _Run:
                 name = "retry"
             case FallbackApplied():
                 name = "fallback"
+            case HistoryCompacted():
+                name = "compaction"
+            case MessageSteered():
+                name = "steering"
             case _:
                 name = "notice"
         own = [item.name for item in fields(event) if item.name not in {"request_id", "parent_id"}]

@@ -130,7 +130,7 @@ class Totals:
     """Sums over a trace or a part of it.
 
     Tokens and cost are sums of what is known, None if nothing is. `unmetered` and `unpriced`
-    count the successful model calls whose tokens and whose cost nobody knows.
+    count the model calls, answered or interrupted, whose tokens and whose cost nobody knows.
     """
 
     spans: int
@@ -148,7 +148,8 @@ def totals(spans: Sequence[Span]) -> Totals:
     """The totals of `spans`. Tokens and cost come from model calls alone, so each counts once."""
     models = [span for span in spans if span.kind is SpanKind.MODEL]
     tools = [span for span in spans if span.kind is SpanKind.TOOL]
-    replies = [span for span in models if span.status is SpanStatus.OK]
+    metered = (SpanStatus.OK, SpanStatus.CANCELLED)  # an interrupted one may have been charged
+    replies = [span for span in models if span.status in metered]
     return Totals(
         spans=len(spans),
         model_calls=len(models),

@@ -186,7 +186,7 @@ def _row(node: Node, start_us: int) -> Row:
             name="missing parent",
             detail=f"span {one_line(node.span_id)} was never recorded",
         )
-    notes = [*_sources(span.attributes), *_index(span.attributes)]
+    notes = [*_sources(span.attributes), *_index(span.attributes), *_estimate(span)]
     if node.cycle:
         notes.append("cycle: this span is its own ancestor, so it is shown as a root")
     if span.end_us is not None and span.duration_us is None:
@@ -235,6 +235,8 @@ def _detail(span: Span) -> str:
         case SpanKind.MODEL:
             outcome = _reply(span.output)
             model = one_line(span.model or "unknown model")
+            if span.attributes.get("treadle.purpose") == "summary":
+                model += " (to sum up the conversation)"
             detail = f"{model} {outcome}".rstrip()
         case SpanKind.TOOL:
             detail = _tool_detail(span)
@@ -276,6 +278,16 @@ def _index(attributes: Attributes) -> Iterator[str]:
     figure = _figures(attributes)
     if "files" in figure and "items" in figure:
         yield f"searched an index of {figure['files']} files, {figure['items']} items"
+
+
+def _estimate(span: Span) -> Iterator[str]:
+    """How far off the estimate of a request was; what an interrupted one took is unknown."""
+    estimated = span.attributes.get("treadle.estimated_tokens")
+    error = span.attributes.get("treadle.estimate_error")
+    if isinstance(estimated, int) and isinstance(error, float):
+        yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
+    if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:
+        yield "its tokens are unknown: it was interrupted"
 
 
 def _figures(attributes: Attributes) -> dict[str, str]:
@@ -326,6 +338,11 @@ def _event_detail(event: SpanEvent) -> str:
             detail = f"{when}: {values.get('reason')}"
         case "fallback":
             detail = f"{values.get('change')}: {values.get('reason')}"
+        case "compaction":
+            saved = f"from {values.get('tokens_before')} to {values.get('tokens_after')} tokens"
+            detail = f"the first {values.get('messages')} messages summed up, {saved}"
+        case "steering":
+            detail = str(values.get("text"))
         case "notice":
             detail = f"{values.get('level')}: {values.get('text')}"
         case "late_result":
