@@ -46,6 +46,15 @@ PROFILES: Mapping[str, Profile] = {
             "OPENROUTER_API_KEY",
             "openai/gpt-5.4-mini",
         ),
+        Profile(
+            "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-haiku-5-5"
+        ),
+        Profile(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            "gemini-3.5-flash",
+        ),
         Profile("ollama", "http://127.0.0.1:11434/v1"),
         Profile("llamacpp", "http://127.0.0.1:8080/v1"),
         Profile("lmstudio", "http://127.0.0.1:1234/v1"),

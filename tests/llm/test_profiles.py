@@ -1,0 +1,49 @@
+"""The providers known by name: their default models are real, and what they sign goes back."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, call_delta, delta, sse, usage_chunk
+from tests.llm.asking import REQUEST, Asked
+from treadle.llm import prices
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.messages import ToolMessage
+from treadle.llm.profiles import PROFILES
+
+SIGNED = {"google": {"thought_signature": "CvQBAQ=="}}
+
+
+@pytest.mark.parametrize("name", [name for name, each in PROFILES.items() if not each.local])
+def test_the_default_model_is_one_that_the_public_price_data_knows(name: str) -> None:
+    profile = PROFILES[name]
+    assert profile.default_model is not None
+    window = prices.context_window(Endpoint(name, profile.default_model, profile.base_url))
+    assert window is None or window >= 100_000
+    if name != "openrouter":
+        assert window is not None
+
+
+async def test_the_signature_of_a_call_goes_back_to_gemini_and_to_nobody_else() -> None:
+    first = sse(
+        call_delta(0, id="a", name="grep", arguments='{"pattern": "x"}', extra_content=SIGNED),
+        call_delta(1, id="b", name="grep", arguments='{"pattern": "y"}'),
+        delta(finish_reason="tool_calls"),
+        usage_chunk(),
+    )
+    async with FakeProvider([first, Answer("Found."), Answer("Found.")]) as provider:
+        gemini = Asked(provider, FakeClock(), name="gemini")
+        reply = await gemini(REQUEST)
+        results = [ToolMessage(call.key, "found it") for call in reply.message.calls]
+        then = replace(REQUEST, messages=(*REQUEST.messages, reply.message, *results))
+        other = Asked(provider, FakeClock(), name="other")
+        for asked in (gemini, other):
+            await asked(then)
+            await asked.model.close()
+    sent = [request.messages[2]["tool_calls"] for request in provider.requests[1:]]
+    assert [[call.get("extra_content") for call in calls] for calls in sent] == [  # type: ignore[attr-defined]  # JSON
+        [SIGNED, None],
+        [None, None],
+    ]
