@@ -78,6 +78,25 @@ async def test_the_tool_message_holds_the_bytes_of_the_file(repo: Path) -> None:
     )
 
 
+async def test_code_in_the_answer_is_held_against_the_disk(repo: Path) -> None:
+    def quote(start: int, code: str) -> str:
+        return f'<code="{repo / "calc.py"}" #{start}:{start + len(code)}>\n{code}\n</code>\n'
+
+    text = quote(0, "def add(left, right):") + quote(0, "return left") + quote(0, "def sub():")
+    async with FakeProvider([Answer(text), Answer(text)]) as provider:
+        shown = await ask(provider, repo)
+        told = lines(await ask(provider, repo, "--json"))[-1]["quotes"]
+    assert shown.out.endswith(
+        "\nQuoted (the code in the answer, held against the disk)\n"
+        "  ✓ as it is in calc.py:1-1\n"
+        "  ✓ at other bytes than the answer says, in calc.py:3-3\n"
+        "  ✗ not so in calc.py\n"
+    )
+    assert [(q["verdict"], q["start_line"]) for q in told] == [
+        ("exact", 1), ("moved", 3), ("different", 0),
+    ]  # fmt: skip
+
+
 async def test_json_prints_every_event_and_ends_with_the_final_line(repo: Path) -> None:
     calls = (
         Call("read_file", {"path": "calc.py"}, id=""),
