@@ -6,9 +6,11 @@ that a build appends to the table instead of touching all of its pages with each
 """
 
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
+from operator import or_
 from typing import Any
 
 SCHEMA = """
@@ -28,6 +30,8 @@ MAX_COUNT = 0xFFFF
 """The fields add up to less, however long they are (see `treadle.code.fields`)."""
 POSTING_BYTES = 4
 """A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item."""
+_PLACE = 0 if sys.byteorder == "little" else 1
+"""Which half of a posting is the place."""
 
 
 def pack(postings: Iterable[int]) -> bytes:
@@ -74,9 +78,9 @@ def counts_in_items(
 
 def _unpacked(rows: Sequence[Sequence[Any]]) -> tuple[list[int], list[int]]:
     """Item ids and weighted counts, of file ids with their blobs."""
-    postings = array("I", b"".join([data for _, data in rows]))
+    halves = array("H", b"".join([data for _, data in rows]))
+    places, counts = halves[_PLACE::2], halves[1 - _PLACE :: 2]
     firsts = chain.from_iterable(
         [repeat(file_id << PLACE_BITS, len(data) // POSTING_BYTES) for file_id, data in rows]
     )
-    items = [first | posting & PLACES for first, posting in zip(firsts, postings, strict=True)]
-    return items, [posting >> PLACE_BITS for posting in postings]
+    return list(map(or_, firsts, places)), counts.tolist()

@@ -5,7 +5,6 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
 from math import log
 from typing import Any, NamedTuple
 
@@ -281,10 +280,17 @@ def _matches(
     having: list[tuple[float, set[int]]] = []
     for term_id, weight in rare:
         items, counts = postings_of_term(connection, term_id, file_groups)
-        for item, count in zip(items, counts, strict=True):
-            scores[item] = scores.get(item, 0.0) + weight * count / (count + k)
         having.append((weight, set(items)))
-    least = min(nlargest(_CANDIDATES, scores.values()), default=0.0)
+        worth = {count: weight * count / (count + k) for count in set(counts)}
+        values = map(worth.__getitem__, counts)
+        if not scores:
+            scores = dict(zip(items, values, strict=True))
+            continue
+        known = scores.get
+        for item, value in zip(items, values, strict=True):
+            scores[item] = known(item, 0.0) + value
+    ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
+    least = ordered[-1] if ordered else 0.0
     close = [(-score, item) for item, score in scores.items() if score >= least]
     candidates = [item for _, item in sorted(close)[:_CANDIDATES]]
     in_candidates = counts_in_items(connection, [term_id for term_id, _ in frequent], candidates)
@@ -293,8 +299,8 @@ def _matches(
     for item in candidates:
         score = scores[item]
         covered = sum(weight for weight, members in having if item in members)
-        for weight, known in more:
-            if (count := known.get(item, 0)) > 0:
+        for weight, counted in more:
+            if (count := counted.get(item, 0)) > 0:
                 score += weight * count / (count + k)
                 covered += weight
         found[item] = (score, covered)
