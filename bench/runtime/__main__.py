@@ -40,8 +40,8 @@ def peer_python(name: str) -> str:
     return str(python)
 
 
-def measure(python: str, subject: str, calls: int) -> dict[str, float]:
-    """Wall and processor milliseconds of a reply."""
+def measure(python: str, subject: str, calls: int, what: str = "turns") -> dict[str, float]:
+    """The figures of one subject, as `measuring.run` gives them."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-m", "bench.runtime.provider", str(calls)],
@@ -53,7 +53,7 @@ def measure(python: str, subject: str, calls: int) -> dict[str, float]:
             assert provider.stdout is not None
             url = provider.stdout.readline().strip()
             done = subprocess.run(
-                [python, "-m", f"bench.runtime.subject_{subject}", url],
+                [python, "-m", f"bench.runtime.subject_{subject}", url, what],
                 env=environment,
                 check=True,
                 stdout=subprocess.PIPE,
@@ -66,15 +66,38 @@ def measure(python: str, subject: str, calls: int) -> dict[str, float]:
 
 
 def sessions() -> None:
+    """The subjects take turns at each measure, so that a busy moment falls on all of them."""
     pythons = {"treadle": sys.executable, **{name: peer_python(name) for name in PEERS}}
     names = {"treadle": "Treadle"} | PEERS
+    rows: dict[str, list[str]] = {subject: [] for subject in pythons}
+    starts: dict[str, str] = {}
+    for calls in CALLS:
+        for subject, python in pythons.items():
+            row = measure(python, subject, calls)
+            rows[subject] += [f"{row['wall']:.1f}", f"{row['processor']:.1f}"]
+            if calls == 1:
+                starts[subject] = f"{row['start']:.1f}"
     heads = " | ".join(f"{calls} calls: wall ms | processor ms" for calls in CALLS)
     print(f"| a reply of a session | {heads} |")
     print("|" + "---|" * (1 + 2 * len(CALLS)))
+    for subject, cells in rows.items():
+        print(f"| {names[subject]} | {' | '.join(cells)} |")
+    print(
+        "\n| one call a reply | 100 sessions at once: wall ms a reply | processor ms a reply"
+        " | reply written to tool started ms | MB after 1,000 replies | MB grown in them |"
+    )
+    print("|" + "---|" * 6)
     for subject, python in pythons.items():
-        rows = [measure(python, subject, calls) for calls in CALLS]
-        cells = " | ".join(f"{row['wall']:.1f} | {row['processor']:.1f}" for row in rows)
-        print(f"| {names[subject]} | {cells} |", flush=True)
+        many = measure(python, subject, 1, "at-once")
+        memory = measure(python, subject, 1, "memory")
+        cells = [
+            f"{many['wall']:.1f}",
+            f"{many['processor']:.1f}",
+            starts[subject],
+            f"{memory['resident']:.0f}",
+            f"{memory['grown']:.1f}",
+        ]
+        print(f"| {names[subject]} | {' | '.join(cells)} |", flush=True)
 
 
 async def bus() -> None:

@@ -1,36 +1,88 @@
 """Times one subject in a process of its own. Standard library alone: peers have no Treadle."""
 
 import asyncio
+import gc
 import json
 import statistics
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 TURNS = 50
 """Replies in a session: all but the last call tools."""
 
 REPEATS = 5
+AT_ONCE = 100
+"""Sessions that run at the same time, where that is measured."""
+
+SESSIONS = 20
+"""Sessions of `TURNS` replies one after another, where memory is measured: 1,000 replies."""
+
+STARTS: list[float] = []
+"""Seconds from the provider's writing of a reply to the start of each of its tools."""
+
+Session = Callable[[str], Awaitable[str]]
 
 
-def run(session: Callable[[str], Awaitable[str]]) -> None:
-    """Serve `session` (given the address of the provider) some times and print the medians.
+def echoed(text: str) -> str:
+    """What the tool of every subject says. The text begins with the time when it was written."""
+    STARTS.append(time.monotonic() - float(text.split(maxsplit=1)[0]))
+    return text
 
-    The first is for imports and connections and does not count.
+
+def run(session: Session) -> None:
+    """Serve `session` (given the address of the provider) as the command line says.
+
+    Prints the figures as JSON. One session before is for imports and connections only.
     """
-    json.dump(asyncio.run(_measure(session, sys.argv[1])), sys.stdout)
+    what = {"turns": _turns, "at-once": _at_once, "memory": _memory}[sys.argv[2]]
+    json.dump(asyncio.run(what(session, sys.argv[1])), sys.stdout)
 
 
-async def _measure(session: Callable[[str], Awaitable[str]], url: str) -> dict[str, float]:
+async def _turns(session: Session, url: str) -> dict[str, float]:
     walls: list[float] = []
     processors: list[float] = []
-    for _ in range(REPEATS + 1):
+    await _checked(session, url)
+    STARTS.clear()
+    for _ in range(REPEATS):
         wall, processor = time.perf_counter(), time.process_time()
-        text = await session(url)
+        await _checked(session, url)
         walls.append(time.perf_counter() - wall)
         processors.append(time.process_time() - processor)
-        assert text == "Done.", text
     return {
-        "wall": 1_000 * statistics.median(walls[1:]) / TURNS,
-        "processor": 1_000 * statistics.median(processors[1:]) / TURNS,
+        "wall": 1_000 * statistics.median(walls) / TURNS,
+        "processor": 1_000 * statistics.median(processors) / TURNS,
+        "start": 1_000 * statistics.median(STARTS),
     }
+
+
+async def _at_once(session: Session, url: str) -> dict[str, float]:
+    await _checked(session, url)
+    wall, processor = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(_checked(session, url) for _ in range(AT_ONCE)))
+    replies = AT_ONCE * TURNS
+    return {
+        "wall": 1_000 * (time.perf_counter() - wall) / replies,
+        "processor": 1_000 * (time.process_time() - processor) / replies,
+    }
+
+
+async def _memory(session: Session, url: str) -> dict[str, float]:
+    await _checked(session, url)
+    before = _resident()
+    for _ in range(SESSIONS):
+        await _checked(session, url)
+    gc.collect()
+    return {"resident": _resident(), "grown": _resident() - before}
+
+
+async def _checked(session: Session, url: str) -> None:
+    text = await session(url)
+    assert text == "Done.", text
+
+
+def _resident() -> float:
+    """Megabytes of this process that are in memory (Linux)."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4_096 / 1e6

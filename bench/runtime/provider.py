@@ -2,12 +2,13 @@
 
 import argparse
 import asyncio
+import time
 
 from bench.runtime.measuring import TURNS
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, Call
 
-SESSIONS = 100
+SESSIONS = 250
 """More than are ever asked for."""
 
 
@@ -17,7 +18,9 @@ def reply(request: RecordedRequest, calls: int) -> Answer:
     if turn >= TURNS - 1:
         return Answer("Done.")
     named = [
-        Call("echo", {"text": f"{turn} {slot}"}, id=f"call_{turn}_{slot}") for slot in range(calls)
+        # With the time, so that the tool can tell how long its call took to reach it.
+        Call("echo", {"text": f"{time.monotonic()} {turn} {slot}"}, id=f"call_{turn}_{slot}")
+        for slot in range(calls)
     ]
     return Answer("", named)
 

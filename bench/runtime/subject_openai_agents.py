@@ -9,12 +9,12 @@ from agents import (  # type: ignore[import-not-found]  # not in ours
 )
 from openai import AsyncOpenAI
 
-from bench.runtime.measuring import TURNS, run
+from bench.runtime.measuring import TURNS, echoed, run
 
 
 async def echo(text: str) -> str:
     """Say it."""
-    return f'{{"ok":true,"type":"echo","v":1,"text":"{text}"}}'
+    return f'{{"ok":true,"type":"echo","v":1,"text":"{echoed(text)}"}}'
 
 
 async def session(url: str) -> str:

@@ -4,12 +4,12 @@ from pydantic_ai import Agent, UsageLimits  # type: ignore[import-not-found]  # 
 from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found]
 from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
 
-from bench.runtime.measuring import run
+from bench.runtime.measuring import echoed, run
 
 
 async def echo(text: str) -> dict[str, object]:
     """Say it."""
-    return {"ok": True, "type": "echo", "v": 1, "text": text}
+    return {"ok": True, "type": "echo", "v": 1, "text": echoed(text)}
 
 
 async def session(url: str) -> str:

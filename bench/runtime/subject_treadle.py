@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.runtime.measuring import TURNS, run
+from bench.runtime.measuring import TURNS, echoed, run
 from treadle.config.model import ProviderSettings, ToolSettings
 from treadle.events import EventBus
 from treadle.ids import new_id
@@ -34,7 +34,7 @@ class Echo(Tool[EchoArguments, EchoResult]):
         arguments: EchoArguments,
         context: ToolContext,  # noqa: ARG002  (the contract)
     ) -> EchoResult:
-        return EchoResult(text=arguments.text)
+        return EchoResult(text=echoed(arguments.text))
 
 
 async def session(url: str) -> str:

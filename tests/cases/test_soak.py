@@ -98,7 +98,10 @@ class Late(Stubborn):
 
 @dataclass(slots=True)
 class Sums:
-    """What there was in a run. `objects` and `tasks` are those alive after each conversation."""
+    """What there was in a run. `objects` and `tasks` are those alive after each conversation.
+
+    `complaints` are what the event loop was told of, such as errors that nobody looked at.
+    """
 
     replies: int = 0
     failed: int = 0
@@ -108,6 +111,7 @@ class Sums:
     ill: Counter[str] = field(default_factory=Counter)
     objects: list[int] = field(default_factory=list)
     tasks: set[int] = field(default_factory=set)
+    complaints: list[object] = field(default_factory=list)
 
 
 class Soak:
@@ -186,6 +190,8 @@ async def soak(turns: int, seed: int) -> Sums:
     clock = HastyClock()
     async with play(tools=[Echo(), Take(), Late()], clock=clock) as at:
         run = Soak(at, clock, random.Random(seed))
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: run.sums.complaints.append(context))
         while run.sums.replies < turns:
             await run.conversation(100)
         await run.end()
@@ -195,6 +201,7 @@ async def soak(turns: int, seed: int) -> Sums:
 async def test_a_few_hundred_turns_lose_nothing() -> None:
     sums = await soak(200, seed=1)
     assert sums.results > 200
+    assert sums.complaints == []
     assert len(sums.ill) > 5
 
 
@@ -205,6 +212,7 @@ async def test_ten_thousand_turns_lose_nothing_and_leave_nothing_behind() -> Non
     print(sums)  # noqa: T201  (figures for whoever runs it with -s)
     assert set(sums.ill) == set(ILLS)
     assert sums.late > 0
+    assert sums.complaints == []
     assert max(sums.tasks) <= 4, "the test, its recorder, the dispatcher, the server"
     warm = sums.objects[len(sums.objects) // 10]
     assert sums.objects[-1] < 1.02 * warm + 500
