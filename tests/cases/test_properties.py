@@ -284,8 +284,8 @@ whole_calls = st.builds(
 )
 messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(SystemMessage, texts),
-    st.builds(UserMessage, texts, texts),
-    st.builds(NoteMessage, texts),
+    st.builds(UserMessage, texts, texts, st.booleans()),
+    st.builds(NoteMessage, texts, st.integers(0, 3)),
     st.builds(ToolMessage, keys, texts),
     st.builds(AssistantMessage, st.none() | texts, st.lists(whole_calls, max_size=3).map(tuple)),
 )

@@ -21,12 +21,12 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.messages import AssistantMessage, ChatRequest, NoteMessage, UserMessage
+from treadle.llm.messages import AssistantMessage, ChatRequest, Message, NoteMessage, UserMessage
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
 from treadle.session.compaction import coverable
-from treadle.session.history import TokenCounts, begins_turn
+from treadle.session.history import TokenCounts, begins_turn, build_prompt
 from treadle.traces import Recorder, SpanKind, TraceStore, trace_lines, view_trace
 from treadle.traces.span import totals
 
@@ -168,3 +168,20 @@ async def test_the_trace_tells_estimates_summaries_and_what_interruptions_leave_
     assert "% off" in text
     assert totals(cut.spans).unmetered == 1
     assert "its tokens are unknown: it was interrupted" in "\n".join(trace_lines(view_trace(cut)))
+
+
+def test_a_summary_outlives_the_exchanges_after_it_and_steering_its_turn() -> None:
+    summary, newest = NoteMessage("They spoke.", 4), UserMessage("And?")
+    older = [
+        UserMessage(LONG),
+        AssistantMessage("Yes."),
+        UserMessage(LONG),
+        AssistantMessage("No."),
+    ]
+    steering, last = UserMessage("Quickly.", steers=True), AssistantMessage("Hm.")
+    run: list[Message] = [newest, AssistantMessage(LONG), steering, last]
+    prompt = build_prompt("Be exact.", [summary, *older, *run], (), context_window=1_400)
+    assert prompt.messages[1:] == (summary, *run)
+    prompt = build_prompt("Be exact.", [summary, *older, *run], (), context_window=256)
+    assert prompt.messages[1:] == (newest, steering, last)
+    assert prompt.left_out == 6
