@@ -172,7 +172,7 @@ async def test_the_trace_tells_estimates_summaries_and_what_interruptions_leave_
 
 def test_a_summary_outlives_the_exchanges_after_it_and_steering_its_turn() -> None:
     summary, newest = NoteMessage("They spoke.", 4), UserMessage("And?")
-    older = [
+    older: list[Message] = [
         UserMessage(LONG),
         AssistantMessage("Yes."),
         UserMessage(LONG),

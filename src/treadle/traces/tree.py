@@ -284,7 +284,8 @@ def _estimate(span: Span) -> Iterator[str]:
     """How far off the estimate of a request was; what an interrupted one took is unknown."""
     estimated = span.attributes.get("treadle.estimated_tokens")
     error = span.attributes.get("treadle.estimate_error")
-    if isinstance(estimated, int) and isinstance(error, float):
+    # Further off, what was counted is not what was estimated, as with the embedded model.
+    if isinstance(estimated, int) and isinstance(error, float) and abs(error) <= 1:
         yield f"estimated at {estimated:,} tokens in, {error:+.0%} off"
     if span.kind is SpanKind.MODEL and span.status is SpanStatus.CANCELLED:
         yield "its tokens are unknown: it was interrupted"
