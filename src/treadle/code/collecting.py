@@ -26,7 +26,7 @@ _MAX_REFERENCES = 20_000
 """Of one file; more are generated code."""
 _CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
 _DEFINING = re.compile(rb"\b(?:fn|struct|enum|union|mod)$")
-_RECEIVER = re.compile(rb"[)\]?]?(?:\w*\s*(?:::|\.)\s*)+$")
+_RECEIVER = re.compile(rb"[)\]?]?(?:\w*+\s*+(?:::|\.)\s*+)++$")
 
 
 class Collector:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.code.collecting import Collector
 from treadle.code.languages.base import Language, Naming, text_of
-from treadle.code.limits import limit_items, parse_in_time
+from treadle.code.limits import limit_errors, limit_items, parse_in_time
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
 from treadle.code.references import FileReferences
 
@@ -108,6 +108,7 @@ class _Captures:
         import tree_sitter
 
         self.errors = self.errors or root.has_error
+        limit_errors(root)
         cursor = tree_sitter.QueryCursor(self._language.query)
         cursor.set_max_start_depth(_MAX_DEPTH)
         first_reference = self._language.item_patterns

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
+    from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 3.0
 """Processor time for one parse; real files of 2 MB take a tenth of it."""
@@ -13,6 +13,11 @@ MAX_NESTING = 10_000
 """Open brackets at one place; parsers overflow the stack from about 60,000."""
 MAX_ITEMS = 20_000
 """Of one file; more are generated code, of which each item says nothing."""
+MAX_ERROR_NODES = 10_000
+"""In one error of the syntax; matching queries is quadratic in them, and nothing can stop it."""
+MAX_OPEN_COMMENTS = 300
+"""Comments that begin and never end: parsers look for the end of each, all through the file, and
+some take gigabytes of memory over it, in steps that nothing can stop."""
 _READ_BYTES = 65_536
 _STEPS = {ord(opening): 1 for opening in "([{"} | {ord(closing): -1 for closing in ")]}"}
 _OTHERS = bytes(set(range(256)) - set(_STEPS))
@@ -30,6 +35,10 @@ class NoGrammarError(TooMuchError):
     """The grammar of its language cannot be loaded on this machine."""
 
 
+class TooBrokenError(TooMuchError):
+    """A file has next to nothing that its language knows."""
+
+
 class TooManyItemsError(TooMuchError):
     """A file has more than `MAX_ITEMS`."""
 
@@ -41,7 +50,9 @@ def limit_items(count: int) -> None:
 
 
 def nested_too_deep(data: bytes) -> bool:
-    """Whether more than `MAX_NESTING` brackets are open at some place."""
+    """Whether more than `MAX_NESTING` brackets are open at some place, or too many comments."""
+    if data.count(b"/*") - data.count(b"*/") > MAX_OPEN_COMMENTS:
+        return True
     if sum(map(data.count, (b"(", b"[", b"{"))) <= MAX_NESTING:
         return False
     return max(accumulate(map(_STEPS.__getitem__, data.translate(None, _OTHERS)))) > MAX_NESTING
@@ -63,3 +74,11 @@ def parse_in_time(parser: "Parser", source: bytes) -> "Tree":
         parser.reset()
         raise TooSlowError from error
     return parser.parse(source, parsed)  # the same tree, whose nodes take their text from `source`
+
+
+def limit_errors(root: "Node") -> None:
+    """Raise `TooBrokenError` if the grammar made nothing of most of the text."""
+    if root.has_error:
+        for node in (root, *root.children):
+            if node.type == "ERROR" and node.child_count > MAX_ERROR_NODES:
+                raise TooBrokenError

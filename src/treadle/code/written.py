@@ -28,7 +28,8 @@ def type_name(written: str) -> str:
 
     References, pointers, quotes and "or nothing" are stripped, and the arguments of generics.
     """
-    text = _NOTHING.sub("", _NOT_A_TYPE.sub("", written.strip().lstrip(":").strip())).strip()
+    written = written.strip()[:MAX_WRITTEN]
+    text = _NOTHING.sub("", _NOT_A_TYPE.sub("", written.lstrip(":").strip())).strip()
     inside = _TRANSPARENT.fullmatch(text)
     if inside:
         return type_name(inside.group(1))

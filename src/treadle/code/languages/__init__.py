@@ -40,9 +40,10 @@ _CPP_SIGNS = re.compile(
     rb"|^[ \t]*#[ \t]*include[ \t]*<(?:string|vector|memory|map|cstd\w+|iostream|functional)>",
     re.MULTILINE,
 )
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _GUARDED = re.compile(
-    rb"#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__cplusplus.*?#[ \t]*endif", re.DOTALL
+    rb"#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__cplusplus.*?(?:#[ \t]*endif|\Z)",
+    re.DOTALL,
 )
 
 

@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-from treadle.code.languages.outline import Outline, Part
+from treadle.code.languages.outline import MAX_HEAD, Outline, Part
 from treadle.code.model import Kind
 
 _TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*([^\]\n]+?)[ \t]*\]\]?[ \t]*(?:#[^\n]*)?\r?$")
@@ -17,7 +17,7 @@ _TOML_TOKEN = re.compile(
 _YAML_KEY = re.compile(
     rb"(\"[^\"\n]*\"|'[^'\n]*'|[^\s#\-\[{&*!|>%@`\"'][^:#\n]*?)[ \t]*:(?:[ \t\r]|$)"
 )
-_JSON_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?\*/|[{}\[\],:]", re.DOTALL)
+_JSON_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?(?:\*/|\Z)|[{}\[\],:]", re.DOTALL)
 _GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 _GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
 
@@ -27,7 +27,7 @@ def _toml(source: bytes) -> Iterator[Part]:
     heads: list[tuple[str, int, int]] = []
     in_table = False
     for start, end in _toml_lines(source):
-        line = source[start:end]
+        line = source[start : min(end, start + MAX_HEAD)]
         table = _TOML_TABLE.match(line)
         key = None if in_table or table else _TOML_KEY.match(line)
         found = table or key
@@ -49,7 +49,8 @@ def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
                 yield start, token.start()
                 start, depth, header = token.end(), 0, False
         elif sign in b"[{":
-            header = header or not source[start : token.start()].strip()
+            before = source[start : min(token.start(), start + MAX_HEAD)]
+            header = header or not before.strip()
             depth += 1
         elif sign in b"]}":
             depth -= 1
@@ -61,7 +62,7 @@ def _yaml(source: bytes) -> Iterator[Part]:
     heads: list[tuple[str, int, int]] = []
     place = 0
     for line in source.split(b"\n"):
-        found = _YAML_KEY.match(line)
+        found = _YAML_KEY.match(line[:MAX_HEAD])
         if found is not None:
             heads.append((_name(found.group(1)), place, place + len(line)))
         place += len(line) + 1

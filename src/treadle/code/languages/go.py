@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from treadle.code.languages.base import Language, Naming, text_of
 from treadle.code.model import Item
 from treadle.code.references import Imported
+from treadle.code.written import MAX_WRITTEN
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,7 +26,7 @@ def _package(path: str, package: str) -> str:
 
 def _naming(node: "Node", captured: "dict[str, Node]") -> Naming:
     receiver = captured.get("receiver")
-    found = _RECEIVER.search(text_of(receiver)) if receiver else None
+    found = _RECEIVER.search(text_of(receiver)[-MAX_WRITTEN:]) if receiver else None
     return Naming(text_of(node), (found.group(1),) if found else ())
 
 

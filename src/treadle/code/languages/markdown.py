@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from treadle.code.languages.outline import Outline, Part
+from treadle.code.languages.outline import MAX_HEAD, Outline, Part
 from treadle.code.model import Kind
 
 _HEADING = re.compile(rb" {0,3}(#{1,6})(?:[ \t]+([^\n]*?))?(?:[ \t]+#+)?[ \t\r]*$")
@@ -17,9 +17,10 @@ def _headings(source: bytes) -> Iterator[tuple[str, int, int, int]]:
     fence = b""
     before: tuple[bytes, int] | None = None
     place = 0
-    for line in source.split(b"\n"):
-        start, end = place, place + len(line)
+    for whole in source.split(b"\n"):
+        start, end = place, place + len(whole)
         place = end + 1
+        line = whole[:MAX_HEAD]
         marker = _FENCE.match(line)
         if fence:
             closes = marker is not None and marker.group(1).startswith(fence)
@@ -45,9 +46,14 @@ def _text(raw: bytes) -> str:
 def _sections(source: bytes) -> Iterator[Part]:
     """Each heading with all up to the next one of its level or a higher one."""
     found = list(_headings(source))
-    for place, (name, start, head_end, level) in enumerate(found):
-        following = (entry[1] for entry in found[place + 1 :] if entry[3] <= level)
-        yield Part(name, start, next(following, len(source)), head_end, level)
+    ends = [len(source)] * len(found)
+    around: list[int] = []
+    for place, (_, start, _, level) in enumerate(found):
+        while around and found[around[-1]][3] >= level:
+            ends[around.pop()] = start
+        around.append(place)
+    for (name, start, head_end, level), end in zip(found, ends, strict=True):
+        yield Part(name, start, end, head_end, level)
 
 
 MARKDOWN = Outline("markdown", (".md", ".markdown", ".mdx"), Kind.SECTION, _sections)

@@ -8,6 +8,9 @@ from treadle.code.model import Kind
 SEPARATOR = " > "
 """Between the file, and the headings or the key, of a canonical path."""
 
+MAX_HEAD = 400
+"""Bytes of a line that are looked at for a heading or a key; patterns are quadratic in blanks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
