@@ -106,6 +106,7 @@ class Store:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 8000")  # 32 MB: each waits for the disk
             connection.execute("PRAGMA cache_size = -32000")
             connection.execute("PRAGMA mmap_size = 268435456")
         except BaseException:
