@@ -5,7 +5,8 @@ Run: python -m bench.runtime
 A session of 50 replies, all but the last with 1, 4 or 16 calls of a tool that says its text, over
 HTTP to one provider in a process of its own; not streamed, nothing recorded, the client's default
 settings. Wall and processor milliseconds are those of the client's process for one reply, the
-median of five sessions after one that does not count. Peers live in environments of their own
+median of five sessions after one that does not count. A hundred sessions at once have ten replies
+each; memory is that of the process, on Linux. Peers live in environments of their own
 below .cache/, pinned.
 """
 
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 
 from bench.runtime.bus import RATE, events_per_second, latencies
+from bench.runtime.measuring import AT_ONCE_TURNS, TURNS
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "bench" / "runtime"
@@ -43,8 +45,9 @@ def peer_python(name: str) -> str:
 def measure(python: str, subject: str, calls: int, what: str = "turns") -> dict[str, float]:
     """The figures of one subject, as `measuring.run` gives them."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    turns = AT_ONCE_TURNS if what == "at-once" else TURNS
     with subprocess.Popen(
-        [sys.executable, "-m", "bench.runtime.provider", str(calls)],
+        [sys.executable, "-m", "bench.runtime.provider", str(calls), str(turns)],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,

@@ -12,10 +12,10 @@ SESSIONS = 250
 """More than are ever asked for."""
 
 
-def reply(request: RecordedRequest, calls: int) -> Answer:
+def reply(request: RecordedRequest, calls: int, turns: int) -> Answer:
     """The reply that comes next in the session of a request."""
     turn = sum(message["role"] == "assistant" for message in request.messages)
-    if turn >= TURNS - 1:
+    if turn >= turns - 1:
         return Answer("Done.")
     named = [
         # With the time, so that the tool can tell how long its call took to reach it.
@@ -25,10 +25,10 @@ def reply(request: RecordedRequest, calls: int) -> Answer:
     return Answer("", named)
 
 
-async def serve(calls: int) -> None:
+async def serve(calls: int, turns: int) -> None:
     def next_reply(request: RecordedRequest) -> Answer:
         provider.requests.clear()
-        return reply(request, calls)
+        return reply(request, calls, turns)
 
     async with FakeProvider([next_reply] * (TURNS * SESSIONS), strict=False) as provider:
         print(provider.base_url, flush=True)
@@ -38,4 +38,6 @@ async def serve(calls: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("calls", type=int)
-    asyncio.run(serve(parser.parse_args().calls))
+    parser.add_argument("turns", type=int)
+    options = parser.parse_args()
+    asyncio.run(serve(options.calls, options.turns))
