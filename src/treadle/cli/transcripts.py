@@ -74,7 +74,8 @@ def _lines(entry: Entry) -> Iterator[str]:
                 yield f"\n{number} Treadle: {text}"
         case ToolMessage(content=content, ok=ok):
             mark = "✓" if ok else "✗"
-            yield f"  {mark} {content[:_RESULT_SHOWN]}{'…' * (len(content) > _RESULT_SHOWN)}"
+            shown = f"{content[:_RESULT_SHOWN]}{'…' * (len(content) > _RESULT_SHOWN)}"
+            yield f"  {mark} {number} {shown}"
         case NoteMessage(text=text):
             yield f"  ({text})"
         case _:

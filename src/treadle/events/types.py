@@ -305,13 +305,6 @@ class MessageSteered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageWithdrawn(Event):
-    """A message that waited will not be served."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled(Event):
     """A failed attempt is made again after `delay` seconds; `attempt` is the one that comes."""
 
