@@ -58,8 +58,8 @@ class SessionOutcome:
     """What came of one user message.
 
     `text` is the last reply's text, `tool_calls` how many calls were answered, `sources` the lines
-    that the model was given, `quotes` the code that the text quotes in the code snippet format, held
-    against the disk. `cost` is in US dollars. What is None is unknown.
+    that the model was given, `quotes` the code that the text quotes in the code snippet format,
+    held against the disk. `cost` is in US dollars. What is None is unknown.
     """
 
     text: str
