@@ -5,7 +5,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -129,36 +128,6 @@ class CodeIndex:
             return SearchResults(query, view, tuple(results), files, items, took, parts)
 
         return self._guarded(run)
-
-    def fresh_search(
-        self,
-        query: str,
-        *,
-        top_k: int = 10,
-        view: View = View.ITEMS,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> SearchResults:
-        """`refresh`, then `search`, in less time where nothing has changed.
-
-        The search is made while the tree is compared with what was known before it began; what it
-        finds stands if they are the same.
-        """
-        known = self._guarded(self._store.files)
-        early: list[SearchResults] = []
-
-        def search() -> None:
-            with suppress(Exception):  # it is made again, and says then what is wrong
-                early.append(self.search(query, top_k=top_k, view=view))
-
-        thread = threading.Thread(target=search, name="treadle-search", daemon=True)
-        thread.start()
-        with self._refreshing:
-            report = self._guarded(
-                lambda: refreshing.refresh(self.root, self._store, progress, known)
-            )
-        thread.join()
-        same = not (report.added or report.changed or report.removed)
-        return early[0] if early and same else self.search(query, top_k=top_k, view=view)
 
     def _found(self, query: str) -> tuple[Found, Similarities | None, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.

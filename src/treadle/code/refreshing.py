@@ -78,18 +78,10 @@ def _same(root: Path, entry: FileEntry, known: StoredFile) -> bool:
     return (b"" if data is None else content_hash(data)) == known.hash
 
 
-def refresh(
-    root: Path,
-    store: Store,
-    progress: Progress | None = None,
-    known: dict[str, StoredFile] | None = None,
-) -> RefreshReport:
-    """Make the index equal to the tree, as it was while this ran.
-
-    `known`: the files of the store, where they have just been read.
-    """
+def refresh(root: Path, store: Store, progress: Progress | None = None) -> RefreshReport:
+    """Make the index equal to the tree, as it was while this ran."""
     started = time.perf_counter()
-    found = difference(root, store.files() if known is None else known)
+    found = difference(root, store.files())
     changed = 0
     done = 0
     total = len(found.changed)

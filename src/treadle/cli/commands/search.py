@@ -31,9 +31,8 @@ def run(options: argparse.Namespace) -> int:
     index = open_index(root)
     try:
         with IndexBar(quiet=options.json) as bar:
-            results = index.fresh_search(
-                options.query, top_k=options.top_k, view=View(options.view), progress=bar
-            )
+            index.refresh(bar)
+        results = index.search(options.query, top_k=options.top_k, view=View(options.view))
     finally:
         index.close()
     if options.json:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.answers import search_answer
-from treadle.code import View
+from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ToolCallCompleted
 from treadle.server.house import House, Opened
@@ -43,10 +43,7 @@ class ContextQuery(_Asked):
 async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
     """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
     _check(house, query)
-    results = await asyncio.to_thread(
-        house.calls.index.fresh_search, query.q, top_k=query.top_k, view=query.view
-    )
-    return search_answer(results)
+    return search_answer(await asyncio.to_thread(_fresh_results, house, query))
 
 
 @router.get("/context")
@@ -58,6 +55,11 @@ async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Any
     if isinstance(outcome, ToolCallCompleted):
         return json.loads(outcome.content)
     return failed(outcome)
+
+
+def _fresh_results(house: House, query: SearchQuery) -> SearchResults:
+    house.calls.index.refresh()
+    return house.calls.index.search(query.q, top_k=query.top_k, view=query.view)
 
 
 def _check(house: House, query: _Asked) -> None:
