@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Refresh the index, search it, print the results."""
     if not options.query.strip():
         raise UsageError("The query is empty.", hint='Write it behind: `treadle search "…"`.')
-    gc.disable()  # it looked through all that was loaded, for a tenth of the time, and found nothing
+    gc.disable()  # it took a tenth of the time and found nothing
     root = repository(options)
     index = open_index(root)
     try:
