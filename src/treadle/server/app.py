@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from treadle import __version__
 from treadle.config.model import Settings
 from treadle.mcp.server import serve_http
-from treadle.server.errors import add_error_handlers
+from treadle.server.errors import add_error_handlers, refuse_unknown_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
 from treadle.server.routes import (
@@ -63,7 +63,8 @@ def create_app(
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1")
     for router in _ROUTERS:
-        api.include_router(router)
+        checked = () if router is front_ends.router else (Depends(refuse_unknown_parameters),)
+        api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     app.add_middleware(Guard, hosts=hosts, token=token)

@@ -3,6 +3,8 @@
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from treadle.errors import (
@@ -35,6 +37,24 @@ def error_body(message: str, hint: str | None = None, **more: object) -> dict[st
     return {"error": {"message": message, "hint": hint, **more}}
 
 
+def refuse_unknown_parameters(request: Request) -> None:
+    """Raise UsageError for a query parameter that the route does not have, as a slip of the pen.
+
+    Routes that take a model of parameters have it refuse them.
+    """
+    route = request.scope["route"]
+    assert isinstance(route, APIRoute)
+    taken = route.dependant.query_params
+    if any(isinstance(field.field_info.annotation, type(BaseModel)) for field in taken):
+        return
+    known = {field.alias for field in taken} | {"token"}
+    for name in request.query_params:
+        if name not in known:
+            raise UsageError(
+                f"There is no parameter {name!r}.", hint="See /api/openapi.json for what is taken."
+            )
+
+
 async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TreadleError)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
@@ -50,6 +70,8 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     field = ".".join(map(str, path))
     if first["type"] == "extra_forbidden":
         message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
+    elif first["type"] == "json_invalid":
+        message, field = "The body is not valid JSON.", ""
     else:
         message = f"{field or place}: {first['msg']}."
     body = error_body(message, "See /api/openapi.json for what is taken.", field=field or None)
