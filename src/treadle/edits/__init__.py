@@ -1,0 +1,1 @@
+"""Edits: how they are planned on exact bytes, kept as proposals, applied and undone."""
