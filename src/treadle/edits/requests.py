@@ -33,7 +33,7 @@ class RangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class LineRangeEdit:
-    """Lines `first` to `last`, from 1 and both included, become `code`; last = first - 1 inserts."""
+    """Lines `first` to `last`, from 1, both included, become `code`; last = first - 1 inserts."""
 
     path: str
     first: int
@@ -44,12 +44,12 @@ class LineRangeEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchHunk:
-    """Lines of a patch: each with its mark, " ", "-" or "+", without line end.
+    r"""Lines of a patch: each with its mark, " ", "-" or "+", without line end.
 
     `line` is where a unified diff says that it begins, a hint only. `anchors` are lines that
     come somewhere before it, from outside in (`@@ class A` of a model-style patch). `at_end`
     says that its last line is the last of the file. `no_newline_old` and `no_newline_new` say
-    that the last line of that side has no line end ("\\ No newline at end of file").
+    that the last line of that side has no line end ("\ No newline at end of file").
     """
 
     lines: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ class PatchEdit:
 
 @dataclass(frozen=True, slots=True)
 class CreateFile:
-    """A file that is not there yet; with `overwrite` it may be, and becomes `content` as a whole."""
+    """A new file; with `overwrite` it may be there, and becomes `content` as a whole."""
 
     path: str
     content: str
@@ -80,6 +80,8 @@ class CreateFile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
+    """The file is removed; its content stays in the proposal, so that it can come back."""
+
     path: str
     expected_hash: str | None = None
 
