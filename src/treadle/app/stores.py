@@ -24,6 +24,11 @@ def approvals_path() -> Path:
     return user_data_dir() / "approvals.db"  # made with the first of them
 
 
+def proposals_path() -> Path:
+    """The file that holds the proposals for every repository."""
+    return user_data_dir() / "proposals.db"  # made with the first of them
+
+
 def log_path() -> Path:
     """The file that the log is written to; older ones lie beside it."""
     return user_data_dir() / "treadle.log"  # made with its first line

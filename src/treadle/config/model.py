@@ -167,6 +167,15 @@ class ApprovalSettings(Section):
     """Calls that are run without a question; never taken from a repository."""
 
 
+class EditSettings(Section):
+    """How changes that a model proposes reach your files."""
+
+    auto_approve: Annotated[tuple[str, ...], UserOnly()] = ()
+    """Patterns, as in .gitignore, of files that may be changed without asking."""
+    syntax_errors: Literal["report", "refuse"] = "report"
+    """What becomes of a change after which a file has new syntax errors."""
+
+
 class LogSettings(Section):
     """The log in your data folder: one line for each step, without contents."""
 
@@ -194,4 +203,5 @@ class Settings(Section):
     history: HistorySettings = Field(default_factory=HistorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
+    edits: EditSettings = Field(default_factory=EditSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
