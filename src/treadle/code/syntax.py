@@ -1,0 +1,98 @@
+"""Whether a file's syntax is sound, as its grammar sees it."""
+
+import json
+import re
+import tomllib
+from collections import Counter
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from treadle.code.languages import Language, language_of
+from treadle.code.limits import TooMuchError, nested_too_deep, parse_in_time
+
+_MOST = 50
+_SHOWN = 120
+_TOML_LINE = re.compile(r"at line (\d+)")
+
+
+class Problem(NamedTuple):
+    """A place that the grammar cannot read: its line, from 1, and that line's text, cut."""
+
+    line: int
+    text: str
+
+
+def problems(path: str, data: bytes) -> tuple[Problem, ...] | None:
+    """The first places of `data` that are no sound syntax; None where no grammar can tell.
+
+    At most fifty, in order, one for each line.
+    """
+    if path.endswith((".json", ".toml")):
+        return _of_data(path, data)
+    language = language_of(path, data)
+    if not isinstance(language, Language) or nested_too_deep(data):
+        return None
+    try:
+        tree = parse_in_time(language.parser(), data)
+    except TooMuchError:
+        return None
+    found: list[Problem] = []
+    waiting: list[Node] = [tree.root_node] if tree.root_node.has_error else []
+    while waiting and len(found) < _MOST:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            found.append(_problem(data, node))
+        if not node.is_error:
+            waiting += [child for child in reversed(node.children) if _is_ill(child)]
+    return tuple({each.line: each for each in sorted(found)}.values())
+
+
+def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
+    """What is no sound syntax in `after` and was not there in `before`, by the lines' text."""
+    present = problems(path, after)
+    if not present:
+        return ()
+    known = Counter(each.text for each in problems(path, before) or ())
+    new = []
+    for each in present:
+        if known[each.text]:
+            known[each.text] -= 1
+        else:
+            new.append(each)
+    return tuple(new)
+
+
+def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
+    """The first error of a JSON or TOML file."""
+    line = 1
+    try:
+        text = data.decode("utf-8-sig")
+        if path.endswith(".toml"):
+            tomllib.loads(text)
+        else:
+            json.loads(text)
+    except json.JSONDecodeError as error:
+        line = error.lineno
+    except (ValueError, RecursionError) as error:
+        if (found := _TOML_LINE.search(str(error))) is not None:
+            line = int(found[1])
+    else:
+        return ()
+    lines = data.split(b"\n")
+    text = lines[min(line, len(lines)) - 1].strip()[:_SHOWN].decode("utf-8", "replace")
+    return (Problem(line, text),)
+
+
+def _is_ill(node: Node) -> bool:
+    return node.has_error or node.is_missing
+
+
+def _problem(data: bytes, node: Node) -> Problem:
+    """Where `node` begins; what is missing is so where the text before it ends."""
+    at = len(data[: node.start_byte].rstrip()) if node.is_missing else node.start_byte
+    start = data.rfind(b"\n", 0, at) + 1
+    end = data.find(b"\n", at)
+    line = data[start : end if end >= 0 else len(data)].strip()
+    number = node.start_point.row + 1 - data.count(b"\n", at, node.start_byte)
+    return Problem(number, line[:_SHOWN].decode("utf-8", "replace"))

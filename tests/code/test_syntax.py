@@ -1,0 +1,54 @@
+"""What the grammars say of a file's syntax."""
+
+import pytest
+
+from treadle.code.syntax import new_problems, problems
+
+SOUND = {
+    "a.py": b"def f():\n    return 1\n",
+    "a.rs": b"fn f() -> u8 { 1 }\n",
+    "a.ts": b"export const f = (a: number) => a;\n",
+    "a.go": b"package a\n\nfunc f() int { return 1 }\n",
+    "a.java": b"class A { int f() { return 1; } }\n",
+    "a.json": b'{"a": [1, 2]}\n',
+    "a.toml": b'[a]\nb = "c"\n',
+}
+BROKEN = {
+    "a.py": (b"x = 1\ndef f(:\n    return 1\n", 2),
+    "a.rs": (b"fn f() -> u8 { 1 }\nfn g( {\n", 2),
+    "a.ts": (b"export const f = (a: number => a;\n", 1),
+    "a.go": (b"package a\n\nfunc f() int { return 1 \n", 3),
+    "a.java": (b"class A { int f( { return 1; } }\n", 1),
+    "a.json": (b'{"a": 1,\n "b" 2}\n', 2),
+    "a.toml": (b'[a]\nb = "c\n', 2),
+}
+
+
+@pytest.mark.parametrize("path", SOUND)
+def test_sound_files_have_no_problem(path: str) -> None:
+    assert problems(path, SOUND[path]) == ()
+
+
+@pytest.mark.parametrize("path", BROKEN)
+def test_a_broken_line_is_named(path: str) -> None:
+    data, line = BROKEN[path]
+    found = problems(path, data)
+    assert found is not None
+    assert line in {each.line for each in found}
+
+
+def test_where_no_grammar_can_tell_nothing_is_claimed() -> None:
+    assert problems("notes.txt", b"def f(:") is None
+    assert new_problems("notes.txt", b"", b"def f(:") == ()
+
+
+def test_only_what_was_not_there_before_is_new() -> None:
+    before = b"def f(:\n    pass\n"
+    assert new_problems("a.py", before, b"x = 1\n\n\n" + before) == ()
+    assert [each.text for each in new_problems("a.py", before, before + b"\ny = = 2\n")] == [
+        "y = = 2"
+    ]
+
+
+def test_deep_nesting_is_not_parsed() -> None:
+    assert problems("a.py", b"(" * 200_000) is None
