@@ -59,6 +59,9 @@ Address = Annotated[str, AfterValidator(_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Rule = Annotated[str, AfterValidator(_rule)]
+CheckParser = Literal[
+    "auto", "pytest", "ruff", "mypy", "cargo", "go", "tsc", "eslint", "node", "lines", "none"
+]
 
 
 class Section(BaseModel):
@@ -176,6 +179,33 @@ class EditSettings(Section):
     """What becomes of a change after which a file has new syntax errors."""
 
 
+class CheckCommand(Section):
+    """A check of your own. Without a command it only sets the limit of the check of that name
+    that is found in the project."""
+
+    command: Annotated[tuple[str, ...], NeedsConsent()] = ()
+    """The program and its arguments, one text each; no shell reads them."""
+    kind: Literal["test", "build", "lint", "types"] = "test"
+    """What it tells."""
+    parser: CheckParser = "auto"
+    """How its output is read; `auto` goes by the program."""
+    paths: bool = False
+    """Whether paths may be put behind the command, to check only those."""
+    timeout: float | None = Field(default=None, gt=0, le=3600)
+    """Seconds that it may take; unset takes `checks.timeout`."""
+
+
+class CheckSettings(Section):
+    """Tests, builds and linters that a model may run, one at a time and by name."""
+
+    timeout: float = Field(default=600.0, gt=0, le=3600)
+    """Seconds that a check may take unless its own table says otherwise."""
+    keep_keys: Annotated[tuple[VariableName, ...], UserOnly()] = ()
+    """Environment variables that checks get although they look like keys or passwords."""
+    commands: dict[str, CheckCommand] = Field(default_factory=dict)
+    """Checks by name, beside those that are found in the project."""
+
+
 class LogSettings(Section):
     """The log in your data folder: one line for each step, without contents."""
 
@@ -204,4 +234,5 @@ class Settings(Section):
     limits: LimitSettings = Field(default_factory=LimitSettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
     edits: EditSettings = Field(default_factory=EditSettings)
+    checks: CheckSettings = Field(default_factory=CheckSettings)
     logs: LogSettings = Field(default_factory=LogSettings)

@@ -1,0 +1,1 @@
+"""Parsers of the output of tools: what is wrong, and where."""

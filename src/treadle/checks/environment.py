@@ -1,0 +1,84 @@
+"""What a check gets of the environment: the project's own programs first, and no keys."""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.secrets import redact
+
+_KEY_WORDS = re.compile(
+    r"(?:^|_)(?:[A-Z0-9]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?"
+    r"|PASS|PWD|PAT|CREDENTIALS?|CREDS|COOKIES?|JWT|BEARER)(?:_|$)"
+)
+"""A word of a variable's name, in capitals, that says that its value is a key or a password."""
+
+_NO_KEYS = frozenset({"PWD", "OLDPWD"})
+
+_PLAIN = {
+    "CI": "true",  # no watch mode, no prompts, no lines cut to the width of a terminal
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "CARGO_TERM_COLOR": "never",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PYTHONUNBUFFERED": "1",
+}
+"""What lets programs write plain text for nobody at a terminal, and write it at once."""
+
+_COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS")
+
+_PROGRAM_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
+"""Where projects keep the programs that they installed for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables that a check gets, and the names of those that were kept from it."""
+
+    variables: Mapping[str, str]
+    withheld: tuple[str, ...] = ()
+
+
+def check_environment(
+    environment: Mapping[str, str],
+    root: Path,
+    *,
+    secret: Collection[str] = (),
+    keep: Collection[str] = (),
+) -> Environment:
+    """`environment` for a check of the project at `root`.
+
+    Variables are left out whose names or values look like keys, and those named in `secret`;
+    those named in `keep` stay in any case. Programs of the project's own environments come first
+    in PATH, of which only absolute folders are kept.
+    """
+    withheld = tuple(
+        sorted(
+            name
+            for name, value in environment.items()
+            if name not in keep and (name in secret or _is_secret(name, value))
+        )
+    )
+    variables = {
+        name: value
+        for name, value in environment.items()
+        if name not in withheld and name not in _COLOURS
+    }
+    own = [folder for name in _PROGRAM_FOLDERS if (folder := root / name).is_dir()]
+    given = [
+        each
+        for each in variables.get("PATH", os.defpath).split(os.pathsep)
+        if Path(each).is_absolute()
+    ]
+    variables |= {**_PLAIN, "PATH": os.pathsep.join([*map(str, own), *given])}
+    if own and own[0].name == "bin":
+        variables["VIRTUAL_ENV"] = str(own[0].parent)
+        variables.pop("PYTHONHOME", None)
+    return Environment(variables, withheld)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if name in _NO_KEYS:
+        return False
+    return _KEY_WORDS.search(name.upper()) is not None or redact(value) != value
