@@ -53,9 +53,12 @@ class Propose(Tool[NoArguments, Result]):
     name = "propose"
     description = "Proposes."
     effect = ToolEffect.WRITE
-    policy = Policy.ALLOW
+    proposes = True
     arguments = NoArguments
     result = Result
+
+    def subjects(self, arguments: NoArguments) -> tuple[Subject, ...]:
+        return (Subject(path="a.py"), Subject(path="b.py"))
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> Result:
         subjects = (Subject(path="a.py"), Subject(path="b.py"))
@@ -318,6 +321,36 @@ async def test_a_tool_asks_for_what_it_proposes_while_it_runs(root: Path) -> Non
                 ApprovalScope.DENIED, "too big", tool="propose", session_id=OTHER_SESSION
             )
             assert "said: too big" in denied(no).message
+
+
+async def test_a_tool_that_proposes_is_asked_about_once_with_its_preview(root: Path) -> None:
+    async with gate(root, Propose(), ask=["propose"]) as at:
+        with at.approvals.attend():
+            calling = asyncio.ensure_future(at.call("propose"))
+            assert (await at.question()).preview == "-old\n+new"
+            at.approvals.answer((await at.question()).approval_id, ApprovalScope.ONCE)
+            assert done(await calling) == "once"
+        await settle()
+        assert len(at.seen(ApprovalRequested)) == 1
+    async with gate(root, Propose(), deny=["propose path=b.py"]) as at:
+        assert "refuses it" in denied(await at.call("propose")).message
+    async with gate(root, Propose(), allow=["propose"]) as at:
+        assert done(await at.call("propose")) == "None"
+
+
+async def test_it_is_told_whether_anybody_was_there_to_ask(root: Path) -> None:
+    context = ToolContext(UUID(int=3), CallKey(0, 0), root, tool="change")
+    question = Question((Subject(path="a"),), Policy.ASK, "change a")
+    async with gate(root) as at:
+        assert (await at.approvals.decide(question, context)).unanswered
+        with at.approvals.attend():
+            asking = asyncio.ensure_future(at.approvals.decide(question, context))
+            asked = await at.question()
+            at.approvals.answer(asked.approval_id, ApprovalScope.ONCE, "with care")
+            decision = await asking
+        assert (decision.allowed, decision.words, decision.unanswered) == (
+            True, "with care", False,
+        )  # fmt: skip
 
 
 async def test_calls_outside_a_session_are_decided_as_well(root: Path) -> None:

@@ -200,6 +200,8 @@ class Tool(ABC, Generic[A, R]):
     """Seconds; None takes the configured default of its class."""
     policy: ClassVar[Policy | None] = None
     """None: a tool that writes asks first, any other is allowed."""
+    proposes: ClassVar[bool] = False
+    """The call asks for itself, with a preview, before it changes anything."""
 
     arguments: type[A]
     result: type[R]
@@ -227,6 +229,8 @@ class Tool(ABC, Generic[A, R]):
         """What becomes of a call about which no rule says anything."""
         if self.policy is not None:
             return self.policy
+        if self.proposes:
+            return Policy.ALLOW
         return Policy.ASK if self.effect is ToolEffect.WRITE else Policy.ALLOW
 
     def subjects(self, arguments: A) -> tuple[Subject, ...]:  # noqa: ARG002  (for subclasses)

@@ -218,7 +218,10 @@ class Dispatcher:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
             context = self._context(call, tool)
             question = Question(
-                tool.subjects(arguments), tool.asks, _summary(call, tool, arguments)
+                tool.subjects(arguments),
+                tool.asks,
+                _summary(call, tool, arguments),
+                asked_later=tool.proposes,
             )
             decision = await context.approve(question)
             if not decision.allowed:

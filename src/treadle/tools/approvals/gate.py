@@ -124,15 +124,17 @@ class Approvals:
         if await self._is_granted(weighed.asked, _owner(context)):
             return Decision(allowed=True, private=private)
         if not self._attending:
-            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}")
+            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", unanswered=True)
         scope, words = await self._ask(question, context, weighed)
         if scope is ApprovalScope.DENIED:
             return Decision(allowed=False, scope=scope, words=words)
         if scope is ApprovalScope.WITHDRAWN:
-            return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", scope=scope)
+            return Decision(
+                allowed=False, reason=f"{weighed.reason} {_NOBODY}", scope=scope, unanswered=True
+            )
         if scope is ApprovalScope.ALWAYS:
             await self._remember(weighed.asked, context)
-        return Decision(allowed=True, scope=scope, private=private)
+        return Decision(allowed=True, scope=scope, words=words, private=private)
 
     def _weigh(self, question: Question, tool: str) -> _Weighed:
         weighed = _Weighed()
@@ -144,6 +146,8 @@ class Approvals:
             match verdict.policy:
                 case Policy.DENY:
                     weighed.denied = weighed.denied or verdict.reason
+                case Policy.ASK if question.asked_later and not place.private:
+                    pass
                 case Policy.ASK:
                     path = place.paths[0] if place.paths else ""
                     weighed.asked.add(Grant(tool, path, subject.command or ""))

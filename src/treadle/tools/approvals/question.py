@@ -21,6 +21,9 @@ class Question:
     summary: str
     proposal_id: UUID | None = None
     preview: str | None = None
+    asked_later: bool = False
+    """The call itself asks, with a preview, before it changes anything: until then rules that
+    ask count for files that usually hold secrets only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Decision:
     scope: ApprovalScope | None = None
     words: str | None = None
     private: frozenset[Path] = frozenset()
+    unanswered: bool = False
+    """It needs a person, and none was there to answer."""
 
     def failure(self, summary: str) -> ToolFailure:
         """What the model is told of a refusal."""
