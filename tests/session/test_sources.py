@@ -7,6 +7,7 @@ from typing import ClassVar
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, EchoArguments, EchoResult, stage
 from treadle.code import CodeIndex
+from treadle.events.edits import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange
 from treadle.session.sources import merge
 from treadle.toolbox.code.read_file import ReadFile
@@ -88,6 +89,40 @@ async def test_the_real_tools_tell_their_lines(tmp_path: Path) -> None:
             SourceRange("loom.py", 4, 5),
         }
     index.close()
+
+
+class Change(Tool[Arguments, Lines]):
+    """Changes the file that the others read."""
+
+    name: ClassVar[str] = "change"
+    description: ClassVar[str] = "Change."
+    arguments = Arguments
+    result = Lines
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> Lines:
+        await context.publish(
+            EditApplied(
+                request_id=context.request_id, proposal_id=context.request_id, files=("c.py",)
+            )
+        )
+        return Lines(file="d.py")
+
+
+async def test_what_was_read_before_a_change_is_stale() -> None:
+    async with stage(Search(), Read(), Change()) as at:
+        model = FakeModel(
+            Say(calls=calls("search", "read")), Say(calls=calls("change")), Say("Done.")
+        )
+        outcome = await at.session(model).run("Go")
+        assert {(source.file, source.stale) for source in outcome.sources} == {
+            ("a.py", False), ("b.py", False), ("c.py", True), ("d.py", False),
+        }  # fmt: skip
+        again = FakeModel(
+            Say(calls=calls("read")), Say(calls=calls("change")), Say(calls=calls("read")), Say(".")
+        )
+        outcome = await at.session(again).run("Go")
+        assert SourceRange("c.py", 10, 20) in outcome.sources
+        assert all(not source.stale for source in outcome.sources)
 
 
 def test_a_range_inside_another_is_not_told_twice() -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from tests.traces.runs import KEY, REQUEST
 from treadle.cli.tool_stats import moment
 from treadle.errors import UsageError
 from treadle.events import Envelope
+from treadle.events.edits import EditApplied, EditFailed, EditStaged
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalResolved,
@@ -109,6 +111,20 @@ def test_an_unknown_effect_and_a_late_result_are_said() -> None:
     assert "effect unknown: it may have changed something" in text
     assert "• late result  completed after the call had been answered" in text
     assert "effect unknown" not in tree(requested(), failed(ErrorKind.TIMEOUT))
+
+
+def test_what_became_of_a_proposal_is_told_below_its_call() -> None:
+    about: dict[str, Any] = {
+        "request_id": REQUEST, "proposal_id": ASKED, "files": ("a.py", "b.py"), "key": KEY,
+    }  # fmt: skip
+    staged = EditStaged(**about, summary="change 2 files")
+    failed_edit = EditFailed(**about, reason="b.py has changed")
+    text = tree(requested(), staged, failed_edit, failed(ErrorKind.CONFLICT))
+    assert "• edit staged  a.py, b.py" in text
+    assert "• edit failed  a.py, b.py: b.py has changed" in text
+    (call,) = spans(requested(), staged, EditApplied(**about), completed()).values()
+    assert [event.name for event in call.events] == ["edit_staged", "edit_applied"]
+    assert call.events[0].attributes["proposal"] == str(ASKED)
 
 
 def test_the_wait_for_a_person_is_a_span_of_its_own() -> None:

@@ -73,7 +73,13 @@ def outcome_answer(outcome: "SessionOutcome", trace_id: str) -> dict[str, Any]:
         outcome.stop_reason,
         trace_id=trace_id,
         sources=[
-            {"file": s.file, "start_line": s.start_line, "end_line": s.end_line, "name": s.name}
+            {
+                "file": s.file,
+                "start_line": s.start_line,
+                "end_line": s.end_line,
+                "name": s.name,
+                "stale": s.stale,
+            }
             for s in outcome.sources
         ],
         quotes=[

@@ -139,12 +139,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """Lines of a file that were given to the model. Lines count from 1 and include the last."""
+    """Lines of a file that were given to the model. Lines count from 1 and include the last.
+
+    `stale`: a change of the same session was applied to the file afterwards.
+    """
 
     file: str
     start_line: int
     end_line: int
     name: str = ""
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

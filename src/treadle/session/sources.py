@@ -4,11 +4,13 @@ import asyncio
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 from treadle.events import EventBus
+from treadle.events.edits import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -24,7 +26,7 @@ class SourceCollector:
 
     async def __aenter__(self) -> Self:
         self._subscription = self._bus.subscribe(
-            RetrievalFinished, ToolCallCompleted, request_id=self._request_id
+            RetrievalFinished, ToolCallCompleted, EditApplied, request_id=self._request_id
         )
         self._task = asyncio.create_task(self._collect(), name="sources")
         return self
@@ -45,6 +47,11 @@ class SourceCollector:
                     self._found.extend(sources)
                 case ToolCallCompleted(content=content):
                     self._found.extend(_lines_read(content))
+                case EditApplied(files=files):
+                    self._found = [
+                        replace(each, stale=True) if each.file in files else each
+                        for each in self._found
+                    ]
 
     def sources(self) -> tuple[SourceRange, ...]:
         """All ranges, in the order of their coming, without those that lie inside another."""
@@ -52,12 +59,15 @@ class SourceCollector:
 
 
 def merge(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
-    """`ranges` without those that lie inside another of the same file; of equal ones the first."""
+    """`ranges` without those that lie inside another of the same file; of equal ones the first.
+
+    What is stale covers nothing that is not.
+    """
     kept: list[SourceRange] = []
     for new in ranges:
-        if any(_inside(new, old) for old in kept):
+        if any(_inside(new, old) and old.stale <= new.stale for old in kept):
             continue
-        kept = [old for old in kept if not _inside(old, new)]
+        kept = [old for old in kept if not (_inside(old, new) and new.stale <= old.stale)]
         kept.append(new)
     return tuple(kept)
 

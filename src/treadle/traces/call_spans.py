@@ -4,6 +4,14 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from uuid import UUID
 
+from treadle.events.edits import (
+    EditApplied,
+    EditDenied,
+    EditFailed,
+    EditStaged,
+    EditUndone,
+    ProposalEvent,
+)
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalResolved,
@@ -29,10 +37,23 @@ CALL_EVENTS: tuple[type[Event], ...] = (
     ApprovalRequested,
     ApprovalResolved,
     RetrievalFinished,
+    EditStaged,
+    EditApplied,
+    EditDenied,
+    EditFailed,
+    EditUndone,
 )
 """The events that leave a mark on the span of a call or below it."""
 
 _STATUS = {ErrorKind.CANCELLED: SpanStatus.CANCELLED, ErrorKind.DENIED: SpanStatus.DENIED}
+
+_EDIT_NAMES: dict[type[ProposalEvent], str] = {
+    EditStaged: "edit_staged",
+    EditApplied: "edit_applied",
+    EditDenied: "edit_denied",
+    EditFailed: "edit_failed",
+    EditUndone: "edit_undone",
+}
 
 _ANSWERED = {
     ApprovalScope.DENIED: SpanStatus.DENIED,
@@ -64,6 +85,8 @@ class CallSpans:
                 changed = self._ask(at_us, event)
             case ApprovalResolved():
                 changed = self._resolve(at_us, event)
+            case ProposalEvent(key=CallKey() as key):
+                changed = self._note_edit(at_us, key, event)
             case RetrievalFinished():
                 changed = self._retrieve(event)
             case _:
@@ -118,6 +141,13 @@ class CallSpans:
     def _note_late(self, at_us: int, event: ToolCallLate) -> list[Span]:
         late = SpanEvent(at_us, "late_result", {"outcome": event.outcome})
         return self._change(event.key, lambda call: replace(call, events=(*call.events, late)))
+
+    def _note_edit(self, at_us: int, key: CallKey, event: ProposalEvent) -> list[Span]:
+        name = _EDIT_NAMES[type(event)]
+        about = {"proposal": str(event.proposal_id), "files": ", ".join(event.files)}
+        reason = {"reason": event.reason} if isinstance(event, EditFailed) else {}
+        note = SpanEvent(at_us, name, {**about, **reason})
+        return self._change(key, lambda call: replace(call, events=(*call.events, note)))
 
     def _ask(self, at_us: int, event: ApprovalRequested) -> list[Span]:
         call = self._calls.get(event.key)

@@ -346,6 +346,9 @@ def _event_detail(event: SpanEvent) -> str:
             detail = str(values.get("text"))
         case "notice":
             detail = f"{values.get('level')}: {values.get('text')}"
+        case name if name.startswith("edit_"):
+            reason = f": {values['reason']}" if "reason" in values else ""
+            detail = f"{values.get('files')}{reason}"
         case "late_result":
             detail = f"{values.get('outcome')} after the call had been answered"
         case _:
