@@ -68,7 +68,9 @@ def test_lists_of_nested_values_and_odd_text_survive() -> None:
     )
     line = json.loads(json.dumps(event_json(Envelope(1, 0, event))))
     assert line["query"] == "\ud800 [/] \x00"
-    assert line["sources"] == [{"file": "a.py", "start_line": 1, "end_line": 2, "name": "f"}]
+    assert line["sources"] == [
+        {"file": "a.py", "start_line": 1, "end_line": 2, "name": "f", "stale": False}
+    ]
 
 
 def test_no_field_of_an_event_hides_the_header() -> None:

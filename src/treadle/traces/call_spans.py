@@ -213,7 +213,11 @@ class CallSpans:
             attributes={
                 "treadle.retrieval.top_k": event.top_k,
                 "treadle.retrieval.sources": [
-                    {item.name: getattr(source, item.name) for item in fields(source)}
+                    {
+                        item.name: getattr(source, item.name)
+                        for item in fields(source)
+                        if item.name != "stale"
+                    }
                     for source in event.sources
                 ],
                 "treadle.retrieval.omitted": event.omitted,
