@@ -1,0 +1,151 @@
+"""A change for people: its unified diff, from the hunks alone, and how many lines it changes."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from treadle.edits.comparing import differences
+from treadle.edits.model import ChangeKind, FileChange, Hunk
+from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
+
+_NOWHERE = "/dev/null"
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+"""What a terminal obeys, or what is not seen: controls and marks of direction."""
+
+
+def unified(change: FileChange) -> str:
+    """The unified diff, with git's headers; safe to show on any terminal.
+
+    Bytes that are no UTF-8 are shown as escapes, control characters as their pictures; line ends
+    are shown only where they are not the same all over.
+    """
+    lines = [*_headers(change)]
+    delta = 0
+    line_break = line_break_of(change.hunks)
+    hide_cr = _all_crlf(change.hunks)
+    for group in _groups(change.hunks):
+        lines += _shown(group, delta, line_break, hide_cr=hide_cr)
+        delta += sum(h.new.count(line_break) - h.old.count(line_break) for h in group)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def counts(change: FileChange) -> tuple[int, int]:
+    """Lines added and removed."""
+    line_break = line_break_of(change.hunks)
+    added = removed = 0
+    for hunk in change.hunks:
+        inside = bool(hunk.before) and not hunk.before.endswith(line_break)
+        inside = inside or (
+            bool(hunk.after) and not (hunk.new or hunk.old or line_break).endswith(line_break)
+        )
+        added += len(split_lines(hunk.new, line_break)) or int(inside)
+        removed += len(split_lines(hunk.old, line_break)) or int(inside)
+    return added, removed
+
+
+def safe(data: bytes) -> str:
+    """`data` as text that a terminal shows and does not obey."""
+    text = data.decode("utf-8", "backslashreplace")
+    return _UNSAFE.sub(lambda match: _picture(ord(match[0])), text)
+
+
+def _picture(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def _headers(change: FileChange) -> Iterator[str]:
+    old = change.path
+    new = change.path if change.target is None else change.target
+    yield f"diff --git {_name('a', old)} {_name('b', new)}"
+    match change.kind:
+        case ChangeKind.CREATE:
+            yield "new file mode 100644"
+        case ChangeKind.DELETE:
+            yield "deleted file mode 100644"
+        case ChangeKind.RENAME:
+            yield f"rename from {_quoted(old)}"
+            yield f"rename to {_quoted(new)}"
+        case ChangeKind.MODIFY:
+            pass
+    if any(hunk.old or hunk.new for hunk in change.hunks):
+        yield f"--- {_NOWHERE if change.kind is ChangeKind.CREATE else _name('a', old)}"
+        yield f"+++ {_NOWHERE if change.kind is ChangeKind.DELETE else _name('b', new)}"
+
+
+def _name(side: str, path: str) -> str:
+    return _quoted(f"{side}/{path}")
+
+
+def _quoted(path: str) -> str:
+    """The name as git writes it: in quotes, with escapes, where it could be misread."""
+    raw = path.encode("utf-8", "surrogateescape")
+    if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
+        return path
+    escaped = "".join(
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in raw
+    )
+    return f'"{escaped}"'
+
+
+def _all_crlf(hunks: Sequence[Hunk]) -> bool:
+    shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
+    ends = shown.count(b"\r\n")
+    return ends == shown.count(b"\n") == shown.count(b"\r")
+
+
+def _groups(hunks: Sequence[Hunk]) -> Iterator[list[Hunk]]:
+    """Hunks whose lines around them touch are shown together."""
+    group: list[Hunk] = []
+    for hunk in hunks:
+        if group and hunk.start - len(hunk.before) > group[-1].end + len(group[-1].after):
+            yield group
+            group = []
+        group.append(hunk)
+    if group:
+        yield group
+
+
+def _between(one: Hunk, other: Hunk) -> bytes:
+    """What is between two hunks of a group."""
+    size = other.start - one.end
+    missing = size - len(one.after)
+    if missing <= 0:
+        return one.after[:size]
+    return one.after + other.before[len(other.before) - missing :]
+
+
+def _shown(group: Sequence[Hunk], delta: int, line_break: bytes, *, hide_cr: bool) -> Iterator[str]:
+    """The lines of one hunk of the diff."""
+    old = new = group[0].before
+    for place, hunk in enumerate(group):
+        tail = _between(hunk, group[place + 1]) if hunk is not group[-1] else hunk.after
+        old += hunk.old + tail
+        new += hunk.new + tail
+    before, after = split_lines(old, line_break), split_lines(new, line_break)
+    first = group[0].line - group[0].before.count(line_break)
+    yield (f"@@ -{_span(first, len(before))} +{_span(first + delta, len(after))} @@")
+    cut = len(group[-1].after) > MAX_CONTEXT_BYTES // 2 - 4
+
+    def write(mark: str, lines: Sequence[bytes]) -> Iterator[str]:
+        for line in lines:
+            ended = line.endswith(line_break)
+            text = line[: -len(line_break)] if ended else line
+            yield mark + safe(text.removesuffix(b"\r") if hide_cr else text)
+            if not ended and not cut:
+                yield "\\ No newline at end of file"
+
+    position = 0
+    for a, b, c, d in differences(before, after):
+        yield from write(" ", before[position:a])
+        yield from write("-", before[a:b])
+        yield from write("+", after[c:d])
+        position = b
+    yield from write(" ", before[position:])
+
+
+def _span(first: int, count: int) -> str:
+    return f"{first if count else first - 1},{count}"

@@ -1,0 +1,111 @@
+"""From replaced ranges of bytes to hunks: whole lines, only those that differ, with context."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from treadle.edits.comparing import differences
+from treadle.edits.matching import Located
+from treadle.edits.model import Hunk
+from treadle.edits.text import MAX_CONTEXT_BYTES, Source, context_after, context_before, split_lines
+
+LONG_LINE = 2_000
+"""Bytes of a line from which on a hunk holds only what differs in it, not all of it."""
+
+
+def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
+    """The hunks of pieces that are in order and do not overlap; none where nothing differs."""
+    found: list[Hunk] = []
+    group: list[Located] = []
+    stop = -1
+    for piece in pieces:
+        if group and source.line_start(piece.start) >= stop:
+            found += _of_group(source, group, stop)
+            group = []
+        group.append(piece)
+        stop = max(stop, _whole_lines_stop(source, piece))
+    return tuple(found + (_of_group(source, group, stop) if group else []))
+
+
+def _whole_lines_stop(source: Source, piece: Located) -> int:
+    """The end of the last line that the piece changes a part of."""
+    at_border = piece.end == source.floor or source.starts_line(piece.end)
+    whole = piece.new.endswith(source.line_break) or (
+        not piece.new and source.starts_line(piece.start)
+    )
+    return piece.end if at_border and whole else source.line_stop(piece.end)
+
+
+def _of_group(source: Source, group: Sequence[Located], stop: int) -> list[Hunk]:
+    """The hunks of pieces that share lines."""
+    start = source.line_start(group[0].start)
+    parts: list[bytes] = []
+    position = start
+    for piece in group:
+        parts += [source.data[position : piece.start], piece.new]
+        position = piece.end
+    new = b"".join([*parts, source.data[position:stop]])
+    return hunks_between(source, start, stop, new)
+
+
+def hunks_between(source: Source, start: int, stop: int, new: bytes) -> list[Hunk]:
+    """The hunks by which the whole lines from `start` to `stop` become `new`."""
+    before = split_lines(source.data[start:stop], source.line_break)
+    after = split_lines(new, source.line_break)
+    line = source.line_of(start)
+    found: list[Hunk] = []
+    position = 0
+    for first, last, begin, end in differences(before, after):
+        start += sum(map(len, before[position:first]))
+        old = b"".join(before[first:last])
+        found.append(hunk_at(source, start, old, b"".join(after[begin:end]), line + first))
+        start += len(old)
+        position = last
+    return found
+
+
+def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None = None) -> Hunk:
+    """The hunk by which `old`, at `start`, becomes `new`; `line` is its line if it is known."""
+    line = source.line_of(start) if line is None else line
+    data, line_break = source.data, source.line_break
+    end = start + len(old)
+    before = context_before(data, start, line_break, source.floor)
+    after = context_after(data, end, line_break)
+    longest = max(map(len, split_lines(old, line_break)), default=0)
+    if longest < LONG_LINE or old.count(line_break) > 1:
+        return Hunk(start, line, old, new, before, after)
+    head, tail = _same_ends(old, new)
+    begin, stop = start + head, end - tail
+    half = MAX_CONTEXT_BYTES // 2
+    return Hunk(
+        begin, line, data[begin:stop], new[head : len(new) - tail],
+        data[_border(data, max(source.floor, begin - half)) : begin],
+        data[stop : _border(data, min(len(data), stop + half))],
+    )  # fmt: skip
+
+
+def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:
+    """How many bytes, in whole characters, are the same at the begin and at the end."""
+    most = min(len(old), len(new))
+    head = _longest(most, lambda size: old[:size] == new[:size])
+    while head and (_inside(old, head) or _inside(new, head)):
+        head -= 1
+    tail = _longest(most - head, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    while tail and (_inside(old, len(old) - tail) or _inside(new, len(new) - tail)):
+        tail -= 1
+    return head, tail
+
+
+def _longest(most: int, same: Callable[[int], bool]) -> int:
+    """The greatest size up to `most` that is the same; all smaller ones are as well."""
+    return bisect_right(range(1, most + 1), 0, key=lambda size: 0 if same(size) else 1)
+
+
+def _inside(data: bytes, at: int) -> bool:
+    """Whether the byte at `at` goes on with a character or a CRLF."""
+    return at < len(data) and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n")
+
+
+def _border(data: bytes, at: int) -> int:
+    while at < len(data) and _inside(data, at):
+        at += 1
+    return at

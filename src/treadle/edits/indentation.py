@@ -1,0 +1,110 @@
+"""One shift of indentation between what a model wrote and the file, tabs and spaces included."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from treadle.edits.model import EditError
+from treadle.events.types import ErrorKind
+
+_BLANKS = b" \t"
+_WIDTHS = (4, 2, 8, 3)
+"""Columns that a tab may stand for where the text itself does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindent:
+    """Gives lines of a model the indentation that their neighbours have in the file.
+
+    `seen` holds what each indentation of the text became where it was matched. Others get
+    `added` in front or lose `removed`, or, where tabs stand against spaces, are counted in
+    columns of `width` a tab and moved by `shift`.
+    """
+
+    seen: dict[bytes, bytes]
+    added: bytes = b""
+    removed: bytes = b""
+    width: int = 0
+    shift: int = 0
+    tabs: bool = False
+
+    def line(self, line: bytes) -> bytes:
+        """The line with its new indentation. Raises EditError when it has too little of it."""
+        content = line.lstrip(_BLANKS)
+        if not content.strip():
+            return content
+        indent = line[: len(line) - len(content)]
+        if indent in self.seen:
+            return self.seen[indent] + content
+        if self.width:
+            target = columns(indent, self.width) + self.shift
+            if target >= 0:
+                return written(target, self.width, tabs=self.tabs) + content
+        elif indent.startswith(self.removed):
+            return self.added + indent[len(self.removed) :] + content
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"The line {content.strip().decode()!r} is indented less than the text that was "
+            "matched but for its indentation, so its own is unknown.",
+            hint="Give the old and the new text indented exactly as the file is.",
+        )
+
+
+def indentation(line: bytes) -> bytes:
+    """The blanks that a line begins with."""
+    return line[: len(line) - len(line.lstrip(_BLANKS))]
+
+
+def shift_between(
+    pairs: Sequence[tuple[bytes, bytes]], others: Iterable[bytes] = ()
+) -> Reindent | None:
+    """The one shift that makes each indentation of `pairs` (model, file) that of the file.
+
+    `others` are indentations of the model that were not matched; they tell how wide its steps
+    are. None when the shift is not uniform.
+    """
+    seen = dict(pairs)
+    if any(seen[model] != file for model, file in pairs):
+        return None
+    written_by_model = {*seen, *others}
+    tabs_in_file = any(b"\t" in file for file in seen.values())
+    tabs_in_model = any(b"\t" in model for model in written_by_model)
+    spaces_in_model = any(b" " in model for model in written_by_model)
+    spaces_in_file = any(b" " in file for file in seen.values())
+    if (tabs_in_file and spaces_in_model) or (spaces_in_file and tabs_in_model):
+        steps = seen.values() if tabs_in_model else written_by_model
+        return _by_columns(seen, _step(steps), tabs=tabs_in_file)
+    model, file = pairs[0]
+    if len(file) >= len(model):
+        added = file[: len(file) - len(model)]
+        uniform = all(file == added + model for model, file in pairs)
+        return Reindent(seen, added=added) if uniform else None
+    removed = model[: len(model) - len(file)]
+    uniform = all(model == removed + file for model, file in pairs)
+    return Reindent(seen, removed=removed) if uniform else None
+
+
+def _by_columns(seen: dict[bytes, bytes], step: int, *, tabs: bool) -> Reindent | None:
+    for width in (step, *_WIDTHS) if step > 1 else _WIDTHS:
+        shifts = {columns(file, width) - columns(model, width) for model, file in seen.items()}
+        if len(shifts) == 1:
+            return Reindent(seen, width=width, shift=shifts.pop(), tabs=tabs)
+    return None
+
+
+def _step(indents: Iterable[bytes]) -> int:
+    """The step of which all indentations by spaces are multiples; 0 without any."""
+    return gcd(*(indent.count(b" ") for indent in indents))
+
+
+def columns(indent: bytes, width: int) -> int:
+    """How wide an indentation is when a tab is `width` columns."""
+    tabs = indent.count(b"\t")
+    return tabs * width + len(indent) - tabs
+
+
+def written(target: int, width: int, *, tabs: bool) -> bytes:
+    """An indentation of `target` columns, with or without tabs."""
+    if not tabs:
+        return b" " * target
+    return b"\t" * (target // width) + b" " * (target % width)

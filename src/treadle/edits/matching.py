@@ -1,0 +1,223 @@
+"""Where a text is in a file: exactly, or but for line ends, trailing blanks or indentation.
+
+Each step is taken only when the one before found nothing, and counts only if it finds one place.
+Nothing is ever matched by similarity.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treadle.edits.comparing import differences
+from treadle.edits.indentation import Reindent, indentation, shift_between
+from treadle.edits.model import EditError
+from treadle.edits.nearest import nearest
+from treadle.edits.text import WHITE, Source, line_end, with_plain_ends
+from treadle.events.types import ErrorKind
+
+ENDS = "its line ends were taken as those of the file"
+BLANKS = "white space at the end of lines was not compared"
+INDENT = "its indentation was shifted to that of the file"
+FINAL = "the line end behind its last line was not compared"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes `start` to `end` of the file are the text that was searched.
+
+    `leniency` says what was not compared, None for an exact match; `reindent` gives other lines
+    the indentation that these have in the file.
+    """
+
+    start: int
+    end: int
+    leniency: str | None = None
+    reindent: Reindent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Bytes `start` to `end` of the file become `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def replaced(
+    source: Source, old: bytes, new: bytes, *, everywhere: bool
+) -> tuple[list[Located], list[str]]:
+    """Where `old` becomes `new`, and what was not compared, as sentences.
+
+    Raises EditError when `old` is nowhere, or in several places without `everywhere`.
+    """
+    places = next((found for found in _steps(source, old, new) if found), [])
+    if not places:
+        raise EditError(
+            ErrorKind.NOT_FOUND,
+            f"The text to replace is not in {source.path}.",
+            hint=nearest(source, with_plain_ends(old).splitlines()),
+        )
+    if len(places) > 1 and not (everywhere and places[0].leniency in {None, ENDS}):
+        raise several(source, [place.start for place in places], "The text to replace")
+    if everywhere:
+        places = _apart(places)
+    found = [_located(source, place, old, new) for place in places]
+    leniency = places[0].leniency
+    note = f"{source.path}: {source.lines_text([p.start for p in places])}: {leniency}."
+    return found, [note] if leniency else []
+
+
+def several(source: Source, starts: Sequence[int], what: str) -> EditError:
+    """The error for a text that is in several places."""
+    return EditError(
+        ErrorKind.CONFLICT,
+        f"{what} is {len(starts)} times in {source.path}: {source.lines_text(starts)}.",
+        hint="Give more of the lines around the one that is meant, so that it is there once.",
+    )
+
+
+def _apart(places: list[Place]) -> list[Place]:
+    """The places from the first on, without those that overlap one before."""
+    kept: list[Place] = []
+    for place in places:
+        if not kept or place.start >= kept[-1].end:
+            kept.append(place)
+    return kept
+
+
+def _steps(source: Source, old: bytes, new: bytes) -> Iterator[list[Place]]:
+    """The places that each step finds, the strictest first."""
+    yield [
+        Place(at, at + len(old))
+        for at in occurrences(source.data, old, source.floor)
+        if not (source.splits_character(at) or source.splits_character(at + len(old)))
+    ]
+    plain = with_plain_ends(old)
+    yield _in_plain(source, plain, ENDS)
+    if not plain.strip():
+        return
+    if plain.endswith(b"\n"):
+        yield [
+            place
+            for place in _in_plain(source, plain[:-1], FINAL)
+            if (place.end == len(source.data) and not plain.endswith(b"\n\n"))
+            or (plain.endswith(b"\n\n") and (not new or with_plain_ends(new).endswith(b"\n\n")))
+        ]
+    lines = plain.splitlines(keepends=True)
+    yield _but_for_blanks(source, lines)
+    yield _but_for_indentation(source, lines, new)
+
+
+def occurrences(data: bytes, text: bytes, begin: int = 0) -> list[int]:
+    """Every offset from `begin` on at which `text` is, also where it overlaps itself."""
+    found: list[int] = []
+    at = data.find(text, begin)
+    while at >= 0:
+        found.append(at)
+        at = data.find(text, at + 1)
+    return found
+
+
+def _in_plain(source: Source, plain: bytes, leniency: str) -> list[Place]:
+    return [
+        Place(source.origin(at), source.origin(at + len(plain)), leniency)
+        for at in occurrences(source.plain, plain, source.floor)
+    ]
+
+
+def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Place]:
+    """Where the lines are when blanks at their ends do not count."""
+    parts = [re.escape(line.rstrip(WHITE)) + rb"[ \t]*\n" for line in lines[:-1]]
+    last = re.escape(lines[-1].rstrip(WHITE))
+    if lines[-1].endswith(b"\n"):
+        parts.append(last + rb"[ \t]*\n")
+    else:
+        parts.append(last + (rb"[ \t]*(?![^\n])" if lines[-1] != lines[-1].rstrip(WHITE) else b""))
+    pattern = re.compile(b"".join(parts))
+    found: dict[int, Place] = {}
+    match = pattern.search(source.plain, source.floor)
+    while match:
+        place = Place(source.origin(match.start()), source.origin(match.end()), BLANKS)
+        found.setdefault(match.end(), place)
+        match = pattern.search(source.plain, match.start() + 1)
+    return list(found.values())
+
+
+def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> list[Place]:
+    """Where the lines, as whole ones, are when all are indented by one shift."""
+    others = [indentation(line) for line in new.splitlines() if line.strip()]
+    found: list[Place] = []
+    for at in source.places_of_lines([line.strip(WHITE) for line in lines]):
+        matched = source.plain_lines(at, at + len(lines))
+        pairs = [
+            (indentation(line), indentation(other))
+            for line, other in zip(lines, matched, strict=True)
+            if line.strip()
+        ]
+        reindent = shift_between(pairs, others)
+        if reindent is not None:
+            start, end = source.plain_range(at, at + len(lines))
+            whole = lines[-1].endswith(b"\n")
+            ended = source.plain[end - 1 : end] == b"\n"
+            end -= 1 if ended and not whole else 0
+            place = source.origin(start), source.origin(end)
+            found.append(Place(*place, INDENT, reindent))
+    return found
+
+
+def _located(source: Source, place: Place, old: bytes, new: bytes) -> Located:
+    """The new text for one place: lines that stay are the file's own bytes."""
+    plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
+    if plain_old == plain_new and place.leniency is None:
+        return Located(place.start, place.end, new)  # the line ends themselves are the edit
+    unended = not source.data[place.start : place.end].endswith((b"\n", b"\r"))
+    if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
+        plain_old, plain_new = plain_old[:-1], plain_new[:-1]  # nor has the file a last line end
+    elif place.leniency == FINAL and plain_new.endswith(b"\n\n"):
+        plain_old, plain_new = plain_old[:-1], plain_new[:-1]
+    lines = rewritten(
+        source.end_near(place.start),
+        source.data[place.start : place.end].splitlines(keepends=True),
+        plain_old.splitlines(keepends=True),
+        plain_new.splitlines(keepends=True),
+        place.reindent,
+    )
+    return Located(place.start, place.end, b"".join(lines))
+
+
+def rewritten(
+    end: bytes,
+    kept: Sequence[bytes],
+    old: Sequence[bytes],
+    new: Sequence[bytes],
+    reindent: Reindent | None = None,
+) -> list[bytes]:
+    """The new lines as they are written to the file.
+
+    `kept` are the lines of the file that were matched to those of `old`. What is in `old` and in
+    `new` is taken from it; others get the line end of the line whose place they take, or of the
+    one before them, which is `end` for the first.
+    """
+    lines: list[bytes] = []
+    kept = [*kept, *[b""] * (len(old) - len(kept))]
+
+    def write(first: int, last: int, begin: int, stop: int) -> None:
+        nonlocal end
+        for number, line in enumerate(new[begin:stop], first):
+            content = line.rstrip(b"\n")
+            mate = kept[number] if number < last else b""
+            end = line_end(mate) or end
+            if number < last and content == old[number].rstrip(b"\n"):
+                content = mate.rstrip(b"\r\n")
+            elif reindent is not None:
+                content = reindent.line(content)
+            lines.append(content + end if line.endswith(b"\n") else content)
+
+    position = 0
+    for first, last, begin, stop in differences(old, new):
+        lines += kept[position:first]
+        end = next((found for line in lines[::-1] if (found := line_end(line))), end)
+        write(first, last, begin, stop)
+        position = last
+    return [*lines, *kept[position : len(old)]]

@@ -1,0 +1,258 @@
+"""Where the hunks of a patch are in a file: their lines in order, narrowed by anchors."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treadle.edits.indentation import Reindent, indentation, shift_between
+from treadle.edits.matching import BLANKS, ENDS, FINAL, INDENT, Located, occurrences, several
+from treadle.edits.model import EditError
+from treadle.edits.nearest import nearest, shown
+from treadle.edits.requests import PatchHunk
+from treadle.edits.text import WHITE, Source, encoded, line_end, split_lines
+from treadle.events.types import ErrorKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Lines of the file, `kept`, that are the old side of a hunk.
+
+    `line` is the first of them among the plain lines of the file, from 0.
+    """
+
+    start: int
+    line: int
+    kept: tuple[bytes, ...]
+    leniency: str | None = None
+    reindent: Reindent | None = None
+
+    @property
+    def end(self) -> int:
+        return self.start + sum(map(len, self.kept))
+
+
+def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], list[str]]:
+    """What the hunks replace in the file, and what was not compared, as sentences.
+
+    Raises EditError when the old side of a hunk is not behind the one before it, or is there
+    several times.
+    """
+    found: list[Located] = []
+    notes: list[str] = []
+    position = source.floor
+    for number, hunk in enumerate(hunks, 1):
+        if all(mark == " " for mark, _ in hunk.lines) and not _changes_last_end(hunk):
+            continue
+        name = f"Hunk {number} of the patch" if len(hunks) > 1 else "The patch"
+        old = [encoded(text, name) for mark, text in hunk.lines if mark != "+"]
+        if not old:
+            located = _insertion(source, hunk, name)
+        else:
+            place = _place(source, hunk, old, position, name)
+            located = _trimmed(place.start, place.kept, _new_lines(source, hunk, place, name))
+            if place.leniency:
+                line = source.lines_text([place.start])
+                notes.append(f"{source.path}: {line}: {place.leniency}.")
+        found.append(located)
+        position = located.end
+    return found, notes
+
+
+def _changes_last_end(hunk: PatchHunk) -> bool:
+    return hunk.no_newline_old != hunk.no_newline_new
+
+
+def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Place:
+    """The one place of the old side. Raises EditError when there is none, or more."""
+    regions = _regions(source, hunk.anchors, name)
+    earlier: list[_Place] = []
+    for places in _steps(source, old, unended=hunk.no_newline_old):
+        inside = [
+            place for place in places if any(first <= place.line <= last for first, last in regions)
+        ]
+        later = [place for place in inside if place.start >= position]
+        if later:
+            return _chosen(source, hunk, later, name)
+        earlier = earlier or places
+    if earlier:
+        where = source.lines_text([place.start for place in earlier])
+        raise EditError(
+            ErrorKind.NOT_FOUND,
+            f"{name} is not where it belongs in {source.path}: its lines are only at {where}, "
+            "before the hunk ahead of it or not below its anchor.",
+            hint="Give the hunks in the order of the file, each below the anchor it names.",
+        )
+    raise EditError(
+        ErrorKind.NOT_FOUND,
+        f"{name} does not fit: its context and removed lines are not in {source.path}.",
+        hint=nearest(source, old),
+    )
+
+
+def _chosen(source: Source, hunk: PatchHunk, places: list[_Place], name: str) -> _Place:
+    if hunk.at_end:
+        places = [place for place in places if place.end == len(source.data)] or places
+    if len(places) == 1:
+        return places[0]
+    if places[0].leniency in {None, ENDS}:
+        for place in places:
+            if source.line_of(place.start) == hunk.line:
+                return place
+    raise several(source, [place.start for place in places], f"What {name.lower()} changes")
+
+
+def _steps(source: Source, old: list[bytes], *, unended: bool) -> Iterator[list[_Place]]:
+    """The places that each step finds, the strictest first."""
+    text = b"\n".join(old) + b"\n"
+    at_end = len(source.data) - len(text) + 1
+    last = []
+    if at_end >= source.floor and source.data.endswith(text[:-1]) and source.starts_line(at_end):
+        last = [_exact(source, at_end, text[:-1], None if unended else FINAL)]
+    ended = [
+        _exact(source, at, text, FINAL if unended else None)
+        for at in occurrences(source.data, text, source.floor)
+        if source.starts_line(at)
+    ]
+    yield from (last, ended) if unended else (ended, last)
+    plain = [line.removesuffix(b"\r") for line in old]
+    stripped = [line.strip(WHITE) for line in plain]
+    places = [_loose(source, at, plain) for at in source.places_of_lines(stripped)]
+    for leniency in (ENDS, BLANKS, INDENT):
+        yield [place for place in places if place and place.leniency == leniency]
+
+
+def _exact(source: Source, start: int, text: bytes, leniency: str | None) -> _Place:
+    return _Place(start, source.plain_line_at(start), tuple(split_lines(text)), leniency)
+
+
+def _loose(source: Source, at: int, old: list[bytes]) -> _Place | None:
+    """The plain lines from `at` on, which are those of `old` but for blanks."""
+    matched = [line.removesuffix(b"\n") for line in source.plain_lines(at, at + len(old))]
+    first, last = source.plain_range(at, at + len(old))
+    start, end = source.origin(first), source.origin(last)
+    kept = tuple(source.data[start:end].splitlines(keepends=True))
+    kept += (b"",) * (len(old) - len(kept))
+    if matched == old:
+        return _Place(start, at, kept, ENDS)
+    pairs = [
+        (indentation(line), indentation(other))
+        for line, other in zip(old, matched, strict=True)
+        if line.strip(WHITE)
+    ]
+    if not pairs or all(line == other for line, other in pairs):
+        return _Place(start, at, kept, BLANKS)
+    reindent = shift_between(pairs)
+    return _Place(start, at, kept, INDENT, reindent) if reindent else None
+
+
+def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> list[bytes]:
+    """The new side: context as it is in the file, added lines as its lines are written."""
+    literal = place.leniency is None
+    end = source.end_near(place.start)
+    lines: list[bytes] = []
+    position = 0
+    for mark, text in hunk.lines:
+        if mark == "+":
+            content = encoded(text, name)
+            if not literal:
+                content = content.removesuffix(b"\r")
+            if place.reindent is not None:
+                content = place.reindent.line(content)
+            lines.append(content + (b"\n" if literal else end))
+            continue
+        kept = place.kept[position]
+        position += 1
+        end = line_end(kept) or end
+        if mark == " ":
+            lines.append(kept)
+    lines = [line if line_end(line) or line is lines[-1] else line + end for line in lines]
+    if not lines or place.end < len(source.data):
+        return lines
+    unended = not line_end(place.kept[-1])
+    if hunk.no_newline_new or (unended and not hunk.no_newline_old):
+        lines[-1] = lines[-1].removesuffix(line_end(lines[-1]))
+    elif not line_end(lines[-1]) and hunk.no_newline_old:
+        lines[-1] += end
+    return lines
+
+
+def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located:
+    """Without the lines that stay at the begin and the end."""
+    first, most = 0, min(len(kept), len(new))
+    while first < most and kept[first] == new[first]:
+        first += 1
+    last = 0
+    while last < most - first and kept[-1 - last] == new[-1 - last]:
+        last += 1
+    begin = start + sum(map(len, kept[:first]))
+    end = begin + sum(map(len, kept[first : len(kept) - last]))
+    return Located(begin, end, b"".join(new[first : len(new) - last]))
+
+
+def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
+    """New lines without any around them: the whole of an empty file, or its end."""
+    lines = [encoded(text, name) for _, text in hunk.lines]
+    size = len(source.data)
+    empty = size == source.floor
+    if not empty and not hunk.at_end and (hunk.line is not None or hunk.anchors):
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"{name} adds lines to {source.path} without any line around them, so that their "
+            "place cannot be checked.",
+            hint="Give at least the line before or after them as context.",
+        )
+    end = source.end_near(size)
+    unended = not empty and not line_end(source.data[-2:])
+    text = end.join(line.removesuffix(b"\r") for line in lines)
+    if unended:
+        return Located(size, size, end + text)
+    return Located(size, size, text if hunk.no_newline_new else text + end)
+
+
+def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
+    """The plain lines below the anchors, from outside in; all lines without any."""
+    lines = source.plain_lines(0, source.plain_count)
+    regions = [(0, len(lines))]
+    for anchor in anchors:
+        wanted = encoded(anchor, name).strip(WHITE)
+        found = {
+            at: _scope_end(lines, at)
+            for first, last in regions
+            for at in _anchored(lines, wanted, first, last)
+        }
+        if not found:
+            raise EditError(
+                ErrorKind.NOT_FOUND,
+                f"The anchor {shown(wanted)} of {name.lower()} is not in {source.path}.",
+                hint=nearest(source, [wanted]),
+            )
+        regions = list(found.items())
+    return regions
+
+
+def _anchored(lines: list[bytes], wanted: bytes, first: int, last: int) -> list[int]:
+    """Lines that are the anchor, or else begin with it and go on with no letter or digit."""
+    inside = [(at, lines[at].strip(WHITE)) for at in range(first, min(last + 1, len(lines)))]
+    found = [at for at, line in inside if line == wanted]
+    return found or [
+        at
+        for at, line in inside
+        if line.startswith(wanted) and not line[len(wanted) : len(wanted) + 1].isalnum()
+    ]
+
+
+def _scope_end(lines: list[bytes], at: int) -> int:
+    """The line behind those that belong to the line `at`: they are indented more, or close it.
+
+    The last line where none does, since such a line only says where to begin.
+    """
+    own = len(indentation(lines[at]))
+    deeper = False
+    for place in range(at + 1, len(lines)):
+        line = lines[place].strip(WHITE)
+        if not line:
+            continue
+        if len(indentation(lines[place])) > own:
+            deeper = True
+        elif line[:1].isalnum() or line[:1] in {b"@", b"_"}:
+            return place if deeper else len(lines)
+    return len(lines)

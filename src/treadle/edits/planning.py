@@ -1,0 +1,315 @@
+"""From what was asked for to a plan: every edit placed in the original, all of them or none."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import assert_never
+
+from treadle.edits.hunks import hunks_of
+from treadle.edits.matching import Located, replaced
+from treadle.edits.model import (
+    ChangeKind,
+    EditError,
+    FileChange,
+    Hunk,
+    Plan,
+    content_hash,
+    splice,
+)
+from treadle.edits.overwriting import overwritten
+from treadle.edits.placing import placed
+from treadle.edits.ranges import bytes_replaced, lines_replaced
+from treadle.edits.requests import (
+    CreateFile,
+    DeleteFile,
+    EditRequest,
+    LineRangeEdit,
+    PatchEdit,
+    RangeEdit,
+    RenameFile,
+    ReplaceEdit,
+)
+from treadle.edits.text import REPLACEMENT, Source, encoded
+from treadle.events.types import ErrorKind
+
+Read = Callable[[str], bytes | None]
+"""The content of the file at a path as the requests name it; None where there is none."""
+
+_TextEdit = ReplaceEdit | RangeEdit | LineRangeEdit | PatchEdit
+
+
+@dataclass(slots=True)
+class _File:
+    """What was asked for one path, each with its number."""
+
+    path: str
+    edits: list[tuple[int, _TextEdit]] = field(default_factory=list)
+    whole: tuple[int, CreateFile | DeleteFile] | None = None
+    rename: tuple[int, RenameFile] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A located edit and the number of what asked for it."""
+
+    number: int
+    located: Located
+
+
+def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
+    """The changes that `requests` come to; each edit is matched against the file as it is.
+
+    Raises EditError with the path and the number of the edit when one cannot be made, changes
+    nothing, overlaps another one, or makes no sense together with it.
+    """
+    files = _by_file(requests)
+    _check_targets(files, read)
+    notes: list[str] = []
+    changes: list[FileChange] = []
+    for file in files.values():
+        with _about(file):
+            changes.append(_change(file, read(file.path), notes))
+    if not changes:
+        raise EditError(ErrorKind.VALIDATION, "No edit was given.", hint="Give at least one edit.")
+    return Plan(tuple(changes), tuple(notes))
+
+
+@contextmanager
+def _about(file: _File, number: int | None = None) -> Iterator[None]:
+    """Tells an error of which file and which edit it is."""
+    try:
+        yield
+    except EditError as error:
+        error.path = file.path if error.path is None else error.path
+        error.number = number if error.number is None else error.number
+        raise
+
+
+def _by_file(requests: Sequence[EditRequest]) -> dict[str, _File]:
+    """The requests by path, in the order in which paths are first named."""
+    files: dict[str, _File] = {}
+    for number, request in enumerate(requests):
+        file = files.setdefault(request.path, _File(request.path))
+        match request:
+            case CreateFile() | DeleteFile():
+                if file.whole or file.edits or file.rename:
+                    raise _senseless(file, number)
+                file.whole = (number, request)
+            case RenameFile():
+                if file.whole or file.rename:
+                    raise _senseless(file, number)
+                file.rename = (number, request)
+            case ReplaceEdit() | RangeEdit() | LineRangeEdit() | PatchEdit():
+                if file.whole:
+                    raise _senseless(file, number)
+                file.edits.append((number, request))
+            case _:
+                assert_never(request)
+    return files
+
+
+def _senseless(file: _File, number: int) -> EditError:
+    parts = [each[0] for each in (file.whole, file.rename, *file.edits[:1]) if each is not None]
+    return EditError(
+        ErrorKind.VALIDATION,
+        f"edits[{number}] makes no sense together with edits[{parts[0]}]: {file.path} can be "
+        "created, deleted or renamed once, and only a file that is there before can be edited.",
+        path=file.path,
+        number=number,
+        hint="Give the content of a new file as a whole, and delete a file without editing it.",
+    )
+
+
+def _check_targets(files: dict[str, _File], read: Read) -> None:
+    """Refuse a rename onto a path where something is or comes to be."""
+    targets: set[str] = set()
+    for file in files.values():
+        if file.rename is None:
+            continue
+        number, rename = file.rename
+        if rename.target in files or rename.target in targets:
+            what = "another edit of the same plan names that path"
+        elif read(rename.target) is not None:
+            what = "there is a file already"
+        else:
+            targets.add(rename.target)
+            continue
+        raise EditError(
+            ErrorKind.CONFLICT,
+            f"{file.path} cannot be renamed to {rename.target}: {what}.",
+            path=file.path,
+            number=number,
+            hint="Choose another path, or do it in two steps.",
+        )
+
+
+def _change(file: _File, data: bytes | None, notes: list[str]) -> FileChange:
+    if file.whole is not None:
+        number, request = file.whole
+        with _about(file, number):
+            if isinstance(request, CreateFile):
+                return _created(request, data, notes)
+            return _deleted(request, data)
+    if data is None:
+        number = file.rename[0] if file.rename else file.edits[0][0]
+        with _about(file, number):
+            raise _missing(file.path)
+    hunks = _edited(file, data, notes) if file.edits else ()
+    base = content_hash(data)
+    result = content_hash(splice(data, hunks)) if hunks else base
+    if file.rename is None:
+        return FileChange(file.path, ChangeKind.MODIFY, base, result, hunks)
+    number, rename = file.rename
+    with _about(file, number):
+        _check_hash(rename, data)
+    return FileChange(file.path, ChangeKind.RENAME, base, result, hunks, rename.target)
+
+
+def _missing(path: str) -> EditError:
+    return EditError(
+        ErrorKind.NOT_FOUND,
+        f"There is no file {path}.",
+        hint="Look for its path, or create it.",
+    )
+
+
+def _check_hash(request: _TextEdit | DeleteFile | RenameFile, data: bytes) -> None:
+    present = content_hash(data)
+    if request.expected_hash is not None and request.expected_hash != present:
+        raise EditError(
+            ErrorKind.CONFLICT,
+            f"{request.path} has changed since it was read: its hash is {present} now.",
+            expected=request.expected_hash,
+            received=present,
+            hint="Read it again, and make the edit for what is there.",
+        )
+
+
+def _created(request: CreateFile, data: bytes | None, notes: list[str]) -> FileChange:
+    content = encoded(request.content, "The content")
+    if data is None:
+        hunk = Hunk(0, 1, b"", content)
+        return FileChange(request.path, ChangeKind.CREATE, None, content_hash(content), (hunk,))
+    if not request.overwrite:
+        raise EditError(
+            ErrorKind.CONFLICT,
+            f"There is a file {request.path} already.",
+            received=content_hash(data),
+            hint="Edit it, or ask for it to be overwritten.",
+        )
+    change, note = overwritten(request.path, data, content)
+    if not change.hunks:
+        raise _changes_nothing(request.path)
+    notes += note
+    return change
+
+
+def _deleted(request: DeleteFile, data: bytes | None) -> FileChange:
+    if data is None:
+        raise _missing(request.path)
+    _check_hash(request, data)
+    hunk = Hunk(0, 1, data, b"")
+    return FileChange(request.path, ChangeKind.DELETE, content_hash(data), None, (hunk,))
+
+
+def _edited(file: _File, data: bytes, notes: list[str]) -> tuple[Hunk, ...]:
+    """The hunks of all edits of a file."""
+    for number, request in file.edits:
+        with _about(file, number):
+            _check_hash(request, data)
+    source = Source(file.path, data)
+    source.check()
+    pieces: list[_Piece] = []
+    for number, request in file.edits:
+        with _about(file, number):
+            located, note = _located(source, request)
+            if all(data[each.start : each.end] == each.new for each in located):
+                raise _changes_nothing(file.path)
+            pieces += [_Piece(number, each) for each in located]
+            notes += note
+    pieces.sort(key=lambda piece: (piece.located.start, piece.located.end))
+    _refuse_overlaps(source, pieces)
+    hunks = hunks_of(source, [piece.located for piece in pieces])
+    if not hunks:
+        raise _changes_nothing(file.path)
+    return hunks
+
+
+def _located(source: Source, request: _TextEdit) -> tuple[list[Located], list[str]]:
+    """Which bytes of the file an edit replaces with what, and what was not compared."""
+    for text in _texts(request):
+        if REPLACEMENT in text and not source.readable:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"The edit holds U+FFFD, and {source.path} has bytes that are no UTF-8, which "
+                "are shown as that character; they would be lost.",
+                hint="Edit only lines without such bytes.",
+            )
+    match request:
+        case ReplaceEdit():
+            return _replaced(source, request)
+        case RangeEdit():
+            return bytes_replaced(source, request)
+        case LineRangeEdit():
+            return lines_replaced(source, request)
+        case PatchEdit():
+            return placed(source, request.hunks)
+        case _:
+            assert_never(request)
+
+
+def _texts(request: _TextEdit) -> Iterator[str]:
+    match request:
+        case ReplaceEdit():
+            yield from (request.old, request.new)
+        case RangeEdit() | LineRangeEdit():
+            yield request.code
+        case PatchEdit():
+            yield from (text for hunk in request.hunks for _, text in hunk.lines)
+        case _:
+            assert_never(request)
+
+
+def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list[str]]:
+    old, new = encoded(request.old, "The old text"), encoded(request.new, "The new text")
+    if source.floor:
+        mark = "\ufeff".encode()
+        old, new = old.removeprefix(mark), new.removeprefix(mark)
+    if not old:
+        if len(source.data) > source.floor:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                "The old text is empty, so that there is nothing to replace.",
+                hint="Give the lines beside which the new text belongs, or a range of lines.",
+            )
+        return [Located(source.floor, source.floor, new)], []
+    return replaced(source, old, new, everywhere=request.everywhere)
+
+
+def _changes_nothing(path: str) -> EditError:
+    return EditError(
+        ErrorKind.VALIDATION,
+        f"The edit changes nothing: {path} holds just what it would hold afterwards.",
+        hint="Leave it out, or give a new text that differs.",
+    )
+
+
+def _refuse_overlaps(source: Source, pieces: Sequence[_Piece]) -> None:
+    for one, other in pairwise(pieces):
+        if other.located.start < one.located.end:
+            first, second = sorted((one, other), key=lambda piece: piece.number)
+            raise EditError(
+                ErrorKind.CONFLICT,
+                f"edits[{first.number}] ({_lines(source, first)}) and edits[{second.number}] "
+                f"({_lines(source, second)}) overlap in {source.path}; all edits of a file are "
+                "matched against the file as it is.",
+                number=second.number,
+                hint="Make one edit of them.",
+            )
+
+
+def _lines(source: Source, piece: _Piece) -> str:
+    first = source.line_of(piece.located.start)
+    last = source.line_of(max(piece.located.start, piece.located.end - 1))
+    return f"line {first}" if first == last else f"lines {first}-{last}"

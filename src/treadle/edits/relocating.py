@@ -1,0 +1,159 @@
+"""A change carried over to a file that was changed elsewhere, turned round, or made anew."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from treadle.edits.hunks import hunk_at
+from treadle.edits.matching import occurrences
+from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, content_hash, splice
+from treadle.edits.nearest import shown
+from treadle.edits.overwriting import rehunk
+from treadle.edits.text import (
+    MAX_CONTEXT_LINES,
+    Source,
+    context_after,
+    context_before,
+    line_break_of,
+    split_lines,
+)
+from treadle.events.types import ErrorKind
+
+__all__ = ["rehunk", "relocate", "reverse"]
+
+_CONTEXTS = ((3, 3), (2, 2), (1, 1), (3, 0), (0, 3))
+"""How many lines before and after a hunk must be there as well, tried in this order."""
+
+
+def relocate(change: FileChange, present: bytes) -> FileChange:
+    """The same change of the file as it is now, when it was changed in other places only.
+
+    A hunk goes where its old bytes and lines around them are, in the order of the hunks and only
+    when there is one such place. Raises EditError of kind conflict that names each hunk without
+    a place, and what is there now.
+    """
+    found = content_hash(present)
+    if change.base_hash == found:
+        return change
+    if change.kind is ChangeKind.CREATE:
+        raise _conflict(change, found, "there is a file now")
+    if change.kind is ChangeKind.DELETE:
+        raise _conflict(change, found, "its content has changed, and would be lost")
+    source = Source(change.path, present)
+    hunks: list[Hunk] = []
+    lost: list[str] = []
+    position = 0
+    for number, hunk in enumerate(change.hunks, 1):
+        places = _places(source, change.hunks, hunk, position)
+        if len(places) == 1:
+            hunks.append(hunk_at(source, places[0], hunk.old, hunk.new))
+            position = hunks[-1].end
+        else:
+            lost.append(_told(source, number, hunk, places))
+    if lost:
+        raise _conflict(change, found, "; ".join(lost))
+    result = content_hash(splice(present, hunks))
+    return replace(change, base_hash=found, result_hash=result, hunks=tuple(hunks))
+
+
+def _conflict(change: FileChange, present: str, reason: str) -> EditError:
+    return EditError(
+        ErrorKind.CONFLICT,
+        f"{change.path} is not as it was: {reason}.",
+        path=change.path,
+        expected=change.base_hash,
+        received=present,
+        hint="Read the file again, and make the edit for what is there.",
+    )
+
+
+def _told(source: Source, number: int, hunk: Hunk, places: Sequence[int]) -> str:
+    """Why a hunk has no place, in words."""
+    if places:
+        return f"hunk {number} could be at {source.lines_text(places)}"
+    lines = split_lines(source.data, source.line_break)
+    there = lines[hunk.line - 1 : hunk.line + 2]
+    if not there:
+        return f"hunk {number} was at line {hunk.line}, where the file has ended now"
+    text = ", ".join(shown(line.rstrip(b"\r\n")) for line in there)
+    return f"hunk {number} is not there; from line {hunk.line} on the file says {text} now"
+
+
+def _places(source: Source, hunks: Sequence[Hunk], hunk: Hunk, position: int) -> list[int]:
+    """Where the old bytes of a hunk are, by as many of the lines around them as are there."""
+    line_break = line_break_of(hunks)
+    before, after = split_lines(hunk.before, line_break), split_lines(hunk.after, line_break)
+    whole = not hunk.before or hunk.before.endswith(line_break)
+    for lines_before, lines_after in _CONTEXTS:
+        head = b"".join(before[len(before) - min(lines_before, len(before)) :])
+        pattern = head + hunk.old + b"".join(after[:lines_after])
+        all_of_it = lines_before == lines_after == MAX_CONTEXT_LINES
+        if not pattern or not (all_of_it or _tells(pattern, line_break)):
+            continue
+        found = [
+            at + len(head)
+            for at in occurrences(source.data, pattern, source.floor)
+            if at + len(head) >= position and (not whole or source.starts_line(at))
+        ]
+        if found:
+            return found
+    return []
+
+
+def _tells(pattern: bytes, line_break: bytes) -> bool:
+    """Whether at least two lines hold more than brackets and blanks, so that they are known."""
+    lines = split_lines(pattern, line_break)
+    return sum(any(byte >= 0x80 or chr(byte).isalnum() for byte in line) for line in lines) >= 2
+
+
+def reverse(change: FileChange) -> FileChange:
+    """The change of the result back to the base."""
+    kinds = {ChangeKind.CREATE: ChangeKind.DELETE, ChangeKind.DELETE: ChangeKind.CREATE}
+    kind = kinds.get(change.kind, change.kind)
+    path, target = change.path, change.target
+    if target is not None:
+        path, target = target, path
+    hunks = tuple(_reversed(change.hunks))
+    return FileChange(path, kind, change.result_hash, change.base_hash, hunks, target)
+
+
+def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
+    line_break = line_break_of(hunks)
+    shift = lines = 0
+    for number, hunk in enumerate(hunks):
+        before, after = _result_before(hunks, number), _result_after(hunks, number)
+        yield Hunk(
+            hunk.start + shift, hunk.line + lines, hunk.new, hunk.old,
+            context_before(before, len(before), line_break), context_after(after, 0, line_break),
+        )  # fmt: skip
+        shift += len(hunk.new) - len(hunk.old)
+        lines += hunk.new.count(line_break) - hunk.old.count(line_break)
+
+
+def _result_before(hunks: Sequence[Hunk], number: int) -> bytes:
+    """What is before a hunk once all are done, as far as it is known."""
+    hunk = hunks[number]
+    begin = position = hunk.start
+    begin -= len(hunk.before)
+    parts: list[bytes] = []
+    for other in hunks[:number][::-1]:
+        if other.end < begin or position <= begin:
+            break
+        parts += [hunk.before[other.end - begin : position - begin], other.new]
+        position = other.start
+    parts.append(hunk.before[: max(0, position - begin)])
+    return b"".join(parts[::-1])
+
+
+def _result_after(hunks: Sequence[Hunk], number: int) -> bytes:
+    """What is behind a hunk once all are done, as far as it is known."""
+    hunk = hunks[number]
+    end = position = hunk.end
+    stop = end + len(hunk.after)
+    parts: list[bytes] = []
+    for other in hunks[number + 1 :]:
+        if other.start > stop or position >= stop:
+            break
+        parts += [hunk.after[position - end : other.start - end], other.new]
+        position = other.end
+    parts.append(hunk.after[max(0, position - end) :] if position < stop else b"")
+    return b"".join(parts)

@@ -1,0 +1,269 @@
+"""A file as text on exact bytes: what is no text, its lines, their ends, its byte order mark."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from treadle.edits.model import EditError, Hunk
+from treadle.events.types import ErrorKind
+
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8. It is never shown to a model and never part of an edit."""
+
+WHITE = b" \t\n"
+"""White space of lines whose ends are plain; other control characters are text."""
+
+REPLACEMENT = "\ufffd"
+"""What decoders write for bytes that they cannot read; it must never get into such a file."""
+
+MAX_CONTEXT_LINES = 3
+MAX_CONTEXT_BYTES = 2_000
+"""What a hunk keeps of the lines around it, at most, on either side."""
+
+_WIDE = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+
+
+class Source:
+    """The content of a file that edits are matched against; it never changes.
+
+    A line ends with LF, as it does for search and grep, or with CR in a file without any LF.
+    `plain` is the content with every line end (CRLF, LF, CR) as LF, to match what a model wrote.
+    """
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self.floor = len(BOM) if data.startswith(BOM) else 0
+        """Where the text begins."""
+
+    def check(self) -> None:
+        """Raises EditError when it is no text in UTF-8 or another superset of ASCII."""
+        for mark, encoding in _WIDE:
+            if self.data.startswith(mark):
+                raise EditError(
+                    ErrorKind.VALIDATION,
+                    f"{self.path} is {encoding} text, and only UTF-8 can be edited.",
+                    path=self.path,
+                    hint="Ask the person to convert it to UTF-8 first.",
+                )
+        if b"\0" in self.data:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"{self.path} holds NUL bytes: it is a binary file or UTF-16, and is not edited.",
+                path=self.path,
+                hint="Only text files in UTF-8 can be edited.",
+            )
+
+    @cached_property
+    def line_break(self) -> bytes:
+        """The byte that ends a line."""
+        return b"\r" if b"\n" not in self.data and b"\r" in self.data else b"\n"
+
+    @cached_property
+    def readable(self) -> bool:
+        """Whether all of it is UTF-8."""
+        return is_utf8(self.data)
+
+    @cached_property
+    def plain(self) -> bytes:
+        """The content from its first byte, every line end as LF."""
+        return with_plain_ends(self.data)
+
+    @cached_property
+    def _dropped(self) -> list[int]:
+        """Offsets in `plain` of the line ends that are CRLF in the file."""
+        if b"\r\n" not in self.data:
+            return []
+        found = re.finditer(rb"\r\n", self.data)
+        return [match.start() - count for count, match in enumerate(found)]
+
+    def origin(self, offset: int) -> int:
+        """Where the byte at `offset` of `plain` is in the file; for a line end, where it begins."""
+        return offset + bisect_left(self._dropped, offset)
+
+    @cached_property
+    def _plain_starts(self) -> list[int]:
+        """Where each line of `plain` begins, and behind them its length."""
+        lengths = map((1).__add__, map(len, self.plain[self.floor :].split(b"\n")))
+        starts = list(accumulate(lengths, initial=self.floor))
+        starts[-1] = len(self.plain)
+        return starts
+
+    @cached_property
+    def _stripped(self) -> list[bytes]:
+        return [line.strip(WHITE) for line in self.plain[self.floor :].split(b"\n")]
+
+    def plain_range(self, first: int, last: int) -> tuple[int, int]:
+        """Lines `first` to `last` of `plain`, from 0, half open, as offsets in it."""
+        return self._plain_starts[first], self._plain_starts[last]
+
+    def plain_lines(self, first: int, last: int) -> list[bytes]:
+        """Lines `first` to `last` of `plain`, from 0, half open, each with its end."""
+        starts = self._plain_starts[first : last + 1]
+        return [self.plain[start:end] for start, end in pairwise(starts)]
+
+    @property
+    def plain_count(self) -> int:
+        """How many lines `plain` has; behind a last line end there is an empty one."""
+        return len(self._plain_starts) - 1
+
+    def places_of_lines(self, stripped: Sequence[bytes]) -> Iterator[int]:
+        """The lines of `plain`, from 0, from which on the lines are these but for blanks."""
+        key = next((place for place, line in enumerate(stripped) if line), 0)
+        at = -1
+        while True:
+            try:
+                at = self._stripped.index(stripped[key], at + 1)
+            except ValueError:
+                return
+            first = at - key
+            if first >= 0 and self._stripped[first : first + len(stripped)] == stripped:
+                yield first
+
+    @cached_property
+    def indents_by_tabs(self) -> bool:
+        """Whether more lines begin with a tab than with two spaces."""
+        return self.data.count(b"\n\t") > self.data.count(b"\n  ")
+
+    def plain_line_at(self, offset: int) -> int:
+        """The line of `plain`, from 0, that holds the byte at `offset` of the file."""
+        return with_plain_ends(self.data[self.floor : offset]).count(b"\n")
+
+    @cached_property
+    def prevailing_end(self) -> bytes:
+        """The line end that most lines have; LF in a file without any."""
+        crlf = self.data.count(b"\r\n")
+        counts = (
+            (self.data.count(b"\n") - crlf, b"\n"),
+            (crlf, b"\r\n"),
+            (self.data.count(b"\r") - crlf, b"\r"),
+        )
+        return max(counts, key=lambda counted: counted[0])[1]
+
+    def end_near(self, offset: int) -> bytes:
+        """The line end of the line before `offset`, or else the prevailing one."""
+        last = max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset))
+        if last < 0:
+            return self.prevailing_end
+        return line_end(self.data[max(0, last - 1) : last + 1]) or b"\n"
+
+    def line_of(self, offset: int) -> int:
+        """The line, from 1, that holds the byte at `offset`."""
+        return self.data.count(self.line_break, 0, offset) + 1
+
+    def line_start(self, offset: int) -> int:
+        """Where the line of the byte at `offset` begins; never before the text does."""
+        return max(self.floor, self.data.rfind(self.line_break, 0, offset) + 1)
+
+    def line_stop(self, offset: int) -> int:
+        """The first byte behind the line of the byte at `offset`, its end included."""
+        return self.data.find(self.line_break, offset) + 1 or len(self.data)
+
+    def starts_line(self, offset: int) -> bool:
+        """Whether a line begins at `offset`."""
+        return self.line_start(offset) == offset
+
+    def splits_character(self, offset: int) -> bool:
+        """Whether `offset` is inside of a character or of a CRLF."""
+        data = self.data
+        if not 0 < offset < len(data):
+            return False
+        if data[offset - 1 : offset + 1] == b"\r\n":
+            return True
+        if data[offset] & 0xC0 != 0x80:
+            return False
+        for start in range(offset - 1, max(-1, offset - 4), -1):
+            if data[start] & 0xC0 == 0xC0:
+                length = 2 if data[start] < 0xE0 else 3 if data[start] < 0xF0 else 4
+                return start + length > offset and is_utf8(data[start : start + length])
+        return False
+
+    def lines_text(self, starts: Sequence[int]) -> str:
+        """The line numbers of some offsets, as words: `lines 3, 17 and 40`."""
+        numbers = [str(self.line_of(start)) for start in starts[:10]]
+        if len(starts) > len(numbers):
+            return f"lines {', '.join(numbers)} and {len(starts) - len(numbers)} more"
+        if len(numbers) == 1:
+            return f"line {numbers[0]}"
+        return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether all of `data` is UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def with_plain_ends(data: bytes) -> bytes:
+    """`data` with every line end, CRLF and CR, as LF."""
+    if b"\r" not in data:
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def line_end(line: bytes) -> bytes:
+    """The end of a line: CRLF, LF, CR or nothing."""
+    for end in (b"\r\n", b"\n", b"\r"):
+        if line.endswith(end):
+            return end
+    return b""
+
+
+def split_lines(data: bytes, line_break: bytes = b"\n") -> list[bytes]:
+    """The lines of `data` with their ends; all of them together are `data`."""
+    lines = [line + line_break for line in data.split(line_break)]
+    lines[-1] = lines[-1][: -len(line_break)]
+    return lines if lines[-1] else lines[:-1]
+
+
+def line_break_of(hunks: Sequence[Hunk]) -> bytes:
+    """The byte that ends a line in the file that hunks are of, as far as they show it."""
+    shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
+    return b"\r" if b"\r" in shown and b"\n" not in shown else b"\n"
+
+
+def encoded(text: str, what: str) -> bytes:
+    """The UTF-8 of what a model wrote. Raises EditError for half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"{what} holds a lone surrogate at character {error.start}, which is no text.",
+            hint="Write the character itself, or both halves of its escape.",
+        ) from error
+
+
+def context_before(data: bytes, start: int, line_break: bytes = b"\n", floor: int = 0) -> bytes:
+    """The whole lines before `start`, as many as a hunk keeps, up to `start`."""
+    least = max(floor, start - MAX_CONTEXT_BYTES)
+    begin = start
+    for _ in range(MAX_CONTEXT_LINES):
+        if begin <= floor:
+            break
+        found = max(floor, data.rfind(line_break, floor, begin - 1) + 1)
+        if found < least:
+            break
+        begin = found
+    return data[begin:start]
+
+
+def context_after(data: bytes, end: int, line_break: bytes = b"\n") -> bytes:
+    """The whole lines from `end` on, as many as a hunk keeps."""
+    stop = end
+    for _ in range(MAX_CONTEXT_LINES):
+        found = data.find(line_break, stop) + 1 or len(data)
+        if found > end + MAX_CONTEXT_BYTES:
+            break
+        stop = found
+    return data[end:stop]
