@@ -1,0 +1,346 @@
+"""Proposals in one SQLite file: kept, found by id, prefix or "last", changed by one at a time."""
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+from uuid import UUID
+
+from treadle.edits.change_codec import decode_changes, encode_changes
+from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
+from treadle.edits.proposal_file import connect, transaction
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.events.types import ErrorKind
+
+LAST = "last"
+"""The reference of the proposal that was staged last."""
+
+_COLUMNS = (
+    "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
+    "session_id, denied, words, reason, notes"
+)
+_JOURNAL = "proposal_id, root, goal, changes, written, temporaries"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one file: hashes of its content, None where there was or is no file.
+
+    `mode` are the permissions that it had before; `folders` those that were made for it,
+    outermost first.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int | None = None
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """What is being written for a proposal, so that it can be ended if its process dies.
+
+    `changes` are made over what was on the disk, and do `written`; `temporaries` are the names of
+    the temporary files, one for each of `written`, in the folders of their paths. `goal` is the
+    state of the proposal once all of it is done.
+    """
+
+    proposal_id: UUID
+    root: str
+    goal: ProposalState
+    changes: tuple[FileChange, ...]
+    written: tuple[Written, ...]
+    temporaries: tuple[str, ...]
+
+
+class ProposalStore:
+    """All proposals of a person. Any thread may use it, and any number of processes one file.
+
+    It holds hunks and hashes, never whole files. Errors of the file are StoreError.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        """Use `open`."""
+        self.path = path
+        self._connection = connection
+        self._mutex = threading.RLock()
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open or make the file at `path` and bring it to the present shape."""
+        with _as_store_errors(path):
+            return cls(path, connect(path))
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._mutex:
+            self._connection.close()
+
+    def add(self, proposal: Proposal) -> None:
+        """Keep a new proposal."""
+        places = ", ".join("?" * len(_COLUMNS.split(",")))
+        with self._work() as connection:
+            connection.execute(
+                f"INSERT INTO proposals ({_COLUMNS}) VALUES ({places})",  # noqa: S608  (constants)
+                _row(proposal),
+            )
+
+    def replace(self, former: Proposal, proposal: Proposal) -> Proposal:
+        """Keep `proposal` in place of `former`, and say how it is kept.
+
+        Raises EditError of kind conflict when it is not as in `former` any more, or being written.
+        """
+        with self._work() as connection, transaction(connection):
+            self._check_idle(former.id)
+            return self._put(former, proposal)
+
+    def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
+        """The proposal with that id or unique beginning of an id, or "last" of `root`.
+
+        Raises NotFoundError when there is none, UsageError when several begin so.
+        """
+        if isinstance(reference, UUID):
+            found = self._select("WHERE id = ?", (str(reference),), 1)
+        elif reference.strip().lower() == LAST:
+            return self._last(root)
+        else:
+            prefix = reference.strip().lower().replace("-", "")
+            found = self._select(
+                "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
+                (prefix, prefix, prefix),
+                _SHOWN + 1,
+            )
+        if not found:
+            raise NotFoundError(
+                f"There is no proposal {str(reference)!r}.",
+                hint="`treadle edits list` shows those that there are.",
+            )
+        if len(found) > 1:
+            some = ", ".join(str(proposal.id) for proposal in found[:_SHOWN])
+            more = ", …" if len(found) > _SHOWN else ""
+            raise UsageError(
+                f"Several proposals begin with {reference!r}: {some}{more}.",
+                hint="Give more characters of the id.",
+            )
+        return found[0]
+
+    def list(
+        self,
+        root: Path | None = None,
+        *,
+        states: Collection[ProposalState] | None = None,
+        session_id: UUID | None = None,
+        limit: int = 50,
+    ) -> tuple[Proposal, ...]:
+        """Proposals, staged last first; of one repository, in `states`, of one conversation."""
+        conditions: list[str] = []
+        values: list[object] = []
+        if root is not None:
+            conditions.append("root = ?")
+            values.append(_root_text(root))
+        if states is not None:
+            conditions.append(f"state IN ({', '.join('?' * len(states))})")
+            values += states
+        if session_id is not None:
+            conditions.append("session_id = ?")
+            values.append(str(session_id))
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        return self._select(where, values, limit)
+
+    def written(self, proposal_id: UUID) -> tuple[Written, ...]:
+        """What the last application, undoing or redoing of a proposal did to its files."""
+        with self._work() as connection:
+            found = connection.execute(
+                "SELECT written FROM proposals WHERE id = ?", (str(proposal_id),)
+            ).fetchone()
+            return _decode_written(found[0]) if found else ()
+
+    def begin(self, former: Proposal, entry: JournalEntry) -> None:
+        """Note that a proposal is about to be written; until `end` nobody else changes it.
+
+        Raises what `replace` raises.
+        """
+        with self._work() as connection, transaction(connection):
+            self._check_idle(former.id)
+            self._check_same(former)
+            connection.execute(
+                f"INSERT INTO journal ({_JOURNAL}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+                (
+                    str(entry.proposal_id),
+                    entry.root,
+                    entry.goal,
+                    encode_changes(entry.changes),
+                    _encode_written(entry.written),
+                    json.dumps(entry.temporaries),
+                ),
+            )
+
+    def end(
+        self, former: Proposal, proposal: Proposal, written: Sequence[Written] | None = None
+    ) -> Proposal:
+        """Note that the writing is over and what came of it, and say how it is kept."""
+        with self._work() as connection, transaction(connection):
+            connection.execute("DELETE FROM journal WHERE proposal_id = ?", (str(former.id),))
+            kept = self._put(former, proposal)
+            if written is not None:
+                connection.execute(
+                    "UPDATE proposals SET written = ? WHERE id = ?",
+                    (_encode_written(written), str(former.id)),
+                )
+            return kept
+
+    def journal(self, root: Path) -> tuple[JournalEntry, ...]:
+        """What is being written in `root`, by whichever process, or was when it died."""
+        with self._work() as connection:
+            rows = connection.execute(
+                f"SELECT {_JOURNAL} FROM journal WHERE root = ?",  # noqa: S608  (constants)
+                (_root_text(root),),
+            ).fetchall()
+            return tuple(
+                JournalEntry(
+                    UUID(key),
+                    where,
+                    ProposalState(goal),
+                    decode_changes(changes),
+                    _decode_written(written),
+                    tuple(json.loads(temporaries)),
+                )
+                for key, where, goal, changes, written, temporaries in rows
+            )
+
+    def _last(self, root: Path | None) -> Proposal:
+        found = self.list(root, limit=1)
+        if not found:
+            raise NotFoundError(
+                "No change was proposed in this repository yet.",
+                hint='Ask for one with `treadle ask "…"`.',
+            )
+        return found[0]
+
+    def _select(self, where: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
+        with self._work() as connection:
+            rows = connection.execute(
+                # `where` is built of constants; all values are bound.
+                f"SELECT {_COLUMNS} FROM proposals {where}"  # noqa: S608
+                " ORDER BY created_us DESC, id DESC LIMIT ?",
+                (*values, limit),
+            ).fetchall()
+            return tuple(map(_proposal, rows))
+
+    def _check_idle(self, proposal_id: UUID) -> None:
+        found = self._connection.execute(
+            "SELECT 1 FROM journal WHERE proposal_id = ?", (str(proposal_id),)
+        ).fetchone()
+        if found:
+            raise EditError(
+                ErrorKind.CONFLICT,
+                f"The proposal {proposal_id} is being written at this moment.",
+                hint="Look at it again when that is done.",
+            )
+
+    def _check_same(self, former: Proposal) -> None:
+        found = self._connection.execute(
+            "SELECT state, changed_us FROM proposals WHERE id = ?", (str(former.id),)
+        ).fetchone()
+        if found != (former.state, former.changed_us):
+            state = f"is {found[0]} now" if found else "is not there any more"
+            raise EditError(
+                ErrorKind.CONFLICT,
+                f"The proposal {former.id} was changed elsewhere at the same time: it {state}.",
+                hint="Look at it again before you decide.",
+            )
+
+    def _put(self, former: Proposal, proposal: Proposal) -> Proposal:
+        """Inside a transaction. Each change has a time of its own, so that none goes unnoticed."""
+        self._check_same(former)
+        kept = replace(proposal, changed_us=max(proposal.changed_us, former.changed_us + 1))
+        names = [name.strip() for name in _COLUMNS.split(",")]
+        self._connection.execute(
+            f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",  # noqa: S608
+            (*_row(kept), str(former.id)),
+        )
+        return kept
+
+    @contextmanager
+    def _work(self) -> Iterator[sqlite3.Connection]:
+        with self._mutex, _as_store_errors(self.path):
+            yield self._connection
+
+
+@contextmanager
+def _as_store_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"The proposals in {path} cannot be read or written: {error}.",
+            hint="Check the file, its permissions and the free space; moved away, it is made anew.",
+        ) from error
+
+
+def _row(proposal: Proposal) -> tuple[object, ...]:
+    return (
+        str(proposal.id),
+        _text(proposal.root),
+        proposal.state,
+        _text(proposal.summary),
+        encode_changes(proposal.changes),
+        proposal.created_us,
+        proposal.changed_us,
+        str(proposal.request_id) if proposal.request_id else None,
+        proposal.turn,
+        proposal.slot,
+        str(proposal.session_id) if proposal.session_id else None,
+        json.dumps(sorted(proposal.denied)),
+        _text(proposal.words) if proposal.words is not None else None,
+        _text(proposal.reason) if proposal.reason is not None else None,
+        json.dumps(proposal.notes),
+    )
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    key, root, state, summary, changes, created, changed, request, turn, slot, session = row[:11]
+    denied, words, reason, notes = row[11:]
+    return Proposal(
+        UUID(key),
+        root,
+        ProposalState(state),
+        summary,
+        decode_changes(changes),
+        created,
+        changed,
+        UUID(request) if request else None,
+        turn,
+        slot,
+        UUID(session) if session else None,
+        frozenset((file, hunk) for file, hunk in json.loads(denied)),
+        words,
+        reason,
+        tuple(json.loads(notes)),
+    )
+
+
+def _encode_written(written: Sequence[Written]) -> str:
+    return json.dumps([asdict(each) for each in written])
+
+
+def _decode_written(text: str) -> tuple[Written, ...]:
+    return tuple(
+        Written(**{**each, "folders": tuple(each["folders"])}) for each in json.loads(text)
+    )
+
+
+def _root_text(root: Path) -> str:
+    return _text(str(root))
+
+
+def _text(text: str) -> str:
+    """`text` with what SQLite cannot hold (lone surrogates) written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
