@@ -1,6 +1,6 @@
 """How well search answers questions, against simpler methods and other tools, as Markdown tables.
 
-Run: python -m bench.retrieval [--tuning] [LANGUAGE …]
+Run: python -m bench.retrieval [--tuning] [CORPUS …]
 
 Sources come from pinned packages; their functions lose their doc comments, whose first sentences
 are the queries. `--tuning` asks the queries that changes may be tried on; nothing is ever tuned
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.retrieval.dataset import SEED, Dataset, Query, make_dataset
-from bench.retrieval.methods import Method, PlainText, treadle_files, treadle_items
+from bench.retrieval.methods import Functions, Method, treadle_files, treadle_items
 from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
@@ -84,12 +84,13 @@ def symbol_recall(index: CodeIndex, root: Path) -> str:
 
 
 def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]) -> None:
-    """Print the table of one language."""
-    print(f"\n#### {dataset.language}: {dataset.functions:,} functions, {len(queries)} queries\n")
+    """Print the table of one corpus."""
+    print(f"\n#### {dataset.name}: {dataset.functions:,} functions, {len(queries)} queries\n")
     print(HEAD)
-    plain = PlainText(dataset.root)
-    print(row("keyword count, as with ripgrep", items_ranks(plain.keyword_count, queries)))
-    print(row("BM25 over words", items_ranks(plain.bm25, queries)), flush=True)
+    simple = Functions(dataset.root)
+    print(row("keyword count, as with ripgrep", items_ranks(simple.keyword_count, queries)))
+    print(row("BM25 over words", items_ranks(simple.plain, queries)))
+    print(row("BM25 over stems with fields", items_ranks(simple.fielded, queries)), flush=True)
     try:
         peer = semble(dataset.root, [query.text for query in queries])
         print(row(f"semble {SEMBLE}, without its model", items_ranks(peer, queries)), flush=True)
@@ -113,7 +114,7 @@ def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("languages", nargs="*", metavar="LANGUAGE")
+    parser.add_argument("corpora", nargs="*", metavar="CORPUS")
     parser.add_argument("--tuning", action="store_true", help="ask the queries of the tuning part")
     parser.add_argument("--queries", type=int, metavar="N", help="ask only the first N")
     parser.add_argument("--lexical", action="store_true", help="leave the embedder out")
@@ -121,12 +122,12 @@ def main() -> None:
     with_model = choose_embedder("auto") is not None and not arguments.lexical
     choices: tuple[Choice, ...] = ("none", "minilm") if with_model else ("none",)
     for corpus in CORPORA:
-        if arguments.languages and corpus.language not in arguments.languages:
+        if arguments.corpora and corpus.name not in arguments.corpora:
             continue
         try:
             dataset = make_dataset(corpus)
         except UnreachableError as error:
-            print(f"\n{corpus.language} left out: {error}", file=sys.stderr)
+            print(f"\n{corpus.name} left out: {error}", file=sys.stderr)
             continue
         queries = dataset.tuning if arguments.tuning else dataset.test
         report(dataset, queries[: arguments.queries], choices)

@@ -5,7 +5,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -48,7 +48,7 @@ class Query:
 class Dataset:
     """The stripped sources below `root`, and the queries about them."""
 
-    language: str
+    name: str
     root: Path
     functions: int
     tuning: tuple[Query, ...]
@@ -57,7 +57,8 @@ class Dataset:
 
 def make_dataset(corpus: Corpus) -> Dataset:
     """Write the stripped sources anew and draw the queries; the same every time."""
-    root = CACHE / "stripped" / corpus.language.lower()
+    beside = make_dataset(corpus.beside) if corpus.beside else None
+    root = CACHE / "stripped" / corpus.name.lower()
     shutil.rmtree(root, ignore_errors=True)
     functions = 0
     documented: list[tuple[str, Function]] = []
@@ -75,15 +76,35 @@ def make_dataset(corpus: Corpus) -> Dataset:
             stripped = Stripped(path, place)
             functions += len(stripped.functions)
             if not _TEST.search(place):
-                documented += stripped.documented()
+                documented += stripped.documented(corpus.least_lines)
             target = root / place
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(stripped.data)
     seen = Counter(text for text, _ in documented)
     queries = [Query(text, answer) for text, answer in documented if seen[text] == 1]
     random.Random(SEED).shuffle(queries)
-    test, tuning = queries[:QUERIES], queries[QUERIES : 2 * QUERIES]
-    return Dataset(corpus.language, root, functions, tuple(tuning), tuple(test))
+    test, tuning = drawn(queries, beside)
+    return Dataset(corpus.name, root, functions, tuple(tuning), tuple(test))
+
+
+def drawn(queries: Sequence[Query], beside: Dataset | None) -> tuple[list[Query], list[Query]]:
+    """The test and the tuning part, in the order of `queries`.
+
+    What is in a part of `beside` is not in the other one here, be the comment another by now.
+    """
+    tuned, tested = (_answers(beside.tuning), _answers(beside.test)) if beside else (set(), set())
+    test = [query for query in queries if _answer(query) not in tuned][:QUERIES]
+    tested |= _answers(test)
+    tuning = [query for query in queries if _answer(query) not in tested][:QUERIES]
+    return test, tuning
+
+
+def _answers(queries: Iterable[Query]) -> set[tuple[str, str]]:
+    return {_answer(query) for query in queries}
+
+
+def _answer(query: Query) -> tuple[str, str]:
+    return query.answer.file, query.answer.name
 
 
 def _below(path: Path) -> Path:
@@ -119,14 +140,27 @@ class Stripped:
         )
         self.data = self._without()
 
-    def documented(self) -> Iterator[tuple[str, Function]]:
-        """The query of each function that has a doc comment with a usable first sentence."""
+    def documented(self, least_lines: int = 1) -> Iterator[tuple[str, Function]]:
+        """The query of each function that has a doc comment with a usable first sentence.
+
+        The function has at least `least_lines` lines beside the comment and what is above it.
+        """
         for item in self.functions:
+            if self._lines(item) < least_lines:
+                continue
             query = first_sentence(self._docs.get(item.signature_start, ""), item.name)
             if query:
                 before = sum(start < item.signature_start for start, _, _ in self._ranges)
                 at = item.signature_start - self._sizes[before]
                 yield query, Function(self._place, item.name, at)
+
+    def _lines(self, item: Item) -> int:
+        """From the signature on, without doc comments, of the function and of those within it."""
+        lines = self._source.count(b"\n", item.signature_start, item.end_byte) + 1
+        for start, end, new in self._ranges:
+            if item.signature_start <= start and end <= item.end_byte:
+                lines -= self._source.count(b"\n", start, end) - new.count(b"\n")
+        return lines
 
     def _without(self) -> bytes:
         parts: list[bytes] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.retrieval.dataset import FUNCTIONS, Function
 from treadle.code import CodeIndex, View
 from treadle.code.parse import parse_file
+from treadle.code.terms import terms_in
 
 _WORD = re.compile(r"\w+")
 _DEPTH = 100
@@ -57,12 +58,37 @@ def treadle_files(index: CodeIndex) -> Method:
     return search
 
 
-class PlainText:
-    """All functions as plain words, for the methods that know nothing of code."""
+class Bm25:
+    """BM25 over bags of words, by which the places that they stand for are ordered."""
+
+    def __init__(self, bags: Sequence[Counter[str]], k1: float, b: float) -> None:
+        self._k1 = k1
+        self._postings: dict[str, dict[int, int]] = defaultdict(dict)
+        for number, bag in enumerate(bags):
+            for word, count in bag.items():
+                self._postings[word][number] = count
+        lengths = [bag.total() for bag in bags]
+        mean = sum(lengths) / len(lengths)
+        self._norms = [k1 * (1 - b + b * length / mean) for length in lengths]
+
+    def scores(self, words: Sequence[str]) -> dict[int, float]:
+        """The score of each bag that has one of the words, by its number."""
+        scores: dict[int, float] = defaultdict(float)
+        for word in dict.fromkeys(words):
+            found = self._postings.get(word, {})
+            rarity = log(1 + (len(self._norms) - len(found) + 0.5) / (len(found) + 0.5))
+            for number, count in found.items():
+                scores[number] += rarity * (self._k1 + 1) * count / (count + self._norms[number])
+        return scores
+
+
+class Functions:
+    """All functions, for the methods that know little or nothing of code."""
 
     def __init__(self, root: Path) -> None:
         self._places: list[Place] = []
         self._texts: list[str] = []
+        fields: list[Counter[str]] = []
         for path in sorted(root.rglob("*")):
             if not path.is_file():
                 continue
@@ -72,27 +98,22 @@ class PlainText:
                 if item.kind in FUNCTIONS:
                     place = Place(file, item.start_byte, item.end_byte, item.name)
                     self._places.append(place)
-                    code = data[item.start_byte : item.end_byte]
-                    self._texts.append(code.decode("utf-8", "replace").lower())
-        self._postings: dict[str, dict[int, int]] = defaultdict(dict)
-        self._lengths: list[int] = []
-        for number, text in enumerate(self._texts):
-            words = Counter(_WORD.findall(text))
-            self._lengths.append(words.total())
-            for word, count in words.items():
-                self._postings[word][number] = count
+                    code = data[item.start_byte : item.end_byte].decode("utf-8", "replace")
+                    self._texts.append(code.lower())
+                    stem = path.name.partition(".")[0]
+                    whole = f"{file.rpartition('.')[0]} {item.canonical_path} {code}"
+                    fields.append(Counter(terms_in(whole) + 3 * terms_in(item.name)))
+                    fields[-1].update(2 * terms_in(stem))
+        self._plain = Bm25([Counter(_WORD.findall(text)) for text in self._texts], 1.2, 0.75)
+        self._fielded = Bm25(fields, 2.0, 0.75)
 
-    def bm25(self, query: str) -> list[Place]:
+    def plain(self, query: str) -> list[Place]:
         """BM25 with its usual k1 1.2 and b 0.75 over words as they stand."""
-        mean = sum(self._lengths) / len(self._lengths)
-        scores: dict[int, float] = defaultdict(float)
-        for word in dict.fromkeys(_WORD.findall(query.lower())):
-            found = self._postings.get(word, {})
-            rarity = log(1 + (len(self._texts) - len(found) + 0.5) / (len(found) + 0.5))
-            for number, count in found.items():
-                norm = 1.2 * (0.25 + 0.75 * self._lengths[number] / mean)
-                scores[number] += rarity * 2.2 * count / (count + norm)
-        return self._best(scores)
+        return self._best(self._plain.scores(_WORD.findall(query.lower())))
+
+    def fielded(self, query: str) -> list[Place]:
+        """BM25 over identifiers split and whole, stemmed, with paths; names count more."""
+        return self._best(self._fielded.scores(terms_in(query)))
 
     def keyword_count(self, query: str) -> list[Place]:
         """As with ripgrep: how many of the words (from 4 letters) occur, then how often."""

@@ -25,22 +25,34 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The packages of one language, and the suffixes of the files that count."""
+    """Packages of one language, and the suffixes of the files that count.
 
-    language: str
+    Of functions with fewer lines than `least_lines` none is an answer. `beside` is an earlier
+    corpus that has functions in common: what is tuned on in one is asked for in neither's test.
+    """
+
+    name: str
     suffixes: tuple[str, ...]
     packages: tuple[Package, ...]
+    least_lines: int = 1
+    beside: "Corpus | None" = None
 
 
+_TEXTUAL = Package("pip", "textual", "8.2.8", inside="src/textual/")
+LARGE_PYTHON = Corpus(
+    "Python-large",
+    (".py",),
+    (_TEXTUAL, Package("pip", "pydantic-ai-slim", "2.68.0", inside="pydantic_ai/")),
+)
 CORPORA = (
     Corpus(
         "Python",
         (".py",),
-        (
-            Package("pip", "textual", "8.2.8", inside="src/textual/"),
-            Package("pip", "pydantic-ai-slim", "2.68.0", inside="pydantic_ai/"),
-        ),
+        (_TEXTUAL, Package("pip", "pydantic-ai-slim", "2.30.0", inside="pydantic_ai/")),
+        least_lines=3,
+        beside=LARGE_PYTHON,
     ),
+    LARGE_PYTHON,
     Corpus(
         "Rust",
         (".rs",),

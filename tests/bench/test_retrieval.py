@@ -1,10 +1,12 @@
 """The benchmark measures what it says: doc comments are gone, and scores are right."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from bench.retrieval.dataset import Stripped, first_sentence
+from bench.retrieval.dataset import Dataset, Function, Query, Stripped, drawn, first_sentence
+from bench.retrieval.methods import Bm25
 from bench.retrieval.scoring import measured, ndcg, row
 
 PYTHON = b'''class Box:
@@ -52,6 +54,31 @@ def test_comments_above_functions_become_queries(tmp_path: Path) -> None:
 def test_sentences_that_say_nothing_are_no_queries() -> None:
     assert first_sentence("/** {@inheritDoc} */", "run") == ""
     assert first_sentence("Runs it.", "run") == ""
+
+
+def test_short_functions_are_no_answers(tmp_path: Path) -> None:
+    (tmp_path / "box.py").write_bytes(PYTHON)
+    stripped = Stripped(tmp_path / "box.py", "box.py")
+    assert [answer.name for _, answer in stripped.documented(least_lines=2)] == ["open", "close"]
+    assert list(stripped.documented(least_lines=3)) == []
+
+
+def test_no_corpus_is_tuned_on_what_another_tests() -> None:
+    queries = [Query(f"query {n}", Function("box.py", f"name{n}", n)) for n in range(900)]
+    other = Dataset("other", Path(), 900, tuning=tuple(queries[:300]), test=tuple(queries[300:600]))
+    test, tuning = drawn(queries, other)
+    assert test == queries[300:600]
+    assert tuning == queries[:300]
+    test, tuning = drawn(queries[150:], other)
+    assert (test, tuning) == (queries[300:600], [*queries[150:300], *queries[600:750]])
+    assert drawn(queries, None) == (queries[:300], queries[300:600])
+
+
+def test_bm25_prefers_what_is_rare_and_short() -> None:
+    bags = [Counter("ab"), Counter("a"), Counter("aaaac")]
+    scores = Bm25(bags, 1.2, 0.75).scores(["a", "c", "c", "none"])
+    assert max(scores, key=scores.__getitem__) == 2
+    assert scores[1] > scores[0]
 
 
 def test_scores() -> None:
