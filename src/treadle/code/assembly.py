@@ -1,8 +1,8 @@
 """Context within a budget: which of the retrieved items are shown, and how much of each."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from treadle.code.copies import without_copies
@@ -14,6 +14,7 @@ from treadle.code.ranking import MAX_QUERY_CHARACTERS, Hit, asks_for_tests
 from treadle.code.terms import query_terms
 
 Fits = Callable[[Sequence[ContextEntry], int], bool]
+Owners = Callable[[Sequence[int]], Mapping[int, Hit]]
 
 _SPARE = 3
 """Retrieved per wanted item, so that duplicates and unreadable ones can be replaced."""
@@ -24,15 +25,21 @@ class Retrieved:
     """Candidates, best first; `lost` counts those whose file is gone or cannot be shown."""
 
     candidates: list[Candidate] = field(default_factory=list)
+    owners: dict[int, Candidate] = field(default_factory=dict)
+    """What holds a candidate, by its place: the type that a method belongs to."""
     lost: int = 0
     stale: bool = False
 
 
-def retrieve(root: Path, query: str, hits: list[Hit], exact: int, top_k: int) -> Retrieved:
+def retrieve(
+    root: Path, query: str, ranked: tuple[list[Hit], int], top_k: int, owners: Owners
+) -> Retrieved:
     """Order, read and verify. A file that is not the one indexed makes the result stale.
 
-    The first `exact` hits are those that the query names.
+    `ranked` are the hits, best first, and how many of the first of them the query names;
+    `owners` gives the types that hold items, by the ids of the items.
     """
+    hits, exact = ranked
     named = {(hit.file, hit.start_byte) for hit in hits[:exact]}
     terms = query_terms(query[:MAX_QUERY_CHARACTERS])
     files = _Files(root)
@@ -57,6 +64,10 @@ def retrieve(root: Path, query: str, hits: list[Hit], exact: int, top_k: int) ->
         elif text not in texts:  # the same bytes under another name say nothing new
             texts.add(text)
             found.candidates.append(candidate)
+    held_by = owners([candidate.hit.item_id for candidate in found.candidates])
+    for place, candidate in enumerate(found.candidates):
+        if (owner := held_by.get(candidate.hit.item_id)) is not None:
+            found.owners[place] = replace(candidate, hit=owner, exact=False)
     return found
 
 
@@ -149,13 +160,16 @@ def _stitched(kept: Hit, other: Hit) -> Hit:
 
 @dataclass(slots=True)
 class _Answer:
-    """The entries so far by the place of their candidate. None overlaps another."""
+    """The entries so far by the place of their candidate. None overlaps another.
+
+    The first line of what holds a candidate stands half a place before it.
+    """
 
     fits: Fits
     total: int
-    chosen: dict[int, ContextEntry] = field(default_factory=dict)
+    chosen: dict[float, ContextEntry] = field(default_factory=dict)
 
-    def place(self, place: int, entry: ContextEntry | None, *, share: int = 1) -> bool:
+    def place(self, place: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
         """Show `entry` if it overlaps no other and `share` times its size fits."""
         if entry is None or any(
             _overlap(entry, other) for key, other in self.chosen.items() if key != place
@@ -187,7 +201,8 @@ def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextRes
     """Fill the budget: what the query names, then everything else as far as it fits, then more.
 
     An item has at most half of what is left while others wait, so that a large one leaves room;
-    only what the query names alone has all of it. What is left then widens what was cut, best
+    only what the query names alone has all of it. A method comes with the first line of its type.
+    What is left then widens what was cut, best
     first; signatures are for what there is no other room for.
     """
     answer = _Answer(fits, len(found.candidates) + found.lost)
@@ -199,14 +214,19 @@ def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextRes
             answer.widen(place, candidate, share=share)
         elif not answer.place(place, candidate.whole, share=share):
             answer.place(place, candidate.excerpt(candidate.usual), share=share)
+    for place, owner in found.owners.items():
+        if place in answer.chosen and len(answer.chosen) < top_k:
+            answer.place(place - 0.5, owner.opening)
     for place, candidate in candidates:
         if place in answer.chosen and not answer.chosen[place].whole:
             answer.widen(place, candidate)
     for place, candidate in candidates:
-        if place not in answer.chosen and answer.place(place, candidate.smallest):
+        room = place not in answer.chosen and len(answer.chosen) < top_k
+        if room and answer.place(place, candidate.smallest):
             answer.widen(place, candidate)
-    entries = [answer.chosen[place] for place in sorted(answer.chosen)]
-    return _within(query, top_k, entries, answer.total, fits)
+    places = sorted(answer.chosen)
+    shown = [answer.chosen[place] for place in places]
+    return _within(query, top_k, shown, [place % 1 == 0 for place in places], answer)
 
 
 def _overlap(one: ContextEntry, other: ContextEntry) -> bool:
@@ -218,9 +238,9 @@ def _overlap(one: ContextEntry, other: ContextEntry) -> bool:
 
 
 def _within(
-    query: str, top_k: int, entries: list[ContextEntry], total: int, fits: Fits
+    query: str, top_k: int, entries: list[ContextEntry], counted: list[bool], answer: _Answer
 ) -> ContextResult:
     """The result, shortened from its end until it fits with the true count of what is left out."""
-    while entries and not fits(entries, total - len(entries)):
-        entries = entries[:-1]
-    return ContextResult(query, top_k, tuple(entries), total - len(entries))
+    while entries and not answer.fits(entries, answer.total - sum(counted)):
+        entries, counted = entries[:-1], counted[:-1]
+    return ContextResult(query, top_k, tuple(entries), answer.total - sum(counted))

@@ -16,6 +16,8 @@ from treadle.code.terms import term_counts
 
 EXCERPT_LINES = 16
 """Lines of an excerpt at first, besides as many as the item has up to the end of its signature."""
+_OPENING_LINES = 4
+"""Of the signature of a type that is shown with its methods."""
 _BEFORE = 4
 """Of as many lines of an excerpt one stands before the line that matches best."""
 _BETTER = 1.2
@@ -47,6 +49,13 @@ class Candidate:
         if self.hit.signature_start < self.hit.signature_end:
             return self._entry(self.hit.signature_start, self.hit.signature_end)
         return self.excerpt(1)
+
+    @cached_property
+    def opening(self) -> ContextEntry | None:
+        """The line that says what the item is; None where that takes more than a few."""
+        start, end = self.hit.signature_start, self.hit.signature_end
+        first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
+        return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
 
     @property
     def showable(self) -> bool:

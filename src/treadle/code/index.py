@@ -25,7 +25,7 @@ from treadle.code.model import (
     View,
 )
 from treadle.code.nearest import nearest
-from treadle.code.ranking import Found, Hit, Similarities, find, rank_items
+from treadle.code.ranking import Found, Hit, Similarities, find, owners_of, rank_items
 from treadle.code.store import Store, cannot_use, store_path
 
 if TYPE_CHECKING:
@@ -176,10 +176,12 @@ class CodeIndex:
         from treadle.code import assembly  # a search needs none of it
 
         def run() -> ContextResult:
-            found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
+            found = assembly.retrieve(self.root, query, self._ranked(query), top_k, self._owners)
             if found.stale:
                 self.refresh()
-                found = assembly.retrieve(self.root, query, *self._ranked(query), top_k)
+                found = assembly.retrieve(
+                    self.root, query, self._ranked(query), top_k, self._owners
+                )
             return assembly.assemble(query, top_k, found, fits)
 
         return self._guarded(run)
@@ -188,6 +190,10 @@ class CodeIndex:
         """The best items, and how many of the first of them the query names exactly."""
         found, similarities, _ = self._found(query)
         return rank_items(found, similarities, _CONTEXT_CANDIDATES), len(found.defined)
+
+    def _owners(self, item_ids: Sequence[int]) -> dict[int, Hit]:
+        with self._store.reading() as connection:
+            return owners_of(connection, item_ids)
 
     def files_summary(self, path: str) -> FileSummary | None:
         """What is known of the file at `path` (relative, POSIX); None if it is not in the index."""

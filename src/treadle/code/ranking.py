@@ -9,7 +9,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
-from treadle.code.model import Kind, Origin, SearchResult
+from treadle.code.model import TYPE_KINDS, Kind, Origin, SearchResult
 from treadle.code.postings import counts_in_items, groups, postings_of_term
 from treadle.code.terms import query_terms, terms_of_word
 
@@ -211,6 +211,21 @@ def by_score(hits: Iterable[Hit]) -> list[Hit]:
 def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
     """The items of these ids, with no score."""
     return [_hit(row, 0.0) for row in _rows(connection, item_ids)]
+
+
+def owners_of(connection: sqlite3.Connection, item_ids: Sequence[int]) -> dict[int, Hit]:
+    """The types that hold items, by the ids of the items."""
+    pairs = connection.execute(
+        "SELECT id, parent_id FROM items"
+        " WHERE parent_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        (str(list(item_ids)),),
+    ).fetchall()
+    types = {
+        hit.item_id: hit
+        for hit in items_of(connection, {parent for _, parent in pairs})
+        if hit.kind in TYPE_KINDS
+    }
+    return {item: types[parent] for item, parent in pairs if parent in types}
 
 
 def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple[Any, ...]]:
