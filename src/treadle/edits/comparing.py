@@ -10,7 +10,7 @@ Difference = tuple[int, int, int, int]
 _VISITS = 1_500_000
 """Lines that are looked at before what is left counts as one difference; about a second."""
 
-_MAX_DEPTH = 120
+_MAX_DEPTH = 300
 """Deleted and inserted lines up to which the shortest way through repeated lines is searched."""
 
 

@@ -25,7 +25,7 @@ def unified(change: FileChange) -> str:
     delta = 0
     line_break = line_break_of(change.hunks)
     hide_cr = _all_crlf(change.hunks)
-    for group in _groups(change.hunks):
+    for group in _groups([hunk for hunk in change.hunks if hunk.old or hunk.new]):
         lines += _shown(group, delta, line_break, hide_cr=hide_cr)
         delta += sum(h.new.count(line_break) - h.old.count(line_break) for h in group)
     return "".join(f"{line}\n" for line in lines)

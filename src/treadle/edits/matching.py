@@ -6,7 +6,7 @@ Nothing is ever matched by similarity.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.edits.comparing import differences
 from treadle.edits.indentation import Reindent, indentation, shift_between
@@ -63,7 +63,7 @@ def replaced(
     if everywhere:
         places = _apart(places)
     found = [_located(source, place, old, new) for place in places]
-    leniency = places[0].leniency
+    leniency = next((place.leniency for place in places if place.leniency), None)
     note = f"{source.path}: {source.lines_text([p.start for p in places])}: {leniency}."
     return found, [note] if leniency else []
 
@@ -88,22 +88,18 @@ def _apart(places: list[Place]) -> list[Place]:
 
 def _steps(source: Source, old: bytes, new: bytes) -> Iterator[list[Place]]:
     """The places that each step finds, the strictest first."""
-    yield [
-        Place(at, at + len(old))
-        for at in occurrences(source.data, old, source.floor)
-        if not (source.splits_character(at) or source.splits_character(at + len(old)))
-    ]
     plain = with_plain_ends(old)
-    yield _in_plain(source, plain, ENDS)
+    if b"\r" in old:
+        yield [
+            Place(at, at + len(old))
+            for at in occurrences(source.data, old, source.floor)
+            if not (source.splits_character(at) or source.splits_character(at + len(old)))
+        ]
+    # LF in a text may mean any line end, so all places are looked at together
+    yield [_in_plain(source, at, plain) for at in occurrences(source.plain, plain, source.floor)]
     if not plain.strip():
         return
-    if plain.endswith(b"\n"):
-        yield [
-            place
-            for place in _in_plain(source, plain[:-1], FINAL)
-            if (place.end == len(source.data) and not plain.endswith(b"\n\n"))
-            or (plain.endswith(b"\n\n") and (not new or with_plain_ends(new).endswith(b"\n\n")))
-        ]
+    yield list(_but_for_last_end(source, plain, new))
     lines = plain.splitlines(keepends=True)
     yield _but_for_blanks(source, lines)
     yield _but_for_indentation(source, lines, new)
@@ -119,11 +115,28 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> list[int]:
     return found
 
 
-def _in_plain(source: Source, plain: bytes, leniency: str) -> list[Place]:
-    return [
-        Place(source.origin(at), source.origin(at + len(plain)), leniency)
-        for at in occurrences(source.plain, plain, source.floor)
-    ]
+def _in_plain(source: Source, at: int, plain: bytes) -> Place:
+    """The place of `plain` at offset `at` of the plain text."""
+    start, end = source.origin(at), source.origin(at + len(plain))
+    same = end - start == len(plain) and b"\r" not in source.data[start:end]
+    return Place(start, end, None if same else ENDS)
+
+
+def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Place]:
+    """Where the text is without its last line end.
+
+    That is at the end of a file that has none, or anywhere when the text, and the new one as
+    well, ends with an empty line too many.
+    """
+    if not plain.endswith(b"\n"):
+        return
+    doubled = plain.endswith(b"\n\n")
+    if doubled and new and not with_plain_ends(new).endswith(b"\n\n"):
+        return
+    for at in occurrences(source.plain, plain[:-1], source.floor):
+        place = _in_plain(source, at, plain[:-1])
+        if doubled or place.end == len(source.data):
+            yield replace(place, leniency=FINAL)
 
 
 def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Place]:
@@ -169,8 +182,8 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
 def _located(source: Source, place: Place, old: bytes, new: bytes) -> Located:
     """The new text for one place: lines that stay are the file's own bytes."""
     plain_old, plain_new = with_plain_ends(old), with_plain_ends(new)
-    if plain_old == plain_new and place.leniency is None:
-        return Located(place.start, place.end, new)  # the line ends themselves are the edit
+    if place.leniency is None and (plain_old == plain_new or (b"\r" in old and b"\r" in new)):
+        return Located(place.start, place.end, new)  # its line ends are meant as they are
     unended = not source.data[place.start : place.end].endswith((b"\n", b"\r"))
     if plain_old.endswith(b"\n") and plain_new.endswith(b"\n") and unended:
         plain_old, plain_new = plain_old[:-1], plain_new[:-1]  # nor has the file a last line end
@@ -197,9 +210,10 @@ def rewritten(
 
     `kept` are the lines of the file that were matched to those of `old`. What is in `old` and in
     `new` is taken from it; others get the line end of the line whose place they take, or of the
-    one before them, which is `end` for the first.
+    one before them; `end` is for where there is none.
     """
     lines: list[bytes] = []
+    end = next((found for line in kept if (found := line_end(line))), end)
     kept = [*kept, *[b""] * (len(old) - len(kept))]
 
     def write(first: int, last: int, begin: int, stop: int) -> None:

@@ -164,15 +164,27 @@ def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> lis
         end = line_end(kept) or end
         if mark == " ":
             lines.append(kept)
-    lines = [line if line_end(line) or line is lines[-1] else line + end for line in lines]
+    lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or place.end < len(source.data):
         return lines
-    unended = not line_end(place.kept[-1])
+    unended = place.kept[-1] == _without_end(place.kept[-1], literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
-        lines[-1] = lines[-1].removesuffix(line_end(lines[-1]))
-    elif not line_end(lines[-1]) and hunk.no_newline_old:
-        lines[-1] += end
+        lines[-1] = _without_end(lines[-1], literal=literal)
+    elif hunk.no_newline_old:
+        lines[-1] = _ended(lines[-1], end, literal=literal)
     return lines
+
+
+def _without_end(line: bytes, *, literal: bool) -> bytes:
+    """The line without its end, which in a patch that fits exactly is LF alone."""
+    return line.removesuffix(b"\n" if literal else line_end(line))
+
+
+def _ended(line: bytes, end: bytes, *, literal: bool) -> bytes:
+    """The line with an end, which the last one of a file may lack."""
+    if line != _without_end(line, literal=literal):
+        return line
+    return line + (b"\n" if literal else end)
 
 
 def _trimmed(start: int, kept: Sequence[bytes], new: Sequence[bytes]) -> Located:

@@ -187,11 +187,11 @@ class Source:
 
     def lines_text(self, starts: Sequence[int]) -> str:
         """The line numbers of some offsets, as words: `lines 3, 17 and 40`."""
-        numbers = [str(self.line_of(start)) for start in starts[:10]]
-        if len(starts) > len(numbers):
-            return f"lines {', '.join(numbers)} and {len(starts) - len(numbers)} more"
+        numbers = list(dict.fromkeys(str(self.line_of(start)) for start in starts[:50]))
         if len(numbers) == 1:
             return f"line {numbers[0]}"
+        if len(numbers) > 10 or len(starts) > 50:
+            return f"lines {', '.join(numbers[:10])} and more"
         return f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 

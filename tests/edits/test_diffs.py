@@ -1,0 +1,127 @@
+"""Unified diffs from hunks alone, safe to show, and how many lines they change."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.edits.planned import planned
+from treadle.edits.diffs import counts, unified
+from treadle.edits.model import FileChange, splice
+from treadle.edits.planning import plan
+from treadle.edits.requests import CreateFile, DeleteFile, EditRequest, RenameFile, ReplaceEdit
+
+TEXT = b"".join(b"line %d\n" % number for number in range(1, 21))
+
+
+def change_of(data: bytes, *edits: EditRequest) -> FileChange:
+    (change,) = planned(data, *edits).changes
+    return change
+
+
+def test_hunks_whose_lines_around_touch_are_shown_together() -> None:
+    change = change_of(
+        TEXT,
+        ReplaceEdit("f", "line 3\n", "three\n3\n"),
+        ReplaceEdit("f", "line 8\n", ""),
+        ReplaceEdit("f", "line 18\n", "18\n"),
+    )
+    assert unified(change) == snapshot("""\
+diff --git a/f b/f
+--- a/f
++++ b/f
+@@ -1,11 +1,11 @@
+ line 1
+ line 2
+-line 3
++three
++3
+ line 4
+ line 5
+ line 6
+ line 7
+-line 8
+ line 9
+ line 10
+ line 11
+@@ -15,6 +15,6 @@
+ line 15
+ line 16
+ line 17
+-line 18
++18
+ line 19
+ line 20
+""")
+    assert counts(change) == (3, 3)
+
+
+def test_a_new_a_removed_and_a_renamed_file() -> None:
+    files = {"b": b"b\n", "c": b"c"}
+    made = plan(
+        [CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d\te"), CreateFile("é", "")],
+        files.get,
+    )
+    assert "".join(unified(change) for change in made.changes) == snapshot("""\
+diff --git a/a b/a
+new file mode 100644
+--- /dev/null
++++ b/a
+@@ -0,0 +1,1 @@
++a
+diff --git a/b b/b
+deleted file mode 100644
+--- a/b
++++ /dev/null
+@@ -1,1 +0,0 @@
+-b
+diff --git a/c "b/d\\011e"
+rename from c
+rename to "d\\011e"
+diff --git "a/\\303\\251" "b/\\303\\251"
+new file mode 100644
+""")
+    assert [counts(change) for change in made.changes] == [(1, 0), (0, 1), (0, 0), (0, 0)]
+
+
+def test_what_a_terminal_obeys_and_what_cannot_be_read_is_shown() -> None:
+    data = b"a = 1 # caf\xe9 \x1b[31m\n"
+    change = change_of(data, ReplaceEdit("f", "a = 1", "a = '\u202e\x07'"))
+    assert unified(change) == snapshot("""\
+diff --git a/f b/f
+--- a/f
++++ b/f
+@@ -1,1 +1,1 @@
+-a = 1 # caf\\xe9 ␛[31m
++a = '<U+202E>␇' # caf\\xe9 ␛[31m
+""")
+
+
+def test_line_ends_are_shown_only_where_they_differ() -> None:
+    assert "\u240d" not in unified(change_of(b"a\r\nb\r\n", ReplaceEdit("f", "b", "c")))
+    change = change_of(b"a\nb\n", ReplaceEdit("f", "a\nb\n", "a\r\nb\r\n"))
+    assert unified(change).splitlines()[-2:] == ["+a\u240d", "+b\u240d"]
+
+
+def test_part_of_a_long_line() -> None:
+    data = b"x" * 9_000 + b"a" + b"y" * 9_000
+    change = change_of(data, ReplaceEdit("f", "a", "b"))
+    assert counts(change) == (1, 1)
+    assert len(unified(change)) < 9_000
+
+
+@pytest.mark.parametrize(
+    ("data", "edits"),
+    [
+        (TEXT, [ReplaceEdit("f", "line 3\n", "3\n"), ReplaceEdit("f", "line 20\n", "20")]),
+        (b"a\nb", [ReplaceEdit("f", "b", "c")]),
+        (b"a\nb", [ReplaceEdit("f", "b", "b\n")]),
+        (b"a\n", [ReplaceEdit("f", "a\n", "")]),
+    ],
+)
+def test_git_can_apply_what_is_shown(data: bytes, edits: list[ReplaceEdit], tmp_path: Path) -> None:
+    change = change_of(data, *edits)
+    (tmp_path / "f").write_bytes(data)
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=unified(change).encode(), check=True)
+    assert (tmp_path / "f").read_bytes() == splice(data, change.hunks)

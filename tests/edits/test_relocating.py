@@ -1,0 +1,131 @@
+"""Changes carried over to a file that a person changed meanwhile, and turned round."""
+
+import pytest
+
+from tests.edits.planned import planned, result
+from treadle.edits.model import ChangeKind, EditError, FileChange, content_hash, splice
+from treadle.edits.planning import plan
+from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.requests import CreateFile, DeleteFile, EditRequest, RenameFile, ReplaceEdit
+from treadle.events.types import ErrorKind
+
+TEXT = b"".join(b"line %d\n" % number for number in range(1, 21))
+
+
+def change_of(*edits: EditRequest) -> FileChange:
+    (change,) = planned(TEXT, *edits).changes
+    return change
+
+
+def conflict(change: FileChange, present: bytes) -> str:
+    with pytest.raises(EditError) as caught:
+        relocate(change, present)
+    assert caught.value.kind is ErrorKind.CONFLICT
+    assert caught.value.path == "f"
+    assert caught.value.received == content_hash(present)
+    return str(caught.value)
+
+
+def test_the_file_as_it_was_needs_no_carrying_over() -> None:
+    change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
+    assert relocate(change, TEXT) is change
+
+
+def test_a_change_follows_lines_that_moved() -> None:  # E19
+    change = change_of(
+        ReplaceEdit("f", "line 7\n", "seven\n"), ReplaceEdit("f", "line 17\n", "17\n")
+    )
+    present = b"mine\n" + TEXT.replace(b"line 12\n", b"")
+    moved = relocate(change, present)
+    assert [hunk.line for hunk in moved.hunks] == [8, 17]
+    after = splice(present, moved.hunks)
+    assert after == present.replace(b"line 7\n", b"seven\n").replace(b"line 17\n", b"17\n")
+    assert (moved.base_hash, moved.result_hash) == (content_hash(present), content_hash(after))
+
+
+def test_less_of_the_lines_around_is_enough() -> None:
+    change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
+    for mine in (b"line 5\n", b"line 9\n", b"line 8\n"):
+        present = TEXT.replace(mine, b"mine\n")
+        assert splice(present, relocate(change, present).hunks) == present.replace(
+            b"line 7\n", b"seven\n"
+        )
+
+
+def test_undoing_takes_back_only_its_own_lines() -> None:  # E19
+    change = change_of(ReplaceEdit("f", "line 7\n", "seven\neight\n"))
+    present = splice(TEXT, change.hunks).replace(b"line 3\n", b"mine\n").replace(b"line 8\n", b"")
+    undone = relocate(reverse(change), present)
+    assert splice(present, undone.hunks) == TEXT.replace(b"line 3\n", b"mine\n").replace(
+        b"line 8\n", b""
+    )
+
+
+def test_hunks_without_a_place_are_named_with_what_is_there() -> None:
+    change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"), ReplaceEdit("f", "line 12\n", ""))
+    said = conflict(change, TEXT.replace(b"line 7\n", b"mine\n").replace(b"line 12\n", b"too\n"))
+    assert "hunk 1 is not there; from line 7 on the file says 'mine', 'line 8'" in said
+    assert "hunk 2 is not there; from line 12 on the file says 'too'" in said
+
+
+def test_a_place_must_be_the_only_one() -> None:
+    change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
+    said = conflict(change, TEXT + TEXT)
+    assert "hunk 1 could be at lines 7 and 27" in said
+
+
+def test_brackets_alone_are_no_place() -> None:
+    base = b"a\n{\n}\nb\nc\n"
+    (change,) = planned(base, ReplaceEdit("f", "a\n{\n}\n", "a\n{\n}\n{\n}\n")).changes
+    assert "hunk 1 is not there" in conflict(change, b"x\n}\ny\nz\n")
+
+
+def test_a_file_that_was_made_or_is_to_go_must_be_as_it_was() -> None:
+    (made,) = planned(None, CreateFile("f", "a\n")).changes
+    assert "there is a file now" in conflict(made, b"b\n")
+    (gone,) = planned(b"a\n", DeleteFile("f")).changes
+    assert relocate(gone, b"a\n") is gone
+    assert "would be lost" in conflict(gone, b"b\n")
+
+
+def test_a_rename_takes_the_content_along_as_it_is() -> None:
+    (change,) = plan([RenameFile("f", "g")], {"f": b"a\n"}.get).changes
+    moved = relocate(change, b"b\n")
+    assert moved.base_hash == moved.result_hash == content_hash(b"b\n")
+
+
+def test_every_kind_of_change_can_be_turned_round() -> None:
+    files = {"b": b"b\n", "c": b"c\n"}
+    made = plan([CreateFile("a", "a\n"), DeleteFile("b"), RenameFile("c", "d")], files.get)
+    back = [reverse(change) for change in made.changes]
+    assert [(c.kind, c.path, c.target) for c in back] == [
+        (ChangeKind.DELETE, "a", None),
+        (ChangeKind.CREATE, "b", None),
+        (ChangeKind.RENAME, "d", "c"),
+    ]
+    assert [reverse(change) for change in back] == list(made.changes)
+
+
+def test_the_lines_around_a_reversed_hunk_are_those_of_the_result() -> None:
+    edits = [ReplaceEdit("f", f"line {n}\n", f"new {n}\nmore {n}\n") for n in (7, 9, 11)]
+    change = change_of(*edits)
+    after = splice(TEXT, change.hunks)
+    for hunk in reverse(change).hunks:
+        assert after[hunk.start - len(hunk.before) : hunk.start] == hunk.before
+        assert after[hunk.end : hunk.end + len(hunk.after)] == hunk.after
+        assert hunk.before.count(b"\n") == hunk.after.count(b"\n") == 3
+
+
+def test_two_long_contents_are_compared_in_bounded_time() -> None:
+    base = b"".join(b"line %d\n" % (number % 700) for number in range(50_000))
+    other = b"".join(b"line %d\n" % (number % 900) for number in range(50_000))
+    change = rehunk("f", base, other)
+    assert splice(base, change.hunks) == other
+    few = base.replace(b"line 13\n", b"changed\n")
+    assert len(rehunk("f", base, few).hunks) == base.count(b"line 13\n")
+
+
+def test_an_edit_and_its_undo_together_change_nothing() -> None:
+    made = planned(TEXT, ReplaceEdit("f", "line 2\n", "two\n"))
+    after = result(TEXT, made)
+    assert splice(after, reverse(made.changes[0]).hunks) == TEXT
