@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,3 +82,30 @@ def _is_secret(name: str, value: str) -> bool:
     if name in _NO_KEYS:
         return False
     return _KEY_WORDS.search(name.upper()) is not None or redact(value) != value
+
+
+def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, str]:
+    """`variables` for a check that runs in `tree`, a copy of the project at `root`.
+
+    Python is told to import the copy's own packages where an editable installation, or PYTHONPATH,
+    names folders of the project.
+    """
+    given = [Path(each) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
+    named = [*given, *_editable(variables, root), root / "src"]
+    moved = [
+        tree / folder.relative_to(root) if folder.is_relative_to(root) else folder
+        for folder in named
+    ]
+    folders = dict.fromkeys(str(folder) for folder in moved if folder.is_dir())
+    return {**variables, "PYTHONPATH": os.pathsep.join(folders)}
+
+
+def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
+    """Folders of the project that the Python environment in use imports from (`.pth` files)."""
+    if not (environment := variables.get("VIRTUAL_ENV")):
+        return
+    for file in Path(environment).glob("lib/python*/site-packages/*.pth"):
+        for line in file.read_text("utf-8", errors="replace").splitlines():
+            folder = Path(line.strip())
+            if folder.is_absolute() and folder.is_relative_to(root):
+                yield folder

@@ -48,14 +48,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What a tool says about a place. Lines and columns count from 1.
+    """What a tool says about a place. Lines and columns count from 1, None where none is told.
 
     `file` is relative to the root, POSIX; what lies outside keeps its absolute path. `code` is the
     tool's own name for it: a rule, an error number, or the id of a test.
     """
 
     file: str
-    line: int
+    line: int | None
     severity: Severity
     message: str
     column: int | None = None
@@ -84,6 +84,11 @@ class Output:
     head: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
     lines: int = 0
+
+    def end(self) -> tuple[str, ...]:
+        """The last lines without a gap: all of them, where nothing is gone."""
+        kept = (*self.head, *self.tail)
+        return kept if len(kept) == self.lines else self.tail
 
 
 class CheckStatus(StrEnum):

@@ -1,14 +1,36 @@
-"""Runs one check as a process of its own group, and leaves none of its processes behind."""
+"""Runs one check as a process of its own session, and leaves none of its processes behind."""
 
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from treadle.checks.model import Check, CheckRun
-from treadle.clock import Clock
-from treadle.errors import NotFoundError
+from treadle.checks.diagnostics import OutputReader, parser_for
+from treadle.checks.finishing import to_the_end
+from treadle.checks.model import Check, CheckRun, CheckStatus
+from treadle.checks.output import Keeper, Splitter
+from treadle.checks.processes import MARK, end_all
+from treadle.clock import Clock, wait_within
+from treadle.errors import NotFoundError, TreadleError
+from treadle.ids import new_id
 
 Progress = Callable[[str], Awaitable[None]]
 """Is told, now and then, how far a check is."""
+
+PROGRESS_SECONDS = 0.5
+"""Between two reports of progress."""
+
+_BLOCK = 1 << 14
+"""Bytes that are read at a time; a larger block would hold up the loop while it is looked at."""
+
+_DRAIN = 1.0
+"""Seconds for what is still in the pipe when all processes have ended."""
 
 
 class ProgramMissingError(NotFoundError):
@@ -23,11 +45,198 @@ async def run(
     environment: Mapping[str, str],
     progress: Progress,
     paths: Sequence[str] = (),
+    home: Path | None = None,
 ) -> CheckRun:
     """Run `check` in the folder `cwd` and read what it says.
 
-    `environment` is all that the program gets of one. It ends after the check's
-    own time limit on `clock`. However this ends, also when it is cancelled, every process of the
-    check was told to end and then killed. Raises ProgramMissingError.
+    `environment` is all that the program gets of one. It ends after the check's own time limit on
+    `clock`. However this ends, also when it is cancelled, every process of the check was told to
+    end and then killed. `home` is the tree of which `cwd` is a copy: what the output says of the
+    copy is told of it. Raises ProgramMissingError, and TreadleError when it cannot be started.
     """
-    raise NotImplementedError
+    words = check.words(paths)
+    program = find_program(words[0], cwd, environment)
+    if program is None:
+        raise _missing(check)
+    mark = str(new_id())
+    marked = {**environment, "PWD": str(cwd), MARK: f"{environment.get(MARK, '')} {mark}".strip()}
+    parser = parser_for(check.argv) if check.parser == "auto" else check.parser
+    reader = OutputReader(parser, home or cwd, cwd)
+    taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
+    started = clock.monotonic()
+    process, output, pipe = await _start(program, words, cwd, marked)
+    reading = asyncio.create_task(taking.take(output))
+    timed_out = False
+    try:
+        await wait_within(process.wait(), check.timeout, clock)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await to_the_end(_ended(process, mark, reading, clock))
+        pipe.close()
+    seconds = clock.monotonic() - started
+    status, reason = _status(check, process.returncode, timed_out=timed_out)
+    return CheckRun(
+        check=check,
+        command=check.command(paths),
+        status=status,
+        exit_status=None if timed_out or (process.returncode or 0) < 0 else process.returncode,
+        seconds=seconds,
+        reading=taking.reader.reading(),
+        output=taking.keeper.output(),
+        reason=reason,
+        scratch=home is not None,
+    )
+
+
+def find_program(name: str, cwd: Path, environment: Mapping[str, str]) -> str | None:
+    """The path of the program that is run for `name` in the folder `cwd`; None if there is none.
+
+    A name with a slash is a path, from `cwd`; any other is looked for in PATH.
+    """
+    if "/" in name:
+        path = cwd / name
+        return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+    return shutil.which(name, path=environment.get("PATH", ""))
+
+
+class _Taking:
+    """Takes in the output of a process while it runs, and says how far it is."""
+
+    def __init__(
+        self,
+        reader: OutputReader,
+        clock: Clock,
+        progress: Progress,
+        folder: str,
+        home: str,
+    ) -> None:
+        """What the output says of `folder` is told of `home`."""
+        self.reader = reader
+        self.keeper = Keeper()
+        self._clock = clock
+        self._progress = progress
+        self._folder, self._home = folder, home
+        self._started = self._told = clock.monotonic()
+        self._last = ""
+
+    async def take(self, output: asyncio.StreamReader) -> None:
+        """Read until the end of the output."""
+        splitter = Splitter()
+        while block := await output.read(_BLOCK):
+            for line in splitter.feed(block):
+                self._take(line)
+            await self._tell()
+            await asyncio.sleep(0)  # `read` does not wait while there is something to read
+        for line in splitter.end():
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        line = line.replace(self._folder, self._home)
+        for shown in self.reader.line(line):
+            self.keeper.add(shown)
+            self._last = shown.strip() or self._last
+
+    async def _tell(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._told >= PROGRESS_SECONDS:
+            self._told = now
+            seconds = now - self._started
+            await self._progress(
+                f"{seconds:.0f} s, {self.keeper.lines:,} lines: {self._last[:_TOLD_CHARACTERS]}"
+            )
+
+
+_TOLD_CHARACTERS = 200
+
+
+async def _start(
+    program: str, words: Sequence[str], cwd: Path, environment: Mapping[str, str]
+) -> tuple[Process, asyncio.StreamReader, asyncio.ReadTransport]:
+    """The process, and what it and its children write, to one pipe.
+
+    The pipe is none of asyncio's own: with such a one the end of a process is only told when its
+    last child has let go of it.
+    """
+    receiving, sending = os.pipe()
+    output = asyncio.StreamReader()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(receiving, "rb", buffering=0)
+    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *words[1:],
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sending,
+            stderr=sending,
+            start_new_session=True,
+        )
+    except BaseException as error:
+        pipe.close()
+        if isinstance(error, OSError | ValueError):  # no such format, arguments too long, a NUL
+            raise _not_started(words[0], error) from error
+        raise
+    finally:
+        os.close(sending)
+    return process, output, pipe
+
+
+def _not_started(name: str, error: OSError | ValueError) -> TreadleError:
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    return TreadleError(
+        f"{name} cannot be started: {why}.",
+        hint="See that the command runs in a terminal, or set it in [checks.commands].",
+    )
+
+
+async def _ended(process: Process, mark: str, reading: asyncio.Task[None], clock: Clock) -> None:
+    """End all processes of the run, then what is read of it."""
+    await end_all(process.pid, mark, clock)
+    await process.wait()
+    await asyncio.wait({reading}, timeout=_DRAIN)
+    if not reading.done():  # a process that nobody can find holds the pipe
+        reading.cancel()
+        await asyncio.wait({reading})
+    if not reading.cancelled():
+        reading.result()
+
+
+_PYTEST_ENDS = {
+    3: "pytest failed in itself.",
+    4: "pytest was called in a way that it does not understand.",
+    5: "pytest found no tests.",
+}
+
+
+def _status(
+    check: Check, returned: int | None, *, timed_out: bool
+) -> tuple[CheckStatus, str | None]:
+    if timed_out:
+        return CheckStatus.TIMED_OUT, f"It was ended after {check.timeout:g} seconds."
+    if returned == 0:
+        return CheckStatus.PASSED, None
+    if returned is not None and returned < 0:
+        return CheckStatus.ERROR, f"It was ended by {_signal_name(-returned)}."
+    if check.parser == "pytest" and returned in _PYTEST_ENDS:
+        return CheckStatus.ERROR, _PYTEST_ENDS[returned]
+    return CheckStatus.FAILED, None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"the signal {signal.Signals(number).name}"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _missing(check: Check) -> ProgramMissingError:
+    name = check.argv[0]
+    toml_name = check.name if re.fullmatch(r"[\w-]+", check.name) else json.dumps(check.name)
+    return ProgramMissingError(
+        f"{name}, which the check {check.name} needs, is not installed here.",
+        hint="Install it, in the project's own environment or on PATH, or set another command for "
+        f"it: [checks.commands.{toml_name}] in the configuration.",
+    )

@@ -1,16 +1,205 @@
-"""A copy of a working tree in which a check may do what it likes."""
+"""A copy of a working tree in which a check may write what it likes."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from treadle.checks.finishing import to_the_end
+from treadle.errors import PathRefusedError, TreadleError
+from treadle.paths import resolve_inside
+
+SHARED = (".venv", "venv", "node_modules")
+"""Folders of installed packages, far too large to copy: the copy has links to them."""
+
+_LEFT_OUT = frozenset({
+    ".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox",
+    ".nox", "target", *SHARED,
+})  # fmt: skip
+"""What is passed over where git does not tell what is ignored: made by tools, never by hand."""
+
+_LISTING = (
+    "git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others",
+    "--exclude-standard", "--deduplicate",
+)  # fmt: skip
 
 
 @asynccontextmanager
 async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIterator[Path]:
     """The resolved folder of a copy of the tree at `root` with `files` in it, removed at the end.
 
-    `files` are by path relative to the root, POSIX; None is a file that is not to be. What the
-    ignore files leave out is not copied. Raises PathRefusedError for a path that leads out.
+    `files` are by path relative to the root, POSIX; None is a file that is not to be. Files are
+    copied, never linked; what git ignores is left out, and so is `.git` itself. Folders of
+    installed packages (`SHARED`) are links to those of `root`. A link that leads out of `root`
+    leads to the same place. Raises PathRefusedError for a path in `files` that leads out, and
+    TreadleError when the copy cannot be made.
     """
-    raise NotImplementedError(root, files)
-    yield
+    copy = _Copy(root)
+    copying = asyncio.ensure_future(asyncio.to_thread(copy.make, files))
+    try:
+        await asyncio.shield(copying)
+        yield copy.tree
+    finally:
+        copy.stopped.set()
+        await to_the_end(_removed(copying, copy.folder))
+
+
+async def _removed(copying: "asyncio.Future[None]", folder: Path) -> None:
+    await asyncio.wait({copying})
+    if not copying.cancelled():
+        copying.exception()  # told already, or nobody waits for it any more
+    await asyncio.to_thread(_remove, folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove `folder` also where a check has taken away its own rights."""
+    try:
+        shutil.rmtree(folder)
+    except OSError:
+        for parent, names, _ in os.walk(folder):
+            for path in (Path(parent, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Copy:
+    """One copy while it is made; all of it blocks."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = Path(os.path.realpath(root))
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="treadle-check-")))
+        self.tree = self.folder / (self._root.name or "tree")
+        self.stopped = threading.Event()
+        self._folders: dict[Path, bool] = {}
+
+    def make(self, files: Mapping[str, bytes | None]) -> None:
+        """Make it; gives up, with what there is, when `stopped` is set."""
+        try:
+            self.tree.mkdir()
+            self._folders[Path()] = True
+            for name in _listed(self._root):
+                if self.stopped.is_set():
+                    return
+                self._take(Path(name))
+            self._share()
+            for name, data in files.items():
+                self._put(name, data)
+        except OSError as error:
+            raise TreadleError(
+                f"No copy of {self._root} could be made: {error.strerror}.",
+                hint="Make room in the folder for temporary files, or set TMPDIR to another one.",
+            ) from error
+
+    def _take(self, name: Path) -> None:
+        """Copy one entry of the tree; what is neither file, link nor folder is passed over."""
+        if not self._folder(name.parent):
+            return
+        source, target = self._root / name, self.tree / name
+        try:
+            status = source.lstat()
+        except FileNotFoundError:  # git still knows it
+            return
+        if stat.S_ISLNK(status.st_mode):
+            self._link(source, target)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(source, target, status)
+        elif stat.S_ISDIR(status.st_mode):  # another repository in this one
+            for below in _walked(source):
+                self._take(name / below)
+
+    def _folder(self, name: Path) -> bool:
+        """Make a folder; False where a link stands in its way, through which nothing is written."""
+        if name not in self._folders:
+            real = self._folder(name.parent) and not (self._root / name).is_symlink()
+            self._folders[name] = real
+            if real:
+                (self.tree / name).mkdir(exist_ok=True)
+        return self._folders[name]
+
+    def _link(self, source: Path, target: Path) -> None:
+        """The same link: what leads into the original leads into the copy instead."""
+        leads = Path(os.path.normpath(source.parent / source.readlink()))
+        if leads.is_relative_to(self._root):
+            inside = self.tree / leads.relative_to(self._root)
+            target.symlink_to(os.path.relpath(inside, target.parent))
+        else:
+            target.symlink_to(leads)
+
+    def _share(self) -> None:
+        for folder in [name for name, real in self._folders.items() if real]:
+            for shared in SHARED:
+                source, target = self._root / folder / shared, self.tree / folder / shared
+                if source.is_dir() and not os.path.lexists(target):
+                    target.symlink_to(source)
+
+    def _put(self, name: str, data: bytes | None) -> None:
+        """Write or remove a file in the copy, and nowhere else."""
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.name:
+            raise PathRefusedError(
+                f"{name!r} is no path inside the root.", hint="Give a path relative to the root."
+            )
+        target = resolve_inside(self.tree, str(path.parent)) / path.name
+        if target.is_symlink() or (data is None and target.is_file()):
+            target.unlink()
+        if data is None:
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            mode = stat.S_IMODE(target.stat().st_mode)
+            target.unlink()
+        else:
+            mode = None
+        target.write_bytes(data)
+        if mode is not None:
+            target.chmod(mode)
+
+
+def _copy_file(source: Path, target: Path, status: os.stat_result) -> None:
+    """The same bytes, mode and time in a file of its own; blocks are shared where that is safe."""
+    with source.open("rb") as original, target.open("xb") as copy:
+        try:
+            while os.copy_file_range(original.fileno(), copy.fileno(), 1 << 30):
+                pass
+        except (OSError, AttributeError):  # not on this system, or not between these two
+            original.seek(0)
+            copy.seek(0)
+            copy.truncate()
+            shutil.copyfileobj(original, copy)
+    target.chmod(stat.S_IMODE(status.st_mode))
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _listed(root: Path) -> Iterator[str]:
+    """Paths of files and links that belong to the tree: tracked, and not yet, but not ignored."""
+    if not (root / ".git").exists():
+        yield from _walked(root)
+        return
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    try:
+        listing = subprocess.run(
+            _LISTING, cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):  # no git here, or no repository
+        yield from _walked(root)
+        return
+    yield from map(os.fsdecode, filter(None, listing.split(b"\0")))
+
+
+def _walked(root: Path) -> Iterator[str]:
+    """Paths of files and links below `root`, without what tools usually make there."""
+    for parent, folders, names in os.walk(root):
+        inside = os.path.relpath(parent, root)
+        links = [name for name in folders if Path(parent, name).is_symlink()]
+        folders[:] = [name for name in folders if name not in {*_LEFT_OUT, *links}]
+        for name in (*names, *links):
+            if name not in _LEFT_OUT:
+                yield os.path.normpath(f"{inside}/{name}")

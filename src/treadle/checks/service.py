@@ -1,12 +1,21 @@
 """The checks of one repository: found by name, run in the tree or in a copy with a proposal."""
 
+import asyncio
+import difflib
+import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
+from treadle.checks.environment import check_environment, in_copy
+from treadle.checks.finding import find_checks
 from treadle.checks.model import Check, CheckRun
-from treadle.checks.running import Progress
+from treadle.checks.running import Progress, find_program, run
+from treadle.checks.scratch import scratch_copy
 from treadle.clock import Clock
 from treadle.config.model import Settings
+from treadle.errors import NotFoundError, TreadleError, UsageError
+from treadle.paths import resolve_inside
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
 """The files that a proposal, named by its id, results in, by path relative to the root; None
@@ -28,14 +37,49 @@ class Checks:
 
         Without `preview` no proposal can be checked.
         """
+        self._root = Path(os.path.realpath(root))
+        self._settings = settings.checks
+        self._environment = environment
+        self._secret = frozenset(
+            name for each in settings.providers.values() if (name := each.api_key_env)
+        )
+        self._preview = preview
 
     async def find(self) -> tuple[Check, ...]:
         """The checks that may be run, as the project's files tell now."""
-        raise NotImplementedError
+        return await asyncio.to_thread(find_checks, self._root, self._settings)
 
     async def named(self, name: str) -> Check:
         """The check of that name. Raises NotFoundError with the nearest names."""
-        raise NotImplementedError
+        checks = {check.name: check for check in await self.find()}
+        if name in checks:
+            return checks[name]
+        near = difflib.get_close_matches(name, checks, n=3, cutoff=0.4)
+        hint = (
+            f"The nearest: {', '.join(near)}."
+            if near
+            else f"There are: {', '.join(checks)}."
+            if checks
+            else "None was found here; checks are set in [checks.commands] of the configuration."
+        )
+        raise NotFoundError(f"There is no check {name!r}.", hint=hint)
+
+    def is_installed(self, check: Check) -> bool:
+        """Whether the program of a check is there. Blocks."""
+        given = check_environment(self._environment, self._root)
+        return find_program(check.argv[0], self._root, given.variables) is not None
+
+    def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
+        """`paths` as they are put behind the command of a check: relative to the root. Blocks.
+
+        A path may be followed by `::` and the name of a test. Raises UsageError for a check that
+        takes no paths and for what would be an option, PathRefusedError for what leads out.
+        """
+        if paths and not check.takes_paths:
+            raise UsageError(
+                f"The check {check.name} takes no paths.", hint="Run it without paths."
+            )
+        return tuple(map(self._path, paths))
 
     async def run(
         self,
@@ -46,8 +90,66 @@ class Checks:
         paths: Sequence[str] = (),
         proposal: str | None = None,
     ) -> CheckRun:
-        """Run a check that was found here, as `running.run` does.
+        """Run a check that was found here, as `running.run` does; `paths` are from `paths`.
 
         With `proposal`, the id of one, it runs in a copy of the tree that has it applied.
         """
-        raise NotImplementedError
+        given = await asyncio.to_thread(
+            check_environment,
+            self._environment,
+            self._root,
+            secret=self._secret,
+            keep=self._settings.keep_keys,
+        )
+        if proposal is None:
+            await asyncio.to_thread(_require, self._root, paths)
+            ran = await run(
+                check,
+                self._root,
+                clock=clock,
+                environment=given.variables,
+                progress=progress,
+                paths=paths,
+            )
+            return replace(ran, withheld=given.withheld)
+        files = await asyncio.to_thread(self._files, proposal)
+        async with scratch_copy(self._root, files) as tree:
+            await asyncio.to_thread(_require, tree, paths)
+            variables = await asyncio.to_thread(in_copy, given.variables, self._root, tree)
+            ran = await run(
+                check,
+                tree,
+                clock=clock,
+                environment=variables,
+                progress=progress,
+                paths=paths,
+                home=self._root,
+            )
+        return replace(ran, withheld=given.withheld)
+
+    def _files(self, proposal: str) -> Mapping[str, bytes | None]:
+        if self._preview is None:
+            raise TreadleError(
+                "Proposals cannot be checked here.", hint="Run the check without a proposal."
+            )
+        return self._preview(proposal)
+
+    def _path(self, path: str) -> str:
+        file, separator, test = path.partition("::")
+        if not file or file.startswith("-"):
+            raise UsageError(
+                f"{path!r} is no path to check.", hint="Give a file or folder inside the root."
+            )
+        inside = resolve_inside(self._root, file).relative_to(self._root).as_posix()
+        shown = f"./{inside}" if inside.startswith("-") else inside
+        return f"{shown}{separator}{test}"
+
+
+def _require(tree: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        file = path.partition("::")[0]
+        if not (tree / PurePosixPath(file)).exists():
+            raise NotFoundError(
+                f"There is no file or folder {file!r}.",
+                hint="List the folder to see what there is.",
+            )

@@ -59,6 +59,9 @@ Address = Annotated[str, AfterValidator(_address)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Rule = Annotated[str, AfterValidator(_rule)]
+MAX_CHECK_SECONDS = 3600.0
+"""The longest that a check may take."""
+
 CheckParser = Literal[
     "auto", "pytest", "ruff", "mypy", "cargo", "go", "tsc", "eslint", "node", "lines", "none"
 ]
@@ -180,8 +183,7 @@ class EditSettings(Section):
 
 
 class CheckCommand(Section):
-    """A check of your own. Without a command it only sets the limit of the check of that name
-    that is found in the project."""
+    """A check of your own; without a command, the time limit of the found check of that name."""
 
     command: Annotated[tuple[str, ...], NeedsConsent()] = ()
     """The program and its arguments, one text each; no shell reads them."""
@@ -191,14 +193,14 @@ class CheckCommand(Section):
     """How its output is read; `auto` goes by the program."""
     paths: bool = False
     """Whether paths may be put behind the command, to check only those."""
-    timeout: float | None = Field(default=None, gt=0, le=3600)
+    timeout: float | None = Field(default=None, gt=0, le=MAX_CHECK_SECONDS)
     """Seconds that it may take; unset takes `checks.timeout`."""
 
 
 class CheckSettings(Section):
     """Tests, builds and linters that a model may run, one at a time and by name."""
 
-    timeout: float = Field(default=600.0, gt=0, le=3600)
+    timeout: float = Field(default=600.0, gt=0, le=MAX_CHECK_SECONDS)
     """Seconds that a check may take unless its own table says otherwise."""
     keep_keys: Annotated[tuple[VariableName, ...], UserOnly()] = ()
     """Environment variables that checks get although they look like keys or passwords."""

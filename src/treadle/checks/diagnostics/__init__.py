@@ -1,1 +1,82 @@
 """Parsers of the output of tools: what is wrong, and where."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+
+from treadle.checks.diagnostics.arrows import ArrowReader
+from treadle.checks.diagnostics.eslint import EslintReader
+from treadle.checks.diagnostics.go import GoReader
+from treadle.checks.diagnostics.node import NodeReader
+from treadle.checks.diagnostics.one_line import OneLineReader
+from treadle.checks.diagnostics.python_tests import PytestReader
+from treadle.checks.diagnostics.reader import Findings, Reader
+from treadle.checks.diagnostics.ruff import RuffReader
+from treadle.checks.diagnostics.rust import RustReader
+from treadle.checks.model import Reading
+from treadle.config.model import CheckParser
+
+__all__ = ["OutputReader", "parser_for"]
+
+_ALL: tuple[type[Reader], ...] = (
+    PytestReader,
+    RuffReader,
+    RustReader,
+    GoReader,
+    NodeReader,
+    EslintReader,
+    ArrowReader,
+    OneLineReader,
+)
+
+_READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
+    "auto": _ALL,
+    "pytest": (PytestReader,),
+    "ruff": (RuffReader, ArrowReader, OneLineReader),
+    "mypy": (OneLineReader,),
+    "cargo": (RustReader, ArrowReader, OneLineReader),
+    "go": (GoReader,),
+    "tsc": (OneLineReader,),
+    "eslint": (EslintReader,),
+    "node": (NodeReader,),
+    "lines": (OneLineReader,),
+    "none": (),
+}
+
+_PROGRAMS: dict[str, CheckParser] = {
+    "pytest": "pytest", "py.test": "pytest", "ruff": "ruff", "mypy": "mypy", "dmypy": "mypy",
+    "cargo": "cargo", "rustc": "cargo", "go": "go", "tsc": "tsc", "pyright": "lines",
+    "eslint": "eslint", "vitest": "node", "jest": "node", "mocha": "node", "gcc": "lines",
+    "clang": "lines", "flake8": "lines",
+}  # fmt: skip
+
+
+def parser_for(argv: Iterable[str]) -> CheckParser:
+    """How the output of a command is read, by the first program in it that is known."""
+    names = (PurePath(word).name for word in argv)
+    return next((_PROGRAMS[name] for name in names if name in _PROGRAMS), "auto")
+
+
+class OutputReader:
+    """Reads the output of a check line by line.
+
+    Memory does not grow with the output. `root` is what places are told relative to, `folder`
+    where the check really runs.
+    """
+
+    def __init__(self, parser: CheckParser, root: Path, folder: Path) -> None:
+        self._findings = Findings(root, folder)
+        self._readers = [reader(self._findings) for reader in _READERS[parser]]
+
+    def line(self, text: str) -> Sequence[str]:
+        """Take in a plain line; the lines to show for it."""
+        shown: Sequence[str] | None = None
+        for reader in self._readers:
+            said = reader.line(text)
+            shown = said if shown is None else shown
+        return (text,) if shown is None else shown
+
+    def reading(self) -> Reading:
+        """What was found; to be asked for once, when the output is over."""
+        for reader in self._readers:
+            reader.end()
+        return self._findings.reading()

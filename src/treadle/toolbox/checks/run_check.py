@@ -1,10 +1,20 @@
 """run_check: a test run, build or linter of the project, by name."""
 
-from pydantic import Field
+import asyncio
+from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic
 from treadle.checks.service import Checks
-from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens
+from treadle.config.model import MAX_CHECK_SECONDS
+from treadle.events.types import ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
+from treadle.toolbox.wording import counted
+from treadle.tools.approvals.question import Question
 from treadle.tools.contract import (
+    EVERYTHING,
     Arguments,
     Policy,
     Result,
@@ -13,7 +23,17 @@ from treadle.tools.contract import (
     ToolClass,
     ToolContext,
     ToolEffect,
+    ToolError,
 )
+
+PASSED_LINES = 10
+"""Lines of output that are shown of a check that passed."""
+
+HEAD_LINES = 20
+"""Lines of the beginning that are shown of a check that failed and told of no place."""
+
+_ENDING_SECONDS = 60.0
+"""On top of the longest check: for the copy, and until its processes have ended."""
 
 
 class RunCheckArguments(Arguments):
@@ -25,33 +45,81 @@ class RunCheckArguments(Arguments):
     paths: list[str] = Field(
         default_factory=list,
         max_length=100,
-        description="Files or folders to check, where the check takes paths; empty: all. A test "
-        "run also takes `file::test`.",
+        description="Files or folders to check, where the check takes paths; empty: all. For "
+        "pytest also `file::test`.",
     )
     proposal: str | None = Field(
         default=None,
-        description="Id of a proposal of edits: check a copy of the repository with it applied.",
+        description="Id of a proposal of edits: check a copy of the repository that has it "
+        "applied; the repository itself is not touched.",
     )
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
+class AvailableCheck(BaseModel):
+    """A check that may be run. `origin` is the file that tells of it, or the configuration."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    command: str
+    kind: Literal["test", "build", "lint", "types"]
+    origin: str
+    takes_paths: bool
+    installed: bool
+
+
+class CheckDiagnostic(BaseModel):
+    """What is wrong, and where. `code` is a rule, an error number, or the id of a test."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+    severity: Literal["error", "warning", "note"]
+    code: str | None = None
+    message: str
+
+
 class RunCheckResult(Result):
-    """What there is to run, or what came of a run."""
+    """What came of a run, or, without a name, the checks that there are.
+
+    `counts` are the tool's own totals. `tail` is the end of the output, `head` its beginning
+    where that tells more; `total_diagnostics` counts all, shown or not. `scratch` says that it
+    ran in a copy.
+    """
 
     type: str = "check"
+    checks: list[AvailableCheck] | None = None
+    check: str | None = None
+    status: Literal["passed", "failed", "timed_out", "error"] | None = None
+    reason: str | None = None
+    command: str | None = None
+    exit_status: int | None = None
+    seconds: float | None = None
+    counts: dict[str, int] | None = None
+    diagnostics: list[CheckDiagnostic] | None = None
+    total_diagnostics: int | None = None
+    head: str | None = None
+    tail: str | None = None
+    scratch: bool | None = None
+    more: str | None = None
 
 
 class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
-    """Runs checks, each after a question for its exact command."""
+    """Runs checks, each after a question for its exact command. A failed check is a result."""
 
     name = "run_check"
     description = (
         "Run a test, build, lint or type check of this project and read its result: status, "
         "counts, and what is wrong, with file and line. Use it after an edit, or before one is "
-        "approved with the id of its proposal. Call it without a check to learn which there are."
+        "approved with the id of its proposal. Call it without a check to learn which there are; "
+        "no other commands can be run."
     )
     tool_class = ToolClass.BACKGROUND
     effect = ToolEffect.WRITE
+    timeout = MAX_CHECK_SECONDS + _ENDING_SECONDS  # the check's own limit comes first
     policy = Policy.ASK
     arguments = RunCheckArguments
     result = RunCheckResult
@@ -59,8 +127,145 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
 
+    def writes(self, arguments: RunCheckArguments) -> frozenset[str]:
+        in_place = arguments.check is not None and arguments.proposal is None
+        return frozenset({EVERYTHING}) if in_place else frozenset()
+
     def subjects(self, arguments: RunCheckArguments) -> tuple[Subject, ...]:  # noqa: ARG002
-        return ()  # the question is asked when the exact command is known
+        return ()  # `run` asks when it knows the exact command; a list needs no question
 
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
-        raise NotImplementedError
+        if arguments.check is None:
+            return await self._list()
+        check = await self._checks.named(arguments.check)
+        paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
+        await self._ask(check, paths, arguments, context)
+        ran = await self._checks.run(
+            check,
+            clock=context.clock,
+            progress=context.report,
+            paths=paths,
+            proposal=arguments.proposal,
+        )
+        return self._fitted(ran, arguments.max_tokens)
+
+    def view(self, arguments: RunCheckArguments, result: RunCheckResult) -> ToolView:  # noqa: ARG002
+        if result.checks is not None:
+            return ToolView(counted(len(result.checks), "check"))
+        counts = ", ".join(f"{number:,} {name}" for name, number in (result.counts or {}).items())
+        status = (result.status or "").replace("_", " ")
+        where = " in a copy" if result.scratch else ""
+        about = f" ({counts})" if counts else ""
+        return ToolView(
+            f"{result.check}: {status}{about}{where}, {result.seconds:.1f} s",
+            details="\n".join(map(_written, result.diagnostics or ())) or result.tail,
+        )
+
+    async def _list(self) -> RunCheckResult:
+        checks = await self._checks.find()
+        installed = await asyncio.to_thread(lambda: list(map(self._checks.is_installed, checks)))
+        return RunCheckResult(
+            checks=[
+                AvailableCheck(
+                    name=check.name,
+                    command=check.command(),
+                    kind=check.kind,
+                    origin=check.origin,
+                    takes_paths=check.takes_paths,
+                    installed=is_there,
+                )
+                for check, is_there in zip(checks, installed, strict=True)
+            ],
+            more=None
+            if checks
+            else "None was found in the project's files; a person can set checks in "
+            "[checks.commands] of the configuration.",
+        )
+
+    async def _ask(
+        self,
+        check: Check,
+        paths: tuple[str, ...],
+        arguments: RunCheckArguments,
+        context: ToolContext,
+    ) -> None:
+        """Have the paths and the exact command allowed. Raises ToolError of kind `denied`."""
+        command = check.command(paths)
+        where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
+        files = tuple(Subject(path=path.partition("::")[0]) for path in paths)
+        summary = f"run {command}{where}"
+        for question in (
+            Question(files, Policy.ALLOW, summary),  # only a rule can close a path
+            Question((Subject(command=command),), self.asks, summary),
+        ):
+            decision = await context.approve(question)
+            if not decision.allowed:
+                raise ToolError.of(decision.failure(question.summary))
+
+    def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
+        """The result with as much as fits: the end of the output has a third of it, or the rest."""
+        found = len(ran.reading.diagnostics)
+        end = len(ran.output.end())
+        if ran.status is CheckStatus.PASSED:
+            end = min(end, PASSED_LINES)
+
+        def tokens(diagnostics: int, lines: int) -> int:
+            return estimate(self.content(_result(ran, diagnostics, lines)))
+
+        share = budget // 3 if found else budget
+        lines = most_that_fit(end, lambda number: tokens(0, number), share)
+        shown = most_that_fit(found, lambda number: tokens(number, lines), budget)
+        lines = most_that_fit(end, lambda number: tokens(shown, number), budget)
+        return _result(ran, shown, lines)
+
+
+def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
+    """The result with the first diagnostics and the last lines."""
+    found, output = ran.reading, ran.output
+    tail = output.end()[-lines:] if lines else ()
+    unexplained = ran.status is not CheckStatus.PASSED and not found.total
+    head = output.head[: min(HEAD_LINES, output.lines - lines)] if unexplained else ()
+    return RunCheckResult(
+        check=ran.check.name,
+        status=ran.status.value,
+        reason=ran.reason,
+        command=ran.command,
+        exit_status=ran.exit_status,
+        seconds=round(ran.seconds, 2),
+        counts=dict(found.counts) or None,
+        diagnostics=[_described(each) for each in found.diagnostics[:diagnostics]],
+        total_diagnostics=found.total,
+        head="\n".join(head) or None,
+        tail="\n".join(tail),
+        scratch=ran.scratch or None,
+        more=_more(found.total - diagnostics, output.lines - lines - len(head), ran.status),
+    )
+
+
+def _more(diagnostics: int, lines: int, status: CheckStatus) -> str | None:
+    """What is not shown, and how to see it."""
+    left_out = [counted(diagnostics, "diagnostic")] if diagnostics else []
+    if lines and status is not CheckStatus.PASSED:
+        left_out.append(f"{counted(lines, 'line')} of output")
+    if not left_out:
+        return None
+    return f"Not shown: {' and '.join(left_out)}. Give more max_tokens, or check fewer paths."
+
+
+def _described(diagnostic: Diagnostic) -> CheckDiagnostic:
+    return CheckDiagnostic(
+        file=diagnostic.file,
+        line=diagnostic.line,
+        column=diagnostic.column,
+        severity=diagnostic.severity.value,
+        code=diagnostic.code,
+        message=diagnostic.message,
+    )
+
+
+def _written(diagnostic: CheckDiagnostic) -> str:
+    place = ":".join(
+        str(part) for part in (diagnostic.file, diagnostic.line, diagnostic.column) if part
+    )
+    code = f" [{diagnostic.code}]" if diagnostic.code else ""
+    return f"{place}: {diagnostic.severity}: {diagnostic.message}{code}"

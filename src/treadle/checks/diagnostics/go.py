@@ -1,0 +1,116 @@
+"""Failures of `go test`, with `-json` or without, and what `go build` and `go vet` say."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from treadle.checks.diagnostics.json_lines import object_in, text_in
+from treadle.checks.diagnostics.reader import Findings, Reader
+
+_MOST = 1_000
+"""Tests of which something is held until it is known whether they fail."""
+
+_MOST_LINES = 20
+
+_BUILD = re.compile(
+    r"(?:vet: )?(?P<file>[^\s:][^:]*\.go):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.+)"
+)
+_TOLD = re.compile(r"\s+(?P<file>[^\s:]+\.go):(?P<line>\d+): (?P<message>.*)")
+_FAILED = re.compile(r"\s*--- FAIL: (?P<test>\S+) .*")
+_PACKAGE = re.compile(r"(?:FAIL|ok|\?)\s+(?P<package>\S+)\s.*")
+_PANIC = re.compile(r"(?:panic|fatal error): (?P<message>.+)")
+_FRAME = re.compile(r"\t(?P<file>/[^:]+\.go):(?P<line>\d+)(?: .*)?")
+
+_ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+@dataclass(slots=True)
+class _Test:
+    """What a test said: places with their messages; whether each is known to be an error."""
+
+    told: list[tuple[re.Match[str], bool]] = field(default_factory=list)
+
+
+class GoReader(Reader):
+    """Reads events and plain output. Tests name files by their package, which is looked for."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(findings)
+        self._tests: dict[tuple[str, str], _Test] = {}
+        self._test = ""
+        self._panic = ""
+
+    def line(self, text: str) -> Sequence[str] | None:
+        event = object_in(text)
+        if event is None or "Action" not in event:
+            self._plain(text)
+            return None
+        action, package, test = (text_in(event, name) for name in ("Action", "Package", "Test"))
+        if action in {"output", "build-output"}:
+            shown = text_in(event, "Output").rstrip("\n")
+            self._said(shown, package, test, is_error=event.get("OutputType") == "error")
+            return (shown,)
+        if test and (word := _ENDS.get(action)):
+            if "/" not in test:
+                self.findings.count(word)
+            self._close(package, test, failed=action == "fail")
+        return ()
+
+    def end(self) -> None:
+        self._close_package("")
+
+    def _plain(self, text: str) -> None:
+        """A line of `go test` without `-json`: only failed tests tell, the package comes last."""
+        if "--- FAIL: " in text and (failed := _FAILED.fullmatch(text)):
+            self._test = failed["test"]
+            if "/" not in self._test:
+                self.findings.count("failed")
+        elif package := _PACKAGE.fullmatch(text):
+            self._close_package(package["package"])
+        else:
+            self._said(text, "", self._test, is_error=False)
+
+    def _close_package(self, package: str) -> None:
+        """All that is held without a package is of this one, and failed."""
+        for held, test in [key for key in self._tests if not key[0]]:
+            self._tests[package, test] = self._tests.pop((held, test))
+            self._close(package, test, failed=True)
+        self._test = self._panic = ""
+
+    def _said(self, text: str, package: str, test: str, *, is_error: bool) -> None:
+        if test and (told := _TOLD.fullmatch(text)):
+            self._hold(package, test, told, is_error=is_error)
+        elif ".go:" in text and (build := _BUILD.fullmatch(text)):
+            self.findings.add(
+                build["file"], build["line"], build["message"], column=build["column"]
+            )
+        elif panic := _PANIC.fullmatch(text):
+            self._panic = panic["message"]
+        elif self._panic and (at := _FRAME.fullmatch(text)) and self.findings.is_ours(at["file"]):
+            self.findings.add(at["file"], at["line"], self._panic, code=test or None)
+            self._panic = ""
+
+    def _hold(self, package: str, test: str, told: re.Match[str], *, is_error: bool) -> None:
+        if len(self._tests) < _MOST or (package, test) in self._tests:
+            held = self._tests.setdefault((package, test), _Test()).told
+            if len(held) < _MOST_LINES:
+                held.append((told, is_error))
+
+    def _close(self, package: str, test: str, *, failed: bool) -> None:
+        held = self._tests.pop((package, test), None)
+        if held is None or not failed:
+            return
+        knows = any(is_error for _, is_error in held.told)  # Go 1.26 or newer tells
+        for told, is_error in held.told:
+            if is_error or not knows:
+                file = self._file(package, told["file"])
+                self.findings.add(file, told["line"], told["message"], code=test)
+
+    def _file(self, package: str, name: str) -> str:
+        """Where a file of a package is: its path ends with the folder, after the module's name."""
+        parts = package.split("/")
+        for start in range(len(parts) + 1):
+            file = "/".join([*parts[start:], name])
+            if (self.findings.folder / file).is_file():
+                return file
+        return name

@@ -1,0 +1,96 @@
+"""Failed tests of Node: its own runner (TAP or spec), vitest, jest and mocha."""
+
+import re
+
+from treadle.checks.diagnostics.reader import Findings, Reader
+
+_TITLES = tuple(
+    map(
+        re.compile,
+        (
+            r"\s*not ok \d+ - (?P<title>.+)",  # TAP
+            r"\s*✖ (?P<title>.+?) \([\d.]+ms\)",  # node, spec
+            r"\s*FAIL\s+(?P<title>\S+ > .+)",  # vitest
+            r"\s*● (?P<title>.+)",  # jest
+            r"\s*\d+\) (?P<title>.+?):?",  # mocha
+        ),
+    )
+)
+_FRAME = re.compile(
+    r"\s*(?:(?:at|\u276f) (?:[^()]*[ (])?|[^()]+ \()?"
+    r"(?P<file>(?:file://)?[^\s()':]+):(?P<line>\d+):(?P<column>\d+)\)?(?: \{)?"
+)
+_SAID = re.compile(r"\s*(?P<message>(?:\w*Error\b.*|expect\(.*|Expected .*))")
+_TAP_SAID = re.compile(r"\s*error: (?:'(?P<message>.*)'|\|-)")
+_TAP_PARENT = re.compile(r"\s*failureType: 'subtestsFailed'")
+_TOTALS = tuple(
+    map(
+        re.compile,
+        (
+            r"(?:#|\u2139) (?P<word>pass|fail|skipped) (?P<number>\d+)",
+            r"\s+(?P<number>\d+) (?P<word>passing|failing|pending)(?: .*)?",
+        ),
+    )
+)
+_TESTS = re.compile(r"\s*Tests:?\s+(?P<counts>\d+ .*)")
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|todo)")
+_LEADS = frozenset("n✖F●#\u2139T0123456789")
+"""What titles and totals begin with."""
+
+_WORDS = {
+    "pass": "passed",
+    "fail": "failed",
+    "passing": "passed",
+    "failing": "failed",
+    "pending": "skipped",
+}
+
+
+class NodeReader(Reader):
+    """Joins the title of a failed test with its error and the innermost place in the project."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(findings)
+        self._title: str | None = None
+        self._said = ""
+        self._says_next = False
+
+    def line(self, text: str) -> None:
+        if text.lstrip()[:1] in _LEADS:
+            if title := next(filter(None, (form.fullmatch(text) for form in _TITLES)), None):
+                self._title, self._said = title["title"], ""
+                return
+            if self._count(text):
+                return
+        if self._title is not None:
+            self._told(text)
+
+    def _told(self, text: str) -> None:
+        if self._says_next:
+            self._says_next, self._said = False, text.strip()
+        elif _TAP_PARENT.fullmatch(text):
+            self._title = None  # its own tests tell
+        elif tap := _TAP_SAID.fullmatch(text):
+            self._said, self._says_next = tap["message"] or "", tap["message"] is None
+        elif not self._said and (said := _SAID.fullmatch(text)):
+            self._said = said["message"]
+        elif (at := _FRAME.fullmatch(text)) and self.findings.is_ours(at["file"]):
+            self.findings.add(
+                at["file"],
+                at["line"],
+                self._said or "failed",
+                column=at["column"],
+                code=self._title,
+            )
+            self._title = None
+
+    def _count(self, text: str) -> bool:
+        """Take in a line of the totals at the end; whether it was one."""
+        if tests := _TESTS.fullmatch(text):
+            found = [(word, number) for number, word in _COUNT.findall(tests["counts"])]
+        elif total := next(filter(None, (form.fullmatch(text) for form in _TOTALS)), None):
+            found = [(_WORDS.get(total["word"], total["word"]), total["number"])]
+        else:
+            return False
+        self.findings.counts.update((word, int(number)) for word, number in found if int(number))
+        return bool(found)

@@ -1,0 +1,117 @@
+"""What all parsers share: where findings go, and how a place is written."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from treadle.checks.model import Diagnostic, Reading, Severity
+
+MOST = 200
+"""Diagnostics of each severity that are kept; all are counted."""
+
+REMEMBERED = 20_000
+"""Diagnostics that are known again when they are told twice, as a summary does."""
+
+MESSAGE_CHARACTERS = 400
+
+_NOT_OURS = frozenset({"node_modules", "site-packages", ".venv", "venv"})
+
+
+class Findings:
+    """Gathers diagnostics and counts of one output, in memory that does not grow with it."""
+
+    def __init__(self, root: Path, folder: Path | None = None) -> None:
+        """Places are told relative to `root`. `folder` is where the tool really ran."""
+        self._root = os.path.realpath(root)
+        self.folder = folder or root
+        self._kept: dict[Severity, list[Diagnostic]] = {severity: [] for severity in Severity}
+        self._numbers = dict.fromkeys(Severity, 0)
+        self._seen: set[tuple[str, int | None, str, str | None]] = set()
+        self.counts: dict[str, int] = {}
+
+    def add(
+        self,
+        file: str,
+        line: int | str | None,
+        message: str,
+        *,
+        severity: Severity = Severity.ERROR,
+        column: int | str | None = None,
+        code: str | None = None,
+    ) -> None:
+        """Take in what a tool says; the same about the same line counts once."""
+        message = " ".join(message.split())
+        if len(message) > MESSAGE_CHARACTERS:
+            message = f"{message[:MESSAGE_CHARACTERS]}…"
+        place = self.place(file)
+        number = int(line) if line is not None else None
+        if (known := (place, number, message, code)) in self._seen:
+            return
+        if len(self._seen) < REMEMBERED:
+            self._seen.add(known)
+        self._numbers[severity] += 1
+        if len(self._kept[severity]) < MOST:
+            at = int(column) if column is not None else None
+            self._kept[severity].append(
+                Diagnostic(place, number, severity, message, column=at, code=code)
+            )
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to one of the tool's own totals."""
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
+
+    def place(self, file: str) -> str:
+        """`file` as diagnostics name it: relative to the root if it is in it."""
+        if file.startswith("file://"):
+            file = unquote(file.removeprefix("file://"))
+        if not file.startswith("/"):
+            return os.path.normpath(file)
+        inside = os.path.relpath(file, self._root)
+        return file if inside.startswith("..") else inside
+
+    def is_ours(self, file: str) -> bool:
+        """Whether a file belongs to the project, not to what it uses."""
+        place = PurePosixPath(self.place(file))
+        return (
+            not place.is_absolute()
+            and place.parts[:1] != ("..",)
+            and _NOT_OURS.isdisjoint(place.parts)
+        )
+
+    def reading(self) -> Reading:
+        """What was found: errors first, then warnings, then notes, each as they came."""
+        found = {f"{severity}s": n for severity, n in self._numbers.items() if n}
+        return Reading(
+            tuple(each for severity in Severity for each in self._kept[severity]),
+            sum(self._numbers.values()),
+            self.counts or found,
+        )
+
+
+class Reader(ABC):
+    """Reads the output of one tool, line by line."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+
+    @abstractmethod
+    def line(self, text: str) -> Sequence[str] | None:
+        """Take in a line. What to show instead, if it was for programs to read; else None."""
+
+    def end(self) -> None:  # noqa: B027  (most have nothing left)
+        """The output is over: tell what is still open."""
+
+
+def severity_of(word: str) -> Severity:
+    """The severity that a tool calls by `word`."""
+    word = word.lower()
+    if "warn" in word:
+        return Severity.WARNING
+    return (
+        Severity.NOTE
+        if word.startswith(("note", "info", "help", "style", "hint"))
+        else Severity.ERROR
+    )

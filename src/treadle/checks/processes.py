@@ -1,0 +1,77 @@
+"""Processes that a check started: all of them are found and ended, also those that moved away."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from treadle.clock import Clock
+
+MARK = "CHECK_OF_TREADLE"
+"""The environment variable by which the processes of a run are known, wherever they moved."""
+
+GRACE = 2.0
+"""Seconds between telling processes to end and killing them."""
+
+_POLL = 0.05
+_ROUNDS = 40
+"""Of killing: a process may start another one in the moment in which it is found."""
+
+_PROC = Path("/proc")
+
+
+async def end_all(group: int, mark: str, clock: Clock) -> None:
+    """End every process of the session and process group `group`, and all that bear `mark`.
+
+    They are told to end, and killed after `GRACE` seconds on `clock`. Where the system shows the
+    environment of processes (Linux), those are found as well that left the group.
+    """
+    try:
+        if not await asyncio.to_thread(_signal, group, mark, signal.SIGTERM):
+            return
+        until = clock.monotonic() + GRACE
+        while clock.monotonic() < until:
+            await clock.sleep(_POLL)
+            if not await asyncio.to_thread(_signal, group, mark, 0):
+                return
+        for _ in range(_ROUNDS):
+            if not await asyncio.to_thread(_signal, group, mark, signal.SIGKILL):
+                return
+            await asyncio.sleep(_POLL)  # the system's own time to remove them
+    except asyncio.CancelledError:  # the loop itself ends: nothing can be waited for
+        _signal(group, mark, signal.SIGKILL)
+        raise
+
+
+def _signal(group: int, mark: str, number: int) -> bool:
+    """Send a signal (0: none) to all that still run; whether there were any."""
+    if not _PROC.is_dir():
+        try:
+            os.killpg(group, number)
+        except OSError:
+            return False
+        return True
+    living = list(_living(group, mark.encode()))
+    for process in living if number else ():
+        with suppress(OSError):  # it has just ended
+            os.kill(process, number)
+    return bool(living)
+
+
+def _living(group: int, mark: bytes) -> Iterator[int]:
+    """The processes of a run, by what the system tells of all processes; none that has ended."""
+    for folder in _PROC.iterdir():
+        if not folder.name.isdecimal():
+            continue
+        with suppress(OSError):  # it has just ended, or is somebody else's
+            # Behind the name, which may hold anything: the state, its parent, group and session.
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            if fields[0] in b"ZX":
+                continue
+            if (
+                group in (int(fields[2]), int(fields[3]))
+                or mark in (folder / "environ").read_bytes()
+            ):
+                yield int(folder.name)
