@@ -28,7 +28,8 @@ _MIGRATIONS = (
         words TEXT,
         reason TEXT,
         notes TEXT NOT NULL,
-        written TEXT NOT NULL DEFAULT '[]'
+        made BLOB,
+        written TEXT
     ) STRICT;
     CREATE INDEX proposals_by_root ON proposals (root, created_us);
     CREATE TABLE journal (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+from treadle.clock import Clock, SystemClock
 from treadle.edits.change_codec import decode_changes, encode_changes
 from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
 from treadle.edits.proposal_file import connect, transaction
@@ -24,7 +25,6 @@ _COLUMNS = (
     "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
     "session_id, denied, words, reason, notes"
 )
-_JOURNAL = "proposal_id, root, goal, changes, written, temporaries"
 _SHOWN = 5
 
 
@@ -44,19 +44,24 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """Changes as they are made, over what was on the disk, and what that does to each file."""
+
+    changes: tuple[FileChange, ...]
+    written: tuple[Written, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """What is being written for a proposal, so that it can be ended if its process dies.
 
-    `changes` are made over what was on the disk, and do `written`; `temporaries` are the names of
-    the temporary files, one for each of `written`, in the folders of their paths. `goal` is the
-    state of the proposal once all of it is done.
+    `temporaries` are the names of the temporary files, one for each of `made.written`, in the
+    folders of their paths. `goal` is the state of the proposal once all of it is done.
     """
 
     proposal_id: UUID
-    root: str
     goal: ProposalState
-    changes: tuple[FileChange, ...]
-    written: tuple[Written, ...]
+    made: Made
     temporaries: tuple[str, ...]
 
 
@@ -66,17 +71,18 @@ class ProposalStore:
     It holds hunks and hashes, never whole files. Errors of the file are StoreError.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, clock: Clock) -> None:
         """Use `open`."""
         self.path = path
         self._connection = connection
+        self._clock = clock
         self._mutex = threading.RLock()
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, *, clock: Clock | None = None) -> Self:
         """Open or make the file at `path` and bring it to the present shape."""
         with _as_store_errors(path):
-            return cls(path, connect(path))
+            return cls(path, connect(path), clock or SystemClock())
 
     def close(self) -> None:
         """Close the file."""
@@ -85,11 +91,12 @@ class ProposalStore:
 
     def add(self, proposal: Proposal) -> None:
         """Keep a new proposal."""
-        places = ", ".join("?" * len(_COLUMNS.split(",")))
+        values = {**_values(proposal), "changes": encode_changes(proposal.changes)}
+        places = ", ".join("?" * len(values))
         with self._work() as connection:
             connection.execute(
-                f"INSERT INTO proposals ({_COLUMNS}) VALUES ({places})",  # noqa: S608  (constants)
-                _row(proposal),
+                f"INSERT INTO proposals ({', '.join(values)}) VALUES ({places})",  # noqa: S608
+                tuple(values.values()),
             )
 
     def replace(self, former: Proposal, proposal: Proposal) -> Proposal:
@@ -154,13 +161,13 @@ class ProposalStore:
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         return self._select(where, values, limit)
 
-    def written(self, proposal_id: UUID) -> tuple[Written, ...]:
-        """What the last application, undoing or redoing of a proposal did to its files."""
+    def made(self, proposal_id: UUID) -> Made | None:
+        """What the last application, undoing or redoing of a proposal did; None before any."""
         with self._work() as connection:
             found = connection.execute(
-                "SELECT written FROM proposals WHERE id = ?", (str(proposal_id),)
+                "SELECT made, written FROM proposals WHERE id = ?", (str(proposal_id),)
             ).fetchone()
-            return _decode_written(found[0]) if found else ()
+            return _decode_made(*found) if found and found[0] is not None else None
 
     def begin(self, former: Proposal, entry: JournalEntry) -> None:
         """Note that a proposal is about to be written; until `end` nobody else changes it.
@@ -171,48 +178,46 @@ class ProposalStore:
             self._check_idle(former.id)
             self._check_same(former)
             connection.execute(
-                f"INSERT INTO journal ({_JOURNAL}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+                "INSERT INTO journal (proposal_id, root, goal, changes, written, temporaries)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     str(entry.proposal_id),
-                    entry.root,
+                    _text(former.root),
                     entry.goal,
-                    encode_changes(entry.changes),
-                    _encode_written(entry.written),
+                    *_encode_made(entry.made),
                     json.dumps(entry.temporaries),
                 ),
             )
 
-    def end(
-        self, former: Proposal, proposal: Proposal, written: Sequence[Written] | None = None
-    ) -> Proposal:
-        """Note that the writing is over and what came of it, and say how it is kept."""
+    def end(self, former: Proposal, proposal: Proposal, *, made: bool) -> Proposal:
+        """Note that the writing is over, and whether it was done; says how it is kept."""
+        key = str(former.id)
         with self._work() as connection, transaction(connection):
-            connection.execute("DELETE FROM journal WHERE proposal_id = ?", (str(former.id),))
-            kept = self._put(former, proposal)
-            if written is not None:
+            if made:
                 connection.execute(
-                    "UPDATE proposals SET written = ? WHERE id = ?",
-                    (_encode_written(written), str(former.id)),
+                    "UPDATE proposals SET made = journal.changes, written = journal.written"
+                    " FROM journal WHERE id = ? AND proposal_id = id",
+                    (key,),
                 )
-            return kept
+            connection.execute("DELETE FROM journal WHERE proposal_id = ?", (key,))
+            return self._put(former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
         """What is being written in `root`, by whichever process, or was when it died."""
         with self._work() as connection:
             rows = connection.execute(
-                f"SELECT {_JOURNAL} FROM journal WHERE root = ?",  # noqa: S608  (constants)
+                "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
+                " WHERE root = ?",
                 (_root_text(root),),
             ).fetchall()
             return tuple(
                 JournalEntry(
                     UUID(key),
-                    where,
                     ProposalState(goal),
-                    decode_changes(changes),
-                    _decode_written(written),
+                    _decode_made(changes, written),
                     tuple(json.loads(temporaries)),
                 )
-                for key, where, goal, changes, written, temporaries in rows
+                for key, goal, changes, written, temporaries in rows
             )
 
     def _last(self, root: Path | None) -> Proposal:
@@ -260,11 +265,14 @@ class ProposalStore:
     def _put(self, former: Proposal, proposal: Proposal) -> Proposal:
         """Inside a transaction. Each change has a time of its own, so that none goes unnoticed."""
         self._check_same(former)
-        kept = replace(proposal, changed_us=max(proposal.changed_us, former.changed_us + 1))
-        names = [name.strip() for name in _COLUMNS.split(",")]
+        kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
+        values = _values(kept)
+        if kept.changes != former.changes:  # they may be large
+            values["changes"] = encode_changes(kept.changes)
         self._connection.execute(
-            f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",  # noqa: S608
-            (*_row(kept), str(former.id)),
+            f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in values)}"  # noqa: S608
+            " WHERE id = ?",
+            (*values.values(), str(former.id)),
         )
         return kept
 
@@ -285,24 +293,24 @@ def _as_store_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _row(proposal: Proposal) -> tuple[object, ...]:
-    return (
-        str(proposal.id),
-        _text(proposal.root),
-        proposal.state,
-        _text(proposal.summary),
-        encode_changes(proposal.changes),
-        proposal.created_us,
-        proposal.changed_us,
-        str(proposal.request_id) if proposal.request_id else None,
-        proposal.turn,
-        proposal.slot,
-        str(proposal.session_id) if proposal.session_id else None,
-        json.dumps(sorted(proposal.denied)),
-        _text(proposal.words) if proposal.words is not None else None,
-        _text(proposal.reason) if proposal.reason is not None else None,
-        json.dumps(proposal.notes),
-    )
+def _values(proposal: Proposal) -> dict[str, object]:
+    """The columns of a proposal, but for its changes."""
+    return {
+        "id": str(proposal.id),
+        "root": _text(proposal.root),
+        "state": proposal.state,
+        "summary": _text(proposal.summary),
+        "created_us": proposal.created_us,
+        "changed_us": proposal.changed_us,
+        "request_id": str(proposal.request_id) if proposal.request_id else None,
+        "turn": proposal.turn,
+        "slot": proposal.slot,
+        "session_id": str(proposal.session_id) if proposal.session_id else None,
+        "denied": json.dumps(sorted(proposal.denied)),
+        "words": _text(proposal.words) if proposal.words is not None else None,
+        "reason": _text(proposal.reason) if proposal.reason is not None else None,
+        "notes": json.dumps(proposal.notes),
+    }
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
@@ -327,14 +335,13 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
     )
 
 
-def _encode_written(written: Sequence[Written]) -> str:
-    return json.dumps([asdict(each) for each in written])
+def _encode_made(made: Made) -> tuple[bytes, str]:
+    return encode_changes(made.changes), json.dumps([asdict(each) for each in made.written])
 
 
-def _decode_written(text: str) -> tuple[Written, ...]:
-    return tuple(
-        Written(**{**each, "folders": tuple(each["folders"])}) for each in json.loads(text)
-    )
+def _decode_made(changes: bytes, written: str) -> Made:
+    files = (Written(**{**each, "folders": tuple(each["folders"])}) for each in json.loads(written))
+    return Made(decode_changes(changes), tuple(files))
 
 
 def _root_text(root: Path) -> str:

@@ -1,15 +1,43 @@
 """The proposals of one repository: staged, approved, denied, applied, undone."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
-from treadle.clock import Clock
-from treadle.edits.model import Proposal, ProposalState
-from treadle.edits.proposal_store import ProposalStore
-from treadle.edits.requests import EditRequest
+from treadle.clock import Clock, SystemClock
+from treadle.edits.applying import Placing, after_failure, as_staged, carry_out, prepare, results
+from treadle.edits.exchanging import check_single
+from treadle.edits.locking import locked
+from treadle.edits.model import (
+    ChangeKind,
+    EditError,
+    FileChange,
+    Hunk,
+    Plan,
+    Proposal,
+    ProposalState,
+    content_hash,
+)
+from treadle.edits.planning import plan
+from treadle.edits.proposal_store import Made, ProposalStore
+from treadle.edits.recovering import recover
+from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.requests import EditRequest, RenameFile
+from treadle.edits.system import System
+from treadle.edits.tree import Tree, as_edit_error
+from treadle.errors import PathRefusedError, StoreError
+from treadle.events.types import ErrorKind
+from treadle.ids import IdSource, new_id
+from treadle.paths import resolve_inside, why_private
+
+OPEN_STATES = frozenset({
+    ProposalState.STAGED, ProposalState.APPROVED, ProposalState.CONFLICTED, ProposalState.FAILED,
+})  # fmt: skip
+"""States in which nothing is written and all can still be decided."""
 
 
 class Freshness(StrEnum):
@@ -47,30 +75,53 @@ class Edits:
     or holds secrets; NotFoundError for a proposal that is not there; StoreError for the store.
     """
 
-    root: Path
-    """Resolved."""
-
     def __init__(
         self,
         root: Path,
         store: ProposalStore,
         *,
         clock: Clock | None = None,
+        ids: IdSource = new_id,
         writable: Callable[[str], str | None] | None = None,
+        system: System | None = None,
     ) -> None:
         """`writable(path)` says why a path must not be written, or None."""
-        raise NotImplementedError
+        self.root = Path(os.path.realpath(root))
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._ids = ids
+        self._writable = writable
+        self._tree = Tree(self.root, system or System())
+        self._locks = store.path.parent / "locks"
 
     def relative(self, name: str) -> str:
         """The path, as proposals have it, of `name`, relative to the root or absolute inside it.
 
-        The file need not exist. Raises PathRefusedError for a path that leads out of the root.
+        The file need not exist; no link below the root is followed. Raises PathRefusedError for
+        a path that leads out of the root, and for the root itself.
         """
-        raise NotImplementedError
+        path = Path(os.path.normpath(os.path.join(self.root, name)))  # noqa: PTH118  (drops "a/..")
+        for folder in path.parents:
+            if folder == self.root or _is_same(folder, self.root):
+                return path.relative_to(folder).as_posix()
+        real = resolve_inside(self.root, name)
+        raise PathRefusedError(
+            f"{name!r} is {real}, which is no file below the root that can be named so.",
+            hint="Give a path relative to the root.",
+        )
 
     def read(self, path: str) -> bytes | None:
         """The content of a regular file, None where there is none; no link is followed."""
-        raise NotImplementedError
+        try:
+            content = self._tree.read(path)
+        except OSError as error:
+            raise EditError(
+                ErrorKind.UNAVAILABLE,
+                f"{path} cannot be read: {error.strerror}.",
+                path=path,
+                hint="Check the file and its permissions.",
+            ) from error
+        return None if content is None else content.data
 
     def stage(
         self,
@@ -87,15 +138,76 @@ class Edits:
 
         `private` are resolved paths with a secret's name that a person gave free.
         """
-        raise NotImplementedError
+        planned = self._planned([self._normal(each, private) for each in requests])
+        now = self._clock.now_us()
+        proposal = Proposal(
+            self._ids(),
+            str(self.root),
+            ProposalState.STAGED,
+            summary or _summary(planned),
+            planned.changes,
+            now,
+            now,
+            request_id,
+            turn,
+            slot,
+            session_id,
+            notes=planned.notes,
+        )
+        self._store.add(proposal)
+        return proposal
+
+    def _normal(self, request: EditRequest, private: Collection[Path]) -> EditRequest:
+        """The request with paths as proposals have them, which may be written."""
+        path = self._permitted(request.path, private)
+        if isinstance(request, RenameFile):
+            return replace(request, path=path, target=self._permitted(request.target, private))
+        return replace(request, path=path)
+
+    def _permitted(self, name: str, private: Collection[Path]) -> str:
+        path = self.relative(name)
+        reason = why_private(path)
+        if reason is not None and self.root / path not in private:
+            raise PathRefusedError(
+                f"{name!r} is not written: {reason}.",
+                hint="Ask the person to change it.",
+            )
+        self._check_writable(path)
+        return path
+
+    def _check_writable(self, path: str) -> None:
+        reason = self._writable(path) if self._writable else None
+        if reason is not None:
+            raise EditError(
+                ErrorKind.PERMISSION,
+                f"{path} is not written: {reason}.",
+                path=path,
+                hint="Ask the person to allow it.",
+            )
+
+    def _planned(self, requests: Sequence[EditRequest]) -> Plan:
+        seen: dict[str, bytes | None] = {}
+
+        def read_once(path: str) -> bytes | None:
+            if path not in seen:
+                try:
+                    content = self._tree.read(path)
+                except OSError as error:
+                    raise as_edit_error(path, error) from error
+                if content is not None:
+                    check_single(path, content.status)
+                seen[path] = None if content is None else content.data
+            return seen[path]
+
+        return plan(requests, read_once)
 
     def find(self, reference: str) -> Proposal:
         """The proposal with that id or unique beginning of one, or the "last" of this root."""
-        raise NotImplementedError
+        return self._store.get(reference, root=self.root)
 
     def get(self, proposal_id: UUID) -> Proposal:
         """The proposal of that id."""
-        raise NotImplementedError
+        return self._store.get(proposal_id)
 
     def list(
         self,
@@ -105,19 +217,43 @@ class Edits:
         limit: int = 50,
     ) -> tuple[Proposal, ...]:
         """Proposals of this root, the newest first."""
-        raise NotImplementedError
+        return self._store.list(self.root, states=states, session_id=session_id, limit=limit)
 
     def freshness(self, proposal: Proposal) -> tuple[Freshness, ...]:
         """For each change whether its file still holds what it was made on, by its bytes."""
-        raise NotImplementedError
+        return tuple(map(self._freshness, proposal.changes))
+
+    def _freshness(self, change: FileChange) -> Freshness:
+        try:
+            present = self.read(change.path)
+            taken = change.target is not None and self.read(change.target) is not None
+        except EditError:
+            return Freshness.CHANGED  # it is no file any more
+        if change.kind is ChangeKind.CREATE:
+            return Freshness.FRESH if present is None else Freshness.IN_THE_WAY
+        if present is None:
+            return Freshness.GONE
+        if content_hash(present) != change.base_hash:
+            return Freshness.CHANGED
+        return Freshness.IN_THE_WAY if taken else Freshness.FRESH
 
     def preview(self, proposal_id: UUID) -> Mapping[str, bytes | None]:
-        """By path the bytes that applying would leave, None where no file remains."""
-        raise NotImplementedError
+        """By path the bytes that applying would leave, None where no file remains.
+
+        Raises EditError of kind conflict when a file is not what it was staged on.
+        """
+        proposal = self._in_state(proposal_id, OPEN_STATES, "shown as it would be")
+        after: dict[str, bytes | None] = {}
+        for change, _, data in results(self._tree, proposal.selected(), as_staged):
+            if change.target is not None:
+                after[change.path] = None
+            after[change.target or change.path] = data
+        return after
 
     def approve(self, proposal_id: UUID) -> Proposal:
         """Note that a person said yes; nothing is written yet."""
-        raise NotImplementedError
+        proposal = self._in_state(proposal_id, OPEN_STATES, "approved")
+        return self._keep(proposal, replace(proposal, state=ProposalState.APPROVED))
 
     def deny(
         self,
@@ -130,39 +266,208 @@ class Edits:
 
         It stays staged while a hunk is left.
         """
-        raise NotImplementedError
+        proposal = self._in_state(proposal_id, OPEN_STATES, "denied")
+        denied = replace(proposal, words=words or proposal.words)
+        if hunks is not None:
+            _check_hunks(proposal, hunks)
+            denied = replace(denied, denied=proposal.denied | frozenset(hunks))
+        if hunks is None or not denied.selected():
+            denied = replace(denied, state=ProposalState.DENIED)
+        return self._keep(proposal, denied)
 
     def amend(self, proposal_id: UUID, path: str, result: bytes) -> Proposal:
-        """Let the file at `path` (as the change names it) become `result` instead."""
-        raise NotImplementedError
+        """Let the file at `path` (as the change names it) become `result` instead.
+
+        What was denied of that file is in it no more. Raises EditError of kind conflict when the
+        file is not what it was staged on.
+        """
+        proposal = self._in_state(proposal_id, OPEN_STATES, "changed")
+        number = next((n for n, each in enumerate(proposal.changes) if each.path == path), None)
+        if number is None or proposal.changes[number].kind is ChangeKind.DELETE:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"The proposal {proposal_id} gives no content to {path}.",
+                path=path,
+                hint="Name a file that it changes or creates.",
+            )
+        changes = list(proposal.changes)
+        changes[number] = self._amended(changes[number], result)
+        amended = replace(
+            proposal,
+            state=ProposalState.STAGED,
+            changes=tuple(changes),
+            denied=frozenset(each for each in proposal.denied if each[0] != number),
+            reason=None,
+        )
+        return self._keep(proposal, amended)
+
+    def _amended(self, change: FileChange, result: bytes) -> FileChange:
+        if change.kind is ChangeKind.CREATE:
+            hunk = Hunk(0, 1, b"", result)
+            return replace(change, hunks=(hunk,), result_hash=content_hash(result))
+        base = self.read(change.path)
+        if base is None or content_hash(base) != change.base_hash:
+            raise EditError(
+                ErrorKind.CONFLICT,
+                f"{change.path} has changed since the edit was staged.",
+                path=change.path,
+                hint="Restage it, then edit it.",
+            )
+        if base == result and change.kind is ChangeKind.MODIFY:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"So the edit would change nothing: {change.path} holds just that.",
+                path=change.path,
+                hint="Deny it instead.",
+            )
+        amended = rehunk(change.path, base, result)
+        return replace(change, hunks=amended.hunks, result_hash=amended.result_hash)
 
     def restage(self, proposal_id: UUID) -> Proposal:
-        """Place what is not denied of it anew, on the files as they are now, as the same id."""
-        raise NotImplementedError
+        """Place what is not denied of it anew, on the files as they are now, as the same id.
+
+        Raises EditError of kind conflict that names what has no place any more.
+        """
+        proposal = self._in_state(proposal_id, OPEN_STATES, "staged again")
+        placed = results(self._tree, proposal.selected(), relocate)
+        changes = tuple(change for change, _, _ in placed)
+        return self._keep(
+            proposal,
+            replace(
+                proposal,
+                state=ProposalState.STAGED,
+                changes=changes,
+                denied=frozenset(),
+                reason=None,
+            ),
+        )
 
     def apply(self, proposal_id: UUID) -> Applied:
         """Write what is not denied of it: all files or none.
 
         Raises EditError of kind conflict when a file has changed (the proposal is conflicted
-        then), of another kind when a file cannot be written (failed), and when it is denied,
-        applied or undone already.
+        then), of another kind when a file cannot be written (failed; it may be applied again),
+        and when it is denied, applied or undone already.
         """
-        raise NotImplementedError
+        return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
 
     def undo(self, proposal_id: UUID) -> Applied:
         """Take back its own hunks, wherever they are now; what others changed stays.
 
         Raises EditError of kind conflict, with nothing written, when one of them is not there.
         """
-        raise NotImplementedError
+        return self._write(proposal_id, {ProposalState.APPLIED}, ProposalState.UNDONE)
 
     def redo(self, proposal_id: UUID) -> Applied:
         """Make an undone proposal's hunks again, wherever they belong now."""
-        raise NotImplementedError
+        return self._write(proposal_id, {ProposalState.UNDONE}, ProposalState.APPLIED)
+
+    def _write(
+        self, proposal_id: UUID, states: Collection[ProposalState], goal: ProposalState
+    ) -> Applied:
+        self.recover()
+        with self._locked(self._in_state(proposal_id, states, _DONE[goal])):
+            proposal = self._in_state(proposal_id, states, _DONE[goal])
+            try:
+                changes, placing, last = self._to_make(proposal)
+                for path in _paths(changes):
+                    self._check_writable(path)
+                prepared = prepare(self._tree, changes, placing, last)
+            except EditError as error:
+                self._keep(proposal, after_failure(proposal, error))
+                raise
+            kept = carry_out(self._tree, self._store, proposal, prepared, goal)
+        written = prepared.made.written
+        return Applied(kept, tuple(WrittenFile(e.path, e.before, e.after) for e in written))
+
+    def _to_make(self, proposal: Proposal) -> tuple[Sequence[FileChange], Placing, Made | None]:
+        """Its own changes, or those that take back what was made last."""
+        if proposal.state in OPEN_STATES:
+            return proposal.selected(), as_staged, None
+        last = self._store.made(proposal.id)
+        if last is None:
+            raise StoreError(f"What the proposal {proposal.id} did is not in its store.")
+        return [reverse(change) for change in reversed(last.changes)], relocate, last
 
     def recover(self) -> tuple[Proposal, ...]:
         """End what a process that died left half written, and say what it was.
 
         A plan of which all files are new is applied; any other is rolled back.
         """
-        raise NotImplementedError
+        return recover(self._tree, self._store, self._locks)
+
+    @contextmanager
+    def _locked(self, proposal: Proposal) -> Iterator[None]:
+        paths = {self.root / path for path in _paths(proposal.changes)}
+        with ExitStack() as held:
+            try:
+                held.enter_context(locked(self._locks, paths))
+            except OSError as error:
+                raise StoreError(
+                    f"The locks in {self._locks} cannot be used: {error.strerror}.",
+                    hint="Check the folder and its permissions.",
+                ) from error
+            yield
+
+    def _keep(self, former: Proposal, proposal: Proposal) -> Proposal:
+        if proposal == former:
+            return former
+        return self._store.replace(former, proposal)
+
+    def _in_state(
+        self, proposal_id: UUID, states: Collection[ProposalState], what: str
+    ) -> Proposal:
+        proposal = self._store.get(proposal_id)
+        if proposal.state not in states:
+            denied = proposal.state is ProposalState.DENIED
+            raise EditError(
+                ErrorKind.DENIED if denied else ErrorKind.CONFLICT,
+                f"The proposal {proposal_id} is {proposal.state}, so that it cannot be {what}.",
+                hint=_INSTEAD[proposal.state],
+            )
+        return proposal
+
+
+_DONE = {ProposalState.APPLIED: "applied", ProposalState.UNDONE: "undone"}
+_INSTEAD = {
+    **dict.fromkeys(OPEN_STATES, "Nothing of it is written; apply it first."),
+    ProposalState.DENIED: "Make a new edit.",
+    ProposalState.APPLIED: "Undo it first, or make a new edit.",
+    ProposalState.UNDONE: "Redo it, or make a new edit.",
+}
+
+
+def _is_same(folder: Path, root: Path) -> bool:
+    try:
+        return folder.samefile(root)
+    except (OSError, ValueError):  # there is no such folder; no file system can hold such a name
+        return False
+
+
+def _paths(changes: Sequence[FileChange]) -> list[str]:
+    """All paths that changes touch."""
+    targets = [change.target for change in changes if change.target is not None]
+    return [*(change.path for change in changes), *targets]
+
+
+def _summary(planned: Plan) -> str:
+    first, *more = planned.changes
+    if more:
+        return f"change {len(planned.changes)} files"
+    verb = "change" if first.kind is ChangeKind.MODIFY else first.kind
+    return f"{verb} {first.path}" + (f" to {first.target}" if first.target else "")
+
+
+def _check_hunks(proposal: Proposal, hunks: Collection[tuple[int, int]]) -> None:
+    known = {
+        (file, hunk)
+        for file, change in enumerate(proposal.changes)
+        for hunk in range(max(1, len(change.hunks)))
+    }
+    if unknown := sorted(set(hunks) - known):
+        file, hunk = unknown[0]
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"The proposal {proposal.id} has no hunk {hunk} of file {file}.",
+            hint="Both count from 0, in the order of its changes.",
+        )

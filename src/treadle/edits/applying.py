@@ -1,0 +1,173 @@
+"""From the changes of a proposal to what is written for each file, with a journal around it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from treadle.edits.exchanging import conflict
+from treadle.edits.model import (
+    ChangeKind,
+    EditError,
+    FileChange,
+    Proposal,
+    ProposalState,
+    content_hash,
+    splice,
+)
+from treadle.edits.proposal_store import JournalEntry, Made, ProposalStore, Written
+from treadle.edits.relocating import relocate
+from treadle.edits.tree import Tree, as_edit_error
+from treadle.edits.writing import FileWrite, UnfinishedError, temporary_name, write_all
+from treadle.errors import StoreError
+from treadle.events.types import ErrorKind
+
+Placing = Callable[[FileChange, bytes], FileChange]
+"""The change as it is to be made over the present bytes of its file. Raises EditError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is to be made, and the writes that make it, one for each of `made.written`."""
+
+    made: Made
+    writes: tuple[FileWrite, ...]
+
+
+def as_staged(change: FileChange, present: bytes) -> FileChange:
+    """`change`, if the file still is what it was staged on. Raises EditError that says what not."""
+    if content_hash(present) == change.base_hash:
+        return change
+    relocate(change, present)  # names what is not there any more
+    raise EditError(
+        ErrorKind.CONFLICT,
+        f"{change.path} has changed since the edit was staged, in other places than the edit's.",
+        path=change.path,
+        expected=change.base_hash,
+        received=content_hash(present),
+        hint="Restage it to place it on the file as it is now.",
+    )
+
+
+def results(
+    tree: Tree, changes: Sequence[FileChange], placing: Placing
+) -> Iterator[tuple[FileChange, bytes | None, bytes | None]]:
+    """Each change as it is to be made, and the bytes of its file before and after.
+
+    For a rename those after are at its target. Raises EditError, of kind conflict when a file
+    is not there or one is in the way.
+    """
+    for change in changes:
+        try:
+            yield _result(tree, change, placing)
+        except OSError as error:
+            raise as_edit_error(change.path, error) from error
+
+
+def _result(
+    tree: Tree, change: FileChange, placing: Placing
+) -> tuple[FileChange, bytes | None, bytes | None]:
+    present = tree.read(change.path)
+    if change.kind is ChangeKind.CREATE:
+        if present is not None:
+            raise conflict(change.path, "a file is there already")
+        return change, None, splice(b"", change.hunks)
+    if present is None:
+        raise conflict(change.path, "it is not there any more")
+    if change.target is not None and tree.read(change.target) is not None:
+        raise conflict(change.target, "a file is there already")
+    placed = placing(change, present.data)
+    if change.kind is ChangeKind.DELETE:
+        return placed, present.data, None
+    after = splice(present.data, placed.hunks)
+    if change.kind is ChangeKind.MODIFY and after == present.data:
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"The edit changes nothing: {change.path} is so already.",
+            path=change.path,
+            hint="There is nothing to do.",
+        )
+    return replace(placed, result_hash=content_hash(after)), present.data, after
+
+
+def prepare(
+    tree: Tree, changes: Sequence[FileChange], placing: Placing, last: Made | None = None
+) -> Prepared:
+    """Read the files, place the changes and work out what is to be written.
+
+    `last` is what was made before, when it is taken back: permissions and folders are from there.
+    """
+    formerly = {each.path: each for each in last.written} if last else {}
+    made: list[FileChange] = []
+    writes: list[FileWrite] = []
+    written: list[Written] = []
+    for change, before, after in results(tree, changes, placing):
+        made.append(change)
+        try:
+            writes += _writes(tree, change, before, after, formerly)
+            written += [_written(tree, write) for write in writes[len(written) :]]
+        except OSError as error:
+            raise as_edit_error(change.path, error) from error
+    return Prepared(Made(tuple(made), tuple(written)), tuple(writes))
+
+
+def _writes(
+    tree: Tree,
+    change: FileChange,
+    before: bytes | None,
+    after: bytes | None,
+    formerly: Mapping[str, Written],
+) -> Iterator[FileWrite]:
+    old = None if before is None else content_hash(before)
+    path, target = change.path, change.target
+    known = formerly.get(path)
+    if target is not None:
+        folders = tree.missing_folders(target)
+        yield FileWrite(target, None, after, temporary_name(), like=path, folders=folders)
+        after = None
+    if before is None:
+        mode = known.mode if known else None
+        folders = tree.missing_folders(path)
+        yield FileWrite(path, None, after, temporary_name(), mode=mode, folders=folders)
+    elif after is None:
+        folders = known.folders if known else ()
+        yield FileWrite(path, old, None, temporary_name(), folders=folders)
+    else:
+        yield FileWrite(path, old, after, temporary_name())
+
+
+def _written(tree: Tree, write: FileWrite) -> Written:
+    mode = tree.mode(write.path) if write.after is None else None
+    return Written(write.path, write.before, write.after_hash, mode, write.folders)
+
+
+def carry_out(
+    tree: Tree, store: ProposalStore, proposal: Proposal, prepared: Prepared, goal: ProposalState
+) -> Proposal:
+    """Write what was prepared; gives the proposal as it is kept then, in state `goal`.
+
+    Raises EditError with every file as it was. The caller holds the locks of the files.
+    """
+    temporaries = tuple(write.temporary for write in prepared.writes)
+    store.begin(proposal, JournalEntry(proposal.id, goal, prepared.made, temporaries))
+    try:
+        write_all(tree, prepared.writes)
+    except UnfinishedError:
+        raise  # the journal stays, to be ended later
+    except EditError as error:
+        try:
+            store.end(proposal, after_failure(proposal, error), made=False)
+        except StoreError as second:  # the journal stays; ending it later finds nothing to do
+            error.add_note(str(second))
+        raise
+    return store.end(proposal, replace(proposal, state=goal, reason=None), made=True)
+
+
+def after_failure(proposal: Proposal, error: EditError) -> Proposal:
+    """What a proposal is when writing it has failed: kept, with the reason.
+
+    One that was to be undone or redone stays as it is.
+    """
+    if proposal.state in {ProposalState.APPLIED, ProposalState.UNDONE}:
+        return proposal
+    conflicted = error.kind is ErrorKind.CONFLICT
+    state = ProposalState.CONFLICTED if conflicted else ProposalState.FAILED
+    return replace(proposal, state=state, reason=error.message)
