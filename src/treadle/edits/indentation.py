@@ -55,6 +55,12 @@ def indentation(line: bytes) -> bytes:
     return line[: len(line) - len(line.lstrip(_BLANKS))]
 
 
+def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
+    """Whether any has tabs, and whether any has spaces; one alone is that of a comment."""
+    found = list(indents)
+    return any(b"\t" in indent for indent in found), any(b"  " in indent for indent in found)
+
+
 def shift_between(
     pairs: Sequence[tuple[bytes, bytes]], others: Iterable[bytes] = ()
 ) -> Reindent | None:
@@ -67,10 +73,8 @@ def shift_between(
     if any(seen[model] != file for model, file in pairs):
         return None
     written_by_model = {*seen, *others}
-    tabs_in_file = any(b"\t" in file for file in seen.values())
-    tabs_in_model = any(b"\t" in model for model in written_by_model)
-    spaces_in_model = any(b" " in model for model in written_by_model)
-    spaces_in_file = any(b" " in file for file in seen.values())
+    tabs_in_file, spaces_in_file = styles(seen.values())
+    tabs_in_model, spaces_in_model = styles(written_by_model)
     if (tabs_in_file and spaces_in_model) or (spaces_in_file and tabs_in_model):
         steps = seen.values() if tabs_in_model else written_by_model
         return _by_columns(seen, _step(steps), tabs=tabs_in_file)

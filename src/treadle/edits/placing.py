@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from sys import maxsize
 
 from treadle.edits.indentation import Reindent, indentation, shift_between
 from treadle.edits.matching import BLANKS, ENDS, FINAL, INDENT, Located, occurrences, several
@@ -63,9 +64,9 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
 
 def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Place:
     """The one place of the old side. Raises EditError when there is none, or more."""
-    regions = _regions(source, hunk.anchors, name)
+    regions = _regions(source, hunk.anchors, name) if hunk.anchors else [(0, maxsize)]
     earlier: list[_Place] = []
-    for places in _steps(source, old, unended=hunk.no_newline_old):
+    for places in _steps(source, hunk, old):
         inside = [
             place for place in places if any(first <= place.line <= last for first, last in regions)
         ]
@@ -100,8 +101,9 @@ def _chosen(source: Source, hunk: PatchHunk, places: list[_Place], name: str) ->
     raise several(source, [place.start for place in places], f"What {name.lower()} changes")
 
 
-def _steps(source: Source, old: list[bytes], *, unended: bool) -> Iterator[list[_Place]]:
+def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_Place]]:
     """The places that each step finds, the strictest first."""
+    unended = hunk.no_newline_old
     text = b"\n".join(old) + b"\n"
     at_end = len(source.data) - len(text) + 1
     last = []
@@ -115,7 +117,12 @@ def _steps(source: Source, old: list[bytes], *, unended: bool) -> Iterator[list[
     yield from (last, ended) if unended else (ended, last)
     plain = [line.removesuffix(b"\r") for line in old]
     stripped = [line.strip(WHITE) for line in plain]
-    places = [_loose(source, at, plain) for at in source.places_of_lines(stripped)]
+    added = [
+        indentation(text.encode(errors="replace"))
+        for mark, text in hunk.lines
+        if mark == "+" and text.strip()
+    ]
+    places = [_loose(source, at, plain, added) for at in source.places_of_lines(stripped)]
     for leniency in (ENDS, BLANKS, INDENT):
         yield [place for place in places if place and place.leniency == leniency]
 
@@ -124,8 +131,11 @@ def _exact(source: Source, start: int, text: bytes, leniency: str | None) -> _Pl
     return _Place(start, source.plain_line_at(start), tuple(split_lines(text)), leniency)
 
 
-def _loose(source: Source, at: int, old: list[bytes]) -> _Place | None:
-    """The plain lines from `at` on, which are those of `old` but for blanks."""
+def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Place | None:
+    """The plain lines from `at` on, which are those of `old` but for blanks.
+
+    `added` are the indentations of the lines that the hunk adds.
+    """
     matched = [line.removesuffix(b"\n") for line in source.plain_lines(at, at + len(old))]
     first, last = source.plain_range(at, at + len(old))
     start, end = source.origin(first), source.origin(last)
@@ -140,7 +150,7 @@ def _loose(source: Source, at: int, old: list[bytes]) -> _Place | None:
     ]
     if not pairs or all(line == other for line, other in pairs):
         return _Place(start, at, kept, BLANKS)
-    reindent = shift_between(pairs)
+    reindent = shift_between(pairs, added)
     return _Place(start, at, kept, INDENT, reindent) if reindent else None
 
 
@@ -221,7 +231,7 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
-    """The plain lines below the anchors, from outside in; all lines without any."""
+    """The plain lines below the anchors, from outside in."""
     lines = source.plain_lines(0, source.plain_count)
     regions = [(0, len(lines))]
     for anchor in anchors:

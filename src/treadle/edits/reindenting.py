@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import gcd
 
-from treadle.edits.indentation import columns, indentation, written
+from treadle.edits.indentation import columns, indentation, styles, written
 from treadle.edits.text import WHITE, Source, with_plain_ends
 
 INDENTED = "the code was indented as the item is"
@@ -43,14 +43,14 @@ def _in_style(
 ) -> tuple[list[bytes], str | None]:
     """The lines with tabs or spaces as the file has them."""
     in_code = [indentation(line) for line in lines if line.strip(WHITE)]
-    tabs = any(b"\t" in each for each in in_file)
-    spaces = any(b" " in each for each in in_file)
+    tabs, spaces = styles(in_file)
+    tabs_in_code, spaces_in_code = styles(in_code)
     if not tabs and not spaces:
         tabs = source.indents_by_tabs
         spaces = not tabs
-    if tabs and not spaces and any(b" " in each for each in in_code):
+    if tabs and not spaces and spaces_in_code:
         width = _width(each.count(b" ") for each in in_code)
-    elif spaces and not tabs and any(b"\t" in each for each in in_code):
+    elif spaces and not tabs and tabs_in_code:
         width = _width(map(len, in_file))
     else:
         return lines, None
