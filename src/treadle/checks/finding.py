@@ -218,7 +218,7 @@ def _make(project: _Project) -> Iterator[Check]:
             yield Check(f"make {target}", ("make", target), "test", name, project.timeout)
 
 
-_TARGETS = re.compile(r"^([^\s#:=][^#:=\n]*):(?![:=]|:=)", re.MULTILINE)
+_TARGETS = re.compile(r"^([^\s#:=][^#:=\n]*)::?(?![:=])", re.MULTILINE)
 
 _FINDERS: tuple[Callable[[_Project], Iterator[Check]], ...] = (
     _pytest,

@@ -89,8 +89,8 @@ class _Copy:
                     return
                 self._take(Path(name))
             self._share()
-            for name, data in files.items():
-                self._put(name, data)
+            for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
+                self._put(name, data)  # what goes first may make room
         except OSError as error:
             raise TreadleError(
                 f"No copy of {self._root} could be made: {error.strerror}.",
@@ -147,19 +147,26 @@ class _Copy:
                 f"{name!r} is no path inside the root.", hint="Give a path relative to the root."
             )
         target = resolve_inside(self.tree, str(path.parent)) / path.name
-        if target.is_symlink() or (data is None and target.is_file()):
+        mode = None
+        if target.is_symlink() or target.is_file():
+            mode = None if target.is_symlink() else stat.S_IMODE(target.stat().st_mode)
             target.unlink()
         if data is None:
+            self._prune(target.parent)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            mode = stat.S_IMODE(target.stat().st_mode)
-            target.unlink()
-        else:
-            mode = None
         target.write_bytes(data)
         if mode is not None:
             target.chmod(mode)
+
+    def _prune(self, folder: Path) -> None:
+        """Remove a folder that has become empty, and so on upwards: git knows no such folder."""
+        while folder != self.tree:
+            try:
+                folder.rmdir()
+            except OSError:  # not empty, or never there
+                return
+            folder = folder.parent
 
 
 def _copy_file(source: Path, target: Path, status: os.stat_result) -> None:

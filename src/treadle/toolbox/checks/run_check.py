@@ -189,18 +189,20 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         arguments: RunCheckArguments,
         context: ToolContext,
     ) -> None:
-        """Have the paths and the exact command allowed. Raises ToolError of kind `denied`."""
+        """Have the exact command allowed, for each of its paths. Raises ToolError if it is not."""
         command = check.command(paths)
         where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
-        files = tuple(Subject(path=path.partition("::")[0]) for path in paths)
-        summary = f"run {command}{where}"
-        for question in (
-            Question(files, Policy.ALLOW, summary),  # only a rule can close a path
-            Question((Subject(command=command),), self.asks, summary),
-        ):
-            decision = await context.approve(question)
-            if not decision.allowed:
-                raise ToolError.of(decision.failure(question.summary))
+        question = Question(
+            (
+                Subject(command=command),
+                *(Subject(path=path.partition("::")[0], command=command) for path in paths),
+            ),
+            self.asks,
+            f"run {command}{where}",
+        )
+        decision = await context.approve(question)
+        if not decision.allowed:
+            raise ToolError.of(decision.failure(question.summary))
 
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
         """The result with as much as fits: the end of the output has a third of it, or the rest."""
