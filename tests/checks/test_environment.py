@@ -72,15 +72,18 @@ def test_without_any_the_environment_in_use_stays(project: Project) -> None:
 
 def test_in_a_copy_python_imports_the_copy(project: Project, tmp_path: Path) -> None:
     root, tree, elsewhere = project.root, tmp_path / "copy", tmp_path / "elsewhere"
-    for folder in ("src", "lib", "plugins"):
+    for folder in ("src", "lib", "plugins", "flat"):
         (tree / folder).mkdir(parents=True)
     elsewhere.mkdir()
     site = root / ".venv/lib/python3.11/site-packages"
     site.mkdir(parents=True)
     (site / "editable.pth").write_text(f"import x\n{root}/lib\n{elsewhere}\n{root}/gone\n")
+    (site / "__editable___x_1_0_finder.py").write_text(
+        f"MAPPING: dict[str, str] = {{'x': '{root}/flat/x', 'y': '/elsewhere/y'}}\n"
+    )
     given = in_copy(
         {"PYTHONPATH": f"{root}/plugins:{elsewhere}", "VIRTUAL_ENV": str(root / ".venv")},
         root,
         tree,
     )
-    assert given["PYTHONPATH"] == f"{tree}/plugins:{elsewhere}:{tree}/lib:{tree}/src"
+    assert given["PYTHONPATH"] == f"{tree}/plugins:{elsewhere}:{tree}/lib:{tree}/flat:{tree}/src"

@@ -27,7 +27,7 @@ from treadle.events.types import (
     ToolProgress,
 )
 from treadle.tokens import estimate
-from treadle.toolbox.checks import check_tools
+from treadle.toolbox.checks.run_check import RunCheck
 from treadle.tools.approvals import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
@@ -88,7 +88,7 @@ class Desk(Project):
 
             attending = asyncio.create_task(attend())
             async with Dispatcher(
-                bus, Registry(check_tools(checks)), self.root, approvals=approvals
+                bus, Registry([RunCheck(checks)]), self.root, approvals=approvals
             ) as dispatcher:
 
                 async def call(arguments: dict[str, Any]) -> Outcome:

@@ -101,11 +101,21 @@ def in_copy(variables: Mapping[str, str], root: Path, tree: Path) -> dict[str, s
 
 
 def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
-    """Folders of the project that the Python environment in use imports from (`.pth` files)."""
-    if not (environment := variables.get("VIRTUAL_ENV")):
-        return
-    for file in Path(environment).glob("lib/python*/site-packages/*.pth"):
-        for line in file.read_text("utf-8", errors="replace").splitlines():
-            folder = Path(line.strip())
-            if folder.is_absolute() and folder.is_relative_to(root):
-                yield folder
+    """Folders of the project that the Python environment in use imports from.
+
+    An editable installation is a `.pth` file that names them, or, from setuptools, a module that
+    maps each package to its folder.
+    """
+    environment = variables.get("VIRTUAL_ENV")
+    for site in Path(environment).glob("lib/python*/site-packages") if environment else ():
+        for file in sorted(site.glob("*.pth")):
+            for line in file.read_text("utf-8", errors="replace").splitlines():
+                if (folder := Path(line.strip())).is_relative_to(root):
+                    yield folder
+        for file in sorted(site.glob("__editable__*_finder.py")):
+            for package in _QUOTED_PATH.findall(file.read_text("utf-8", errors="replace")):
+                if (folder := Path(package).parent).is_relative_to(root):
+                    yield folder
+
+
+_QUOTED_PATH = re.compile(r"'(/[^'\\]+)'")
