@@ -23,18 +23,31 @@ class Score:
 
     counts: Counter[tuple[str, str, Outcome]] = field(default_factory=Counter)
     reasons: list[tuple[Task, str]] = field(default_factory=list)
+    blank: int = 0
+    """Wrong ones that are right but for white space."""
 
     def add(self, task: Task, result: bytes | None, reason: str = "") -> None:
         outcome = judged(task, result)
         self.counts[task.form, task.variant, outcome] += 1
         if outcome is not Outcome.RIGHT:
             self.reasons.append((task, f"{outcome}: {reason}"))
+        if outcome is Outcome.WRONG and task.file is not None and result is not None:
+            self.blank += task.file.expected.split() == result.split()
 
-    def total(self, outcome: Outcome, form: str | None = None) -> int:
+    def total(
+        self,
+        outcome: Outcome | None = None,
+        *,
+        form: str | None = None,
+        variant: str | None = None,
+    ) -> int:
+        """How many have that outcome, form and variant; None stands for any."""
         return sum(
             count
-            for (of_form, _, found), count in self.counts.items()
-            if found is outcome and form in {None, of_form}
+            for (of_form, of_variant, found), count in self.counts.items()
+            if outcome in {None, found}
+            and form in {None, of_form}
+            and variant in {None, of_variant}
         )
 
 

@@ -25,7 +25,7 @@ from bench.edits.variants import (
     fits,
     written_file,
 )
-from bench.retrieval.packages import CORPORA, UnreachableError, unpacked
+from bench.retrieval.packages import CORPORA, Corpus, UnreachableError, unpacked
 from treadle.code.parse import parse_file
 from treadle.edits.model import content_hash
 from treadle.edits.patches import parse_patch
@@ -57,22 +57,27 @@ class Task:
     texts: tuple[str, ...] = ()
 
 
+def sources(corpus: Corpus) -> list[Path]:
+    """The files of a corpus. Raises UnreachableError."""
+    return [
+        path
+        for package in corpus.packages
+        for path in sorted(unpacked(package).rglob("*"))
+        if path.suffix in corpus.suffixes and package.inside in path.as_posix()
+    ]
+
+
 def tasks(per_language: int, seed: int = 5) -> Iterator[Task]:
     """About so many tasks of each language whose packages can be had."""
     for corpus in CORPORA:
         if corpus.name not in LANGUAGES:
             continue
         try:
-            folders = [unpacked(package) / package.inside for package in corpus.packages]
+            found = sources(corpus)
         except UnreachableError:
             continue
         chance = random.Random(f"{seed} {corpus.name}")
-        paths = [
-            path
-            for folder in folders
-            for path in sorted(folder.rglob("*"))
-            if path.suffix in corpus.suffixes and 2_000 < path.stat().st_size < 200_000
-        ]
+        paths = [path for path in found if 2_000 < path.stat().st_size < 200_000]
         chance.shuffle(paths)
         made = 0
         for path in paths * 10:

@@ -1,0 +1,82 @@
+"""Outcomes of generated edit tasks, how long edits take, and other tools, as Markdown tables.
+
+Run: python -m bench.edits [--tasks N]
+
+Tasks are mutations of real files of five languages (bench/retrieval/packages.py), drawn with a
+fixed seed. What is right is known from the mutation, without the code that is measured.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bench.edits.peers import TOOLS, peer_score
+from bench.edits.scoring import Outcome, Score, treadle_score
+from bench.edits.tasks import FORMS, Task, tasks
+from bench.edits.timing import FILES, SIZES, applying_rows, many_files, planning_rows
+from bench.retrieval.packages import UnreachableError
+
+PER_LANGUAGE = 700
+
+
+def by_variant(made: Sequence[Task], score: Score) -> None:
+    """The outcomes of Treadle's plans by what is different, and by form."""
+    variants = list(dict.fromkeys(task.variant for task in sorted(made, key=lambda t: t.variant)))
+    print(f"| {len(made)} tasks, right/all | {' | '.join(FORMS)} | refused | wrong |")
+    print(f"|---|{'---|' * (len(FORMS) + 2)}")
+    for variant in (*variants, None):
+        cells = []
+        for form in FORMS:
+            of_form = score.total(form=form, variant=variant)
+            right = score.total(Outcome.RIGHT, form=form, variant=variant)
+            cells.append(f"{right}/{of_form}" if of_form else "-")
+        refused = score.total(Outcome.REFUSED, variant=variant)
+        wrong = score.total(Outcome.WRONG, variant=variant)
+        print(f"| {variant or 'all'} | {' | '.join(cells)} | {refused} | {wrong} |")
+
+
+def beside_others(made: Sequence[Task]) -> None:
+    """Right, refused and wrong of each tool, form by form."""
+    print("\n| form | tool | tasks | right | refused | wrong | of these by white space alone |")
+    print("|---|---|---|---|---|---|---|")
+    for form, tools in TOOLS.items():
+        of_form = [task for task in made if task.form == form]
+        _line(form, "Treadle", treadle_score(of_form))
+        for tool in tools:
+            try:
+                _line(form, tool, peer_score(tool, of_form))
+            except UnreachableError as error:
+                print(f"{error}", file=sys.stderr)
+
+
+def _line(form: str, tool: str, score: Score) -> None:
+    counts = [score.total(outcome) for outcome in Outcome]
+    share = 100 * counts[0] / sum(counts)
+    cells = [sum(counts), f"{counts[0]} ({share:.0f} %)", *counts[1:], score.blank]
+    print(f"| {form} | {tool} | {' | '.join(map(str, cells))} |")
+
+
+def times() -> None:
+    """Milliseconds by size of the file."""
+    print(f"\n| ms, lines of the file | {' | '.join(f'{size:,}' for size in SIZES)} |")
+    print(f"|---|{'---|' * len(SIZES)}")
+    for name, spent in (*planning_rows(), *applying_rows()):
+        print(f"| {name} | {' | '.join(f'{each:.1f}' for each in spent)} |")
+    stage, apply = many_files()
+    print(f"\n{FILES} files of 300 lines at once: stage {stage:.0f} ms, apply {apply:.0f} ms.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tasks", type=int, default=PER_LANGUAGE, help="for each language")
+    made = list(tasks(parser.parse_args().tasks))
+    score = treadle_score(made)
+    by_variant(made, score)
+    for task, reason in score.reasons:
+        print(f"{task.language}, {task.form}, {task.variant}: {reason}", file=sys.stderr)
+    times()
+    beside_others(made)
+
+
+if __name__ == "__main__":
+    main()
