@@ -155,15 +155,16 @@ def _change(file: _File, data: bytes | None, notes: list[str]) -> FileChange:
         number = file.rename[0] if file.rename else file.edits[0][0]
         with _about(file, number):
             raise _missing(file.path)
-    hunks = _edited(file, data, notes) if file.edits else ()
     base = content_hash(data)
+    for number, asked in (*file.edits, *([file.rename] if file.rename else [])):
+        with _about(file, number):
+            _check_hash(asked, base)
+    hunks = _edited(file, data, notes) if file.edits else ()
     result = content_hash(splice(data, hunks)) if hunks else base
     if file.rename is None:
         return FileChange(file.path, ChangeKind.MODIFY, base, result, hunks)
-    number, rename = file.rename
-    with _about(file, number):
-        _check_hash(rename, data)
-    return FileChange(file.path, ChangeKind.RENAME, base, result, hunks, rename.target)
+    target = file.rename[1].target
+    return FileChange(file.path, ChangeKind.RENAME, base, result, hunks, target)
 
 
 def _missing(path: str) -> EditError:
@@ -174,8 +175,7 @@ def _missing(path: str) -> EditError:
     )
 
 
-def _check_hash(request: _TextEdit | DeleteFile | RenameFile, data: bytes) -> None:
-    present = content_hash(data)
+def _check_hash(request: _TextEdit | DeleteFile | RenameFile, present: str) -> None:
     if request.expected_hash is not None and request.expected_hash != present:
         raise EditError(
             ErrorKind.CONFLICT,
@@ -208,16 +208,14 @@ def _created(request: CreateFile, data: bytes | None, notes: list[str]) -> FileC
 def _deleted(request: DeleteFile, data: bytes | None) -> FileChange:
     if data is None:
         raise _missing(request.path)
-    _check_hash(request, data)
+    base = content_hash(data)
+    _check_hash(request, base)
     hunk = Hunk(0, 1, data, b"")
-    return FileChange(request.path, ChangeKind.DELETE, content_hash(data), None, (hunk,))
+    return FileChange(request.path, ChangeKind.DELETE, base, None, (hunk,))
 
 
 def _edited(file: _File, data: bytes, notes: list[str]) -> tuple[Hunk, ...]:
     """The hunks of all edits of a file."""
-    for number, request in file.edits:
-        with _about(file, number):
-            _check_hash(request, data)
     source = Source(file.path, data)
     source.check()
     pieces: list[_Piece] = []

@@ -1,5 +1,7 @@
 """Edits of a range of bytes or lines: checked, and written as the file is."""
 
+from itertools import accumulate
+
 from treadle.edits.matching import Located
 from treadle.edits.model import EditError
 from treadle.edits.reindenting import as_item
@@ -56,10 +58,10 @@ def lines_replaced(source: Source, request: LineRangeEdit) -> tuple[list[Located
 
 def _line_starts(source: Source) -> list[int]:
     """Where each line begins, and behind them the end of the file."""
-    starts = [source.floor]
-    while (stop := source.line_stop(starts[-1])) > starts[-1]:
-        starts.append(stop)
-    return starts
+    lengths = map((1).__add__, map(len, source.data[source.floor :].split(source.line_break)))
+    starts = list(accumulate(lengths, initial=source.floor))
+    starts[-1] = len(source.data)
+    return starts[:-1] if starts[-2:-1] == starts[-1:] else starts
 
 
 def _outside(message: str) -> EditError:
