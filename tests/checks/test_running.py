@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.projects import Project, is_alive, until
+from tests.fakes.clock import FakeClock
 from treadle.checks.diagnostics.reader import MOST
 from treadle.checks.model import CheckStatus, Severity
 from treadle.checks.output import HEAD_LINES, TAIL_LINES
@@ -58,7 +59,6 @@ async def test_a_million_lines_leave_their_beginning_and_end(project: Project) -
     assert ran.output.lines == 1_000_000
     assert ran.output.head == tuple(f"line {n}" for n in range(HEAD_LINES))
     assert ran.output.tail == tuple(f"line {n}" for n in range(1_000_000 - TAIL_LINES, 1_000_000))
-    assert project.told  # and it said how far it was
 
 
 async def test_a_flood_of_diagnostics_is_counted_and_the_first_are_kept(project: Project) -> None:
@@ -155,16 +155,31 @@ async def test_a_file_that_cannot_be_run_is_said_to_be_so(project: Project) -> N
 
 
 async def test_progress_tells_the_last_line(project: Project) -> None:
-    code = "import time\nfor n in range(4): print('step', n, flush=True); time.sleep(0.4)"
+    code = "import time\nfor n in range(4): print('step', n, flush=True); time.sleep(0.6)"
     await project.run(*python(code))
     assert any(": step" in told and " lines" in told for told in project.told)
+
+
+async def test_a_silent_check_is_still_said_to_run(project: Project) -> None:
+    clock = FakeClock()
+    task = asyncio.create_task(project.run("sleep", "1000", clock=clock))
+    await until(lambda: clock.sleeping == 2)  # the time limit and the progress
+    for _ in range(25):
+        await clock.advance(1.0)
+    assert project.told == ["10 s, 0 lines", "20 s, 0 lines"]
+    for _ in range(36):
+        await clock.advance(1.0)
+    while not task.done():
+        await clock.advance(0.1)
+        await asyncio.sleep(0.01)
+    assert (await task).status is CheckStatus.TIMED_OUT
 
 
 async def test_a_progress_that_fails_is_not_swallowed(project: Project) -> None:
     async def failing(_text: str) -> None:
         raise OSError("the screen is gone")
 
-    code = "import time\nfor n in range(3): print(n, flush=True); time.sleep(0.4)"
+    code = "import time\nfor n in range(3): print(n, flush=True); time.sleep(0.6)"
     with pytest.raises(OSError, match="the screen is gone"):
         await project.run(*python(code), progress=failing)
 

@@ -371,7 +371,7 @@ async def test_a_cancelled_call_leaves_nothing(
 
 
 async def test_progress_is_reported(desk: Desk) -> None:
-    code = "for n in 1 2 3; do echo step $n; sleep 0.4; done"
+    code = "for n in 1 2 3; do echo step $n; sleep 0.6; done"
     desk.commands = {"steps": {"command": ["bash", "-c", code]}}
     await desk.ok(check="steps")
     assert any("step" in told for told in desk.told)

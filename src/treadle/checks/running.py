@@ -23,8 +23,11 @@ from treadle.ids import new_id
 Progress = Callable[[str], Awaitable[None]]
 """Is told, now and then, how far a check is."""
 
-PROGRESS_SECONDS = 0.5
+PROGRESS_SECONDS = 1.0
 """Between two reports of progress."""
+
+SILENT_SECONDS = 10.0
+"""Between two reports while nothing is printed."""
 
 _BLOCK = 1 << 14
 """Bytes that are read at a time; a larger block would hold up the loop while it is looked at."""
@@ -65,14 +68,14 @@ async def run(
     taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
     started = clock.monotonic()
     process, output, pipe = await _start(program, words, cwd, marked)
-    reading = asyncio.create_task(taking.take(output))
+    tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
     timed_out = False
     try:
         await wait_within(process.wait(), check.timeout, clock)
     except TimeoutError:
         timed_out = True
     finally:
-        await to_the_end(_ended(process, mark, reading, clock))
+        await to_the_end(_ended(process, mark, *tasks, clock))
         pipe.close()
     seconds = clock.monotonic() - started
     status, reason = _status(check, process.returncode, timed_out=timed_out)
@@ -117,7 +120,6 @@ class _Taking:
         self._clock = clock
         self._progress = progress
         self._folder, self._home = folder, home
-        self._started = self._told = clock.monotonic()
         self._last = ""
 
     async def take(self, output: asyncio.StreamReader) -> None:
@@ -126,7 +128,6 @@ class _Taking:
         while block := await output.read(_BLOCK):
             for line in splitter.feed(block):
                 self._take(line)
-            await self._tell()
             await asyncio.sleep(0)  # `read` does not wait while there is something to read
         for line in splitter.end():
             self._take(line)
@@ -137,14 +138,17 @@ class _Taking:
             self.keeper.add(shown)
             self._last = shown.strip() or self._last
 
-    async def _tell(self) -> None:
-        now = self._clock.monotonic()
-        if now - self._told >= PROGRESS_SECONDS:
-            self._told = now
-            seconds = now - self._started
-            await self._progress(
-                f"{seconds:.0f} s, {self.keeper.lines:,} lines: {self._last[:_TOLD_CHARACTERS]}"
-            )
+    async def tell(self) -> None:
+        """Say how far it is, until this is cancelled."""
+        started = told = self._clock.monotonic()
+        lines = 0
+        while True:
+            await self._clock.sleep(PROGRESS_SECONDS)
+            now = self._clock.monotonic()
+            if self.keeper.lines > lines or now - told >= SILENT_SECONDS:
+                told, lines = now, self.keeper.lines
+                last = f": {self._last[:_TOLD_CHARACTERS]}" if self._last else ""
+                await self._progress(f"{now - started:.0f} s, {lines:,} lines{last}")
 
 
 _TOLD_CHARACTERS = 200
@@ -192,16 +196,22 @@ def _not_started(name: str, error: OSError | ValueError) -> TreadleError:
     )
 
 
-async def _ended(process: Process, mark: str, reading: asyncio.Task[None], clock: Clock) -> None:
-    """End all processes of the run, then what is read of it."""
+async def _ended(
+    process: Process,
+    mark: str,
+    reading: asyncio.Task[None],
+    telling: asyncio.Task[None],
+    clock: Clock,
+) -> None:
+    """End all processes of the run, then what is read and told of it."""
     await end_all(process.pid, mark, clock)
     await process.wait()
-    await asyncio.wait({reading}, timeout=_DRAIN)
-    if not reading.done():  # a process that nobody can find holds the pipe
-        reading.cancel()
-        await asyncio.wait({reading})
-    if not reading.cancelled():
-        reading.result()
+    await asyncio.wait({reading}, timeout=_DRAIN)  # a process that nobody can find holds the pipe
+    reading.cancel()
+    telling.cancel()
+    for ended in await asyncio.gather(reading, telling, return_exceptions=True):
+        if isinstance(ended, Exception):
+            raise ended
 
 
 _PYTEST_ENDS = {

@@ -28,6 +28,9 @@ _ALL: tuple[type[Reader], ...] = (
     OneLineReader,
 )
 
+_LONGEST = 4_000
+"""Characters of a line for people that is looked at; what is longer is data."""
+
 _READERS: dict[CheckParser, tuple[type[Reader], ...]] = {
     "auto": _ALL,
     "pytest": (PytestReader,),
@@ -69,6 +72,8 @@ class OutputReader:
 
     def line(self, text: str) -> Sequence[str]:
         """Take in a plain line; the lines to show for it."""
+        if len(text) > _LONGEST and not text.startswith("{"):
+            return (text,)
         shown: Sequence[str] | None = None
         for reader in self._readers:
             said = reader.line(text)

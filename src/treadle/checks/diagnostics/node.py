@@ -8,31 +8,31 @@ _TITLES = tuple(
     map(
         re.compile,
         (
-            r"\s*not ok \d+ - (?P<title>.+)",  # TAP
-            r"\s*✖ (?P<title>.+?) \([\d.]+ms\)",  # node, spec
-            r"\s*FAIL\s+(?P<title>\S+ > .+)",  # vitest
-            r"\s*● (?P<title>.+)",  # jest
-            r"\s*\d+\) (?P<title>.+?):?",  # mocha
+            r"not ok \d+ - (?P<title>.+)",  # TAP
+            r"✖ (?P<title>.+?) \([\d.]+ms\)",  # node, spec
+            r"FAIL\s+(?P<title>\S+ > .+)",  # vitest
+            r"● (?P<title>.+)",  # jest
+            r"\d+\) (?P<title>.+?):?",  # mocha
         ),
     )
 )
 _FRAME = re.compile(
-    r"\s*(?:(?:at|\u276f) (?:[^()]*[ (])?|[^()]+ \()?"
+    r"(?:(?:at|\u276f) (?:[^()]*[ (])?|[^()]+ \()?"
     r"(?P<file>(?:file://)?[^\s()':]+):(?P<line>\d+):(?P<column>\d+)\)?(?: \{)?"
 )
-_SAID = re.compile(r"\s*(?P<message>(?:\w*Error\b.*|expect\(.*|Expected .*))")
-_TAP_SAID = re.compile(r"\s*error: (?:'(?P<message>.*)'|\|-)")
-_TAP_PARENT = re.compile(r"\s*failureType: 'subtestsFailed'")
+_SAID = re.compile(r"(?P<message>(?:\w*Error\b.*|expect\(.*|Expected .*))")
+_TAP_SAID = re.compile(r"error: (?:'(?P<message>.*)'|\|-)")
+_TAP_PARENT = re.compile(r"failureType: 'subtestsFailed'")
 _TOTALS = tuple(
     map(
         re.compile,
         (
             r"(?:#|\u2139) (?P<word>pass|fail|skipped) (?P<number>\d+)",
-            r"\s+(?P<number>\d+) (?P<word>passing|failing|pending)(?: .*)?",
+            r"(?P<number>\d+) (?P<word>passing|failing|pending)(?: .*)?",
         ),
     )
 )
-_TESTS = re.compile(r"\s*Tests:?\s+(?P<counts>\d+ .*)")
+_TESTS = re.compile(r"Tests:?\s+(?P<counts>\d+ .*)")
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|todo)")
 _LEADS = frozenset("n✖F●#\u2139T0123456789")
 """What titles and totals begin with."""
@@ -56,7 +56,8 @@ class NodeReader(Reader):
         self._says_next = False
 
     def line(self, text: str) -> None:
-        if text.lstrip()[:1] in _LEADS:
+        text = text.strip()
+        if text[:1] in _LEADS:
             if title := next(filter(None, (form.fullmatch(text) for form in _TITLES)), None):
                 self._title, self._said = title["title"], ""
                 return
@@ -67,7 +68,7 @@ class NodeReader(Reader):
 
     def _told(self, text: str) -> None:
         if self._says_next:
-            self._says_next, self._said = False, text.strip()
+            self._says_next, self._said = False, text
         elif _TAP_PARENT.fullmatch(text):
             self._title = None  # its own tests tell
         elif tap := _TAP_SAID.fullmatch(text):

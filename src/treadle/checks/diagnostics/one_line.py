@@ -4,9 +4,6 @@ import re
 
 from treadle.checks.diagnostics.reader import Reader, severity_of
 
-_LONGEST = 4_000
-"""Characters of a line that is looked at."""
-
 _AT = r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): "
 _SEVERITY = r"(?P<severity>fatal error|error|warning|note|info(?:rmation)?|hint|style)"
 
@@ -45,7 +42,7 @@ class OneLineReader(Reader):
 
     def line(self, text: str) -> None:
         text = text.strip()
-        if ":" not in text or len(text) > _LONGEST:
+        if ":" not in text:
             return
         for form in _FORMS:
             if found := form.fullmatch(text):
