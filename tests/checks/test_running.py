@@ -34,7 +34,7 @@ async def test_the_exit_status_decides(project: Project) -> None:
     assert (passed.status, passed.exit_status) == (CheckStatus.PASSED, 0)
     failed = await project.run(*python("print('no'); raise SystemExit(3)"))
     assert (failed.status, failed.exit_status) == (CheckStatus.FAILED, 3)
-    assert failed.output.end() == ("no",)
+    assert failed.output.tail == ("no",)
     killed = await project.run(*python("import os; os.kill(os.getpid(), 11)"))
     assert (killed.status, killed.exit_status) == (CheckStatus.ERROR, None)
     assert killed.reason == "It was ended by the signal SIGSEGV."
@@ -43,13 +43,13 @@ async def test_the_exit_status_decides(project: Project) -> None:
 async def test_nothing_is_read_by_a_shell(project: Project) -> None:
     odd = ["$(touch made)", "`touch made`", "a; touch made", "*", "~", "a\nb", "$HOME", "ä 'x' \""]
     ran = await project.run(*python("import sys; print(ascii(sys.argv[1:]))", *odd))
-    assert ran.output.end() == (ascii(odd),)
+    assert ran.output.tail == (ascii(odd),)
     assert list(project.root.iterdir()) == []
 
 
 async def test_there_is_no_input_to_wait_for(project: Project) -> None:
     ran = await project.run(*python("import sys; print(len(sys.stdin.read()))"))
-    assert ran.output.end() == ("0",)
+    assert ran.output.tail == ("0",)
 
 
 async def test_a_million_lines_leave_their_beginning_and_end(project: Project) -> None:
@@ -74,7 +74,7 @@ async def test_a_flood_of_diagnostics_is_counted_and_the_first_are_kept(project:
 
 async def test_a_line_without_an_end_is_cut(project: Project) -> None:
     ran = await project.run(*python("print('x' * 50_000_000, end=''); print('end', end='')"))
-    (line,) = ran.output.end()
+    (line,) = ran.output.tail
     assert len(line) < 1_000
     assert ran.output.lines == 1
 
@@ -86,7 +86,7 @@ sys.stdout.buffer.write(b"\x1b[1;31mred\x1b[0m\r\n\x1b]8;;x\x07link\x1b]8;;\x07\
                         b"10%\r55%\rdone\n\xff\xfe caf\xc3\xa9\x00\n\ttab\n")
 """
     ran = await project.run(*python(code))
-    assert ran.output.end() == ("red", "link", "done", "\ufffd\ufffd café", "\ttab")
+    assert ran.output.tail == ("red", "link", "done", "\ufffd\ufffd café", "\ttab")
 
 
 async def test_time_up_ends_children_that_ignore_being_told(project: Project) -> None:
@@ -96,7 +96,7 @@ async def test_time_up_ends_children_that_ignore_being_told(project: Project) ->
     assert ran.status is CheckStatus.TIMED_OUT
     assert ran.exit_status is None
     assert ran.reason == "It was ended after 2 seconds."
-    assert ran.output.end() == ("ready",)
+    assert ran.output.tail == ("ready",)
     assert not is_alive(int(pid.read_text()))
 
 
@@ -126,13 +126,13 @@ print("left it behind")
 """
     ran = await project.run(*python(code))
     assert ran.status is CheckStatus.PASSED
-    assert ran.output.end() == ("left it behind",)
+    assert ran.output.tail == ("left it behind",)
     assert not is_alive(int(pid.read_text()))
 
 
 async def test_a_child_that_keeps_the_pipe_does_not_keep_the_check(project: Project) -> None:
     ran = await project.run("bash", "-c", "sleep 1000 & echo $! > pid; echo started")
-    assert (ran.status, ran.output.end()) == (CheckStatus.PASSED, ("started",))
+    assert (ran.status, ran.output.tail) == (CheckStatus.PASSED, ("started",))
     assert not is_alive(int((project.root / "pid").read_text()))
 
 
@@ -189,12 +189,12 @@ async def test_checks_run_inside_checks_are_found_by_the_outer_one(project: Proj
         *python("import os; print(os.environ['CHECK_OF_TREADLE'])"),
         environment={"CHECK_OF_TREADLE": "outer"},
     )
-    outer, inner = ran.output.end()[0].split()
+    outer, inner = ran.output.tail[0].split()
     assert outer == "outer"
     assert len(inner) == 36
 
 
 async def test_the_working_folder_is_the_project(project: Project) -> None:
     ran = await project.run("bash", "-c", "pwd; echo $PWD; echo made > here")
-    assert ran.output.end() == (str(project.root),) * 2
+    assert ran.output.tail == (str(project.root),) * 2
     assert os.listdir(project.root) == ["here"]  # noqa: PTH208

@@ -78,17 +78,13 @@ class Reading:
 class Output:
     """The beginning and the end of an output, in lines without colours and line ends.
 
-    `lines` counts all that was for people to read; those between `head` and `tail` are gone.
+    `lines` counts all that was for people to read. Where lines between the two are gone, `head`
+    holds the first; where none are, `tail` holds all.
     """
 
     head: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
     lines: int = 0
-
-    def end(self) -> tuple[str, ...]:
-        """The last lines without a gap: all of them, where nothing is gone."""
-        kept = (*self.head, *self.tail)
-        return kept if len(kept) == self.lines else self.tail
 
 
 class CheckStatus(StrEnum):

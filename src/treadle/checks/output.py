@@ -82,4 +82,7 @@ class Keeper:
 
     def output(self) -> Output:
         """What was kept."""
-        return Output(tuple(self._head), tuple(self._tail), self._lines)
+        head, tail = tuple(self._head), tuple(self._tail)
+        if self._lines == len(head) + len(tail):
+            return Output((), head + tail, self._lines)
+        return Output(head, tail, self._lines)

@@ -207,7 +207,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
         """The result with as much as fits: the end of the output has a third of it, or the rest."""
         found = len(ran.reading.diagnostics)
-        end = len(ran.output.end())
+        end = len(ran.output.tail)
         if ran.status is CheckStatus.PASSED:
             end = min(end, PASSED_LINES)
 
@@ -224,9 +224,10 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
 def _result(ran: CheckRun, diagnostics: int, lines: int) -> RunCheckResult:
     """The result with the first diagnostics and the last lines."""
     found, output = ran.reading, ran.output
-    tail = output.end()[-lines:] if lines else ()
+    tail = output.tail[-lines:] if lines else ()
     unexplained = ran.status is not CheckStatus.PASSED and not found.total
-    head = output.head[: min(HEAD_LINES, output.lines - lines)] if unexplained else ()
+    first = output.head or output.tail
+    head = first[: min(HEAD_LINES, output.lines - lines)] if unexplained else ()
     return RunCheckResult(
         check=ran.check.name,
         status=ran.status.value,
