@@ -21,9 +21,9 @@ TEXT = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
 
 def test_a_hunk_holds_whole_lines_that_differ_and_three_around_them() -> None:
     made = planned(TEXT, ReplaceEdit("f", "four\nfive", "four\nFIVE"))
-    assert made.changes[0].hunks == (
-        Hunk(19, 5, b"five\n", b"FIVE\n", b"two\nthree\nfour\n", b"six\nseven\neight\n"),
-    )
+    (hunk,) = made.changes[0].hunks
+    assert (hunk.start, hunk.line, hunk.old, hunk.new) == (19, 5, b"five\n", b"FIVE\n")
+    assert (hunk.before, hunk.after) == (b"two\nthree\nfour\n", b"six\nseven\neight\n")
 
 
 def test_an_edit_is_split_where_lines_between_stay() -> None:
@@ -107,7 +107,7 @@ def test_files_are_made_removed_and_renamed() -> None:
         (ChangeKind.RENAME, "c", "d", content_hash(b"c\n"), content_hash(b"C\n")),
     ]
     assert made.changes[1].hunks == (Hunk(0, 1, b"b\xff\0\n", b""),)
-    assert made.changes[2].hunks == (Hunk(0, 1, b"c\n", b"C\n"),)
+    assert [(h.old, h.new) for h in made.changes[2].hunks] == [(b"c\n", b"C\n")]
 
 
 def test_a_file_is_renamed_whatever_it_holds() -> None:

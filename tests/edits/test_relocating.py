@@ -74,6 +74,14 @@ def test_a_place_must_be_the_only_one() -> None:
     assert "hunk 1 could be at lines 7 and 27" in said
 
 
+def test_a_twin_is_not_taken_for_the_place_when_that_has_changed() -> None:
+    part = b"".join(b"call %d\n" % number for number in range(9))
+    base = b"def f\n" + part + b"def g\n" + part
+    edit = "\n".join(["def f", *(f"call {number}" for number in range(5))])
+    (change,) = planned(base, ReplaceEdit("f", edit, edit.replace("4", "four"))).changes
+    assert "hunk 1 is not there" in conflict(change, base.replace(b"call 3", b"mine", 1))
+
+
 def test_brackets_alone_are_no_place() -> None:
     base = b"a\n{\n}\nb\nc\n"
     (change,) = planned(base, ReplaceEdit("f", "a\n{\n}\n", "a\n{\n}\n{\n}\n")).changes

@@ -18,7 +18,12 @@ def encode_changes(changes: Sequence[FileChange]) -> bytes:
             "result": change.result_hash,
             "target": change.target,
             "hunks": [
-                [hunk.start, hunk.line, *map(_text, (hunk.old, hunk.new, hunk.before, hunk.after))]
+                [
+                    hunk.start,
+                    hunk.line,
+                    hunk.unique,
+                    *map(_text, (hunk.old, hunk.new, hunk.before, hunk.after)),
+                ]
                 for hunk in change.hunks
             ],
         }
@@ -36,14 +41,16 @@ def decode_changes(data: bytes) -> tuple[FileChange, ...]:
             ChangeKind(each["kind"]),
             each["base"],
             each["result"],
-            tuple(
-                Hunk(start, line, *(text.encode("latin-1") for text in texts))
-                for start, line, *texts in each["hunks"]
-            ),
+            tuple(_hunk(*values) for values in each["hunks"]),
             each["target"],
         )
         for each in body
     )
+
+
+def _hunk(start: int, line: int, unique: list[int], *texts: str) -> Hunk:
+    old, new, before, after = (text.encode("latin-1") for text in texts)
+    return Hunk(start, line, old, new, before, after, (unique[0], unique[1]))
 
 
 def _text(data: bytes) -> str:

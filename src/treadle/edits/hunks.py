@@ -2,11 +2,23 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from treadle.edits.comparing import differences
 from treadle.edits.matching import Located
-from treadle.edits.model import Hunk
-from treadle.edits.text import MAX_CONTEXT_BYTES, Source, context_after, context_before, split_lines
+from treadle.edits.model import Hunk, splice
+from treadle.edits.text import (
+    MAX_CONTEXT_BYTES,
+    MAX_CONTEXT_LINES,
+    Source,
+    context_after,
+    context_before,
+    line_break_of,
+    split_lines,
+)
+
+_MOST_SEARCHED = 500_000_000
+"""Bytes that are searched to learn which places are unique, at most; about half a second."""
 
 LONG_LINE = 2_000
 """Bytes of a line from which on a hunk holds only what differs in it, not all of it."""
@@ -23,7 +35,53 @@ def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
             group = []
         group.append(piece)
         stop = max(stop, _whole_lines_stop(source, piece))
-    return tuple(found + (_of_group(source, group, stop) if group else []))
+    found += _of_group(source, group, stop) if group else []
+    return with_uniqueness(source.data, found)
+
+
+def with_uniqueness(base: bytes, hunks: Sequence[Hunk]) -> tuple[Hunk, ...]:
+    """The hunks of `base` with how much of the lines around them makes their places unique."""
+    if len(hunks) * len(base) > _MOST_SEARCHED:
+        return tuple(hunks)
+    line_break = line_break_of(hunks)
+    result = splice(base, hunks)
+    found: list[Hunk] = []
+    shift = 0
+    for hunk in hunks:
+        start = hunk.start + shift
+        stop = start + len(hunk.new)
+        before = context_before(result, start, line_break)
+        after = context_after(result, stop, line_break)
+        in_base = _once(base, (hunk.before, hunk.old, hunk.after), line_break)
+        in_result = _once(result, (before, hunk.new, after), line_break)
+        found.append(replace(hunk, unique=(in_base, in_result)))
+        shift = stop - hunk.end
+    return tuple(found)
+
+
+def _once(data: bytes, parts: tuple[bytes, bytes, bytes], line_break: bytes) -> int:
+    """With which lines around it the text is there only once, as bits (see `Hunk.unique`)."""
+    bits = 0
+    least = MAX_CONTEXT_LINES + 1
+    for before in range(MAX_CONTEXT_LINES + 1):
+        while least > 0:
+            _, pattern = surrounded(*parts, (before, least - 1), line_break)
+            at = data.find(pattern)
+            if not pattern or at < 0 or data.find(pattern, at + 1) >= 0:
+                break
+            least -= 1
+        bits |= sum(1 << 4 * before + after for after in range(least, MAX_CONTEXT_LINES + 1))
+    return bits
+
+
+def surrounded(
+    before: bytes, text: bytes, after: bytes, lines: tuple[int, int], line_break: bytes
+) -> tuple[int, bytes]:
+    """The text with so many of the lines before and after it, and where it begins in that."""
+    head = split_lines(before, line_break)
+    head = head[max(0, len(head) - lines[0]) :]
+    tail = split_lines(after, line_break)[: lines[1]]
+    return sum(map(len, head)), b"".join([*head, text, *tail])
 
 
 def _whole_lines_stop(source: Source, piece: Located) -> int:

@@ -66,6 +66,8 @@ class Hunk:
 
     `before` and `after` are the whole lines around it in the base (at most three each, and at
     most 2,000 bytes), by which its place is found again when the file has changed elsewhere.
+    `unique`, for the base and for the result, has bit 4 * b + a set where the last b lines before
+    it, its bytes and the first a lines after it are there only once; 0 where that is not known.
     """
 
     start: int
@@ -74,6 +76,7 @@ class Hunk:
     new: bytes
     before: bytes = b""
     after: bytes = b""
+    unique: tuple[int, int] = (0, 0)
 
     @property
     def end(self) -> int:

@@ -1,6 +1,6 @@
 """A file as a whole in place of another: hunks by line, bounded in time."""
 
-from treadle.edits.hunks import hunks_between
+from treadle.edits.hunks import hunks_between, with_uniqueness
 from treadle.edits.model import ChangeKind, FileChange, content_hash
 from treadle.edits.text import BOM, Source
 
@@ -8,10 +8,8 @@ from treadle.edits.text import BOM, Source
 def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
     """The change from `base` to `result`, one hunk for each run of lines that differ."""
     source = Source(path, base)
-    hunks = hunks_between(source, 0, len(base), result)
-    return FileChange(
-        path, ChangeKind.MODIFY, content_hash(base), content_hash(result), tuple(hunks)
-    )
+    hunks = with_uniqueness(base, hunks_between(source, 0, len(base), result))
+    return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 
 def overwritten(path: str, base: bytes, content: bytes) -> tuple[FileChange, list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from treadle.edits.hunks import hunk_at
+from treadle.edits.hunks import hunk_at, surrounded, with_uniqueness
 from treadle.edits.matching import occurrences
 from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, content_hash, splice
 from treadle.edits.nearest import shown
@@ -20,7 +20,15 @@ from treadle.events.types import ErrorKind
 
 __all__ = ["rehunk", "relocate", "reverse"]
 
-_CONTEXTS = ((3, 3), (2, 2), (1, 1), (3, 0), (0, 3))
+_CONTEXTS = sorted(
+    (
+        (before, after)
+        for before in range(MAX_CONTEXT_LINES + 1)
+        for after in range(MAX_CONTEXT_LINES + 1)
+        if before or after
+    ),
+    key=lambda lines: (-sum(lines), abs(lines[0] - lines[1])),
+)
 """How many lines before and after a hunk must be there as well, tried in this order."""
 
 
@@ -28,8 +36,8 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     """The same change of the file as it is now, when it was changed in other places only.
 
     A hunk goes where its old bytes and lines around them are, in the order of the hunks and only
-    when there is one such place. Raises EditError of kind conflict that names each hunk without
-    a place, and what is there now.
+    when there is one such place, now as in the base. Raises EditError of kind conflict that
+    names each hunk without a place, and what is there now.
     """
     found = content_hash(present)
     if change.base_hash == found:
@@ -42,8 +50,9 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     hunks: list[Hunk] = []
     lost: list[str] = []
     position = 0
+    line_break = line_break_of(change.hunks)
     for number, hunk in enumerate(change.hunks, 1):
-        places = _places(source, change.hunks, hunk, position)
+        places = _places(source, line_break, hunk, position)
         if len(places) == 1:
             hunks.append(hunk_at(source, places[0], hunk.old, hunk.new))
             position = hunks[-1].end
@@ -52,7 +61,8 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     if lost:
         raise _conflict(change, found, "; ".join(lost))
     result = content_hash(splice(present, hunks))
-    return replace(change, base_hash=found, result_hash=result, hunks=tuple(hunks))
+    placed = with_uniqueness(present, hunks)
+    return replace(change, base_hash=found, result_hash=result, hunks=placed)
 
 
 def _conflict(change: FileChange, present: str, reason: str) -> EditError:
@@ -78,21 +88,23 @@ def _told(source: Source, number: int, hunk: Hunk, places: Sequence[int]) -> str
     return f"hunk {number} is not there; from line {hunk.line} on the file says {text} now"
 
 
-def _places(source: Source, hunks: Sequence[Hunk], hunk: Hunk, position: int) -> list[int]:
-    """Where the old bytes of a hunk are, by as many of the lines around them as are there."""
-    line_break = line_break_of(hunks)
-    before, after = split_lines(hunk.before, line_break), split_lines(hunk.after, line_break)
+def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
+    """Where the old bytes of a hunk are, by as many of the lines around them as are there.
+
+    Never by so few that they would have been in several places of the base.
+    """
     whole = not hunk.before or hunk.before.endswith(line_break)
-    for lines_before, lines_after in _CONTEXTS:
-        head = b"".join(before[len(before) - min(lines_before, len(before)) :])
-        pattern = head + hunk.old + b"".join(after[:lines_after])
-        all_of_it = lines_before == lines_after == MAX_CONTEXT_LINES
-        if not pattern or not (all_of_it or _tells(pattern, line_break)):
+    for before, after in _CONTEXTS:
+        if not hunk.unique[0] & 1 << 4 * before + after:
+            continue
+        lines, all_of_it = (before, after), before + after == 2 * MAX_CONTEXT_LINES
+        head, pattern = surrounded(hunk.before, hunk.old, hunk.after, lines, line_break)
+        if not all_of_it and not _tells(pattern, line_break):
             continue
         found = [
-            at + len(head)
+            at + head
             for at in occurrences(source.data, pattern, source.floor)
-            if at + len(head) >= position and (not whole or source.starts_line(at))
+            if at + head >= position and (not whole or source.starts_line(at))
         ]
         if found:
             return found
@@ -124,6 +136,7 @@ def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:
         yield Hunk(
             hunk.start + shift, hunk.line + lines, hunk.new, hunk.old,
             context_before(before, len(before), line_break), context_after(after, 0, line_break),
+            hunk.unique[::-1],
         )  # fmt: skip
         shift += len(hunk.new) - len(hunk.old)
         lines += hunk.new.count(line_break) - hunk.old.count(line_break)
