@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from bench.edits.carrying import carried, outcomes
 from bench.edits.peers import TOOLS, peer_score
 from bench.edits.scoring import Outcome, Score, treadle_score
 from bench.edits.tasks import FORMS, Task, tasks
@@ -40,7 +41,7 @@ def beside_others(made: Sequence[Task]) -> None:
     print("\n| form | tool | tasks | right | refused | wrong | of these by white space alone |")
     print("|---|---|---|---|---|---|---|")
     for form, tools in TOOLS.items():
-        of_form = [task for task in made if task.form == form]
+        of_form = [task for task in made if task.form == form and task.texts]
         _line(form, "Treadle", treadle_score(of_form))
         for tool in tools:
             try:
@@ -56,6 +57,16 @@ def _line(form: str, tool: str, score: Score) -> None:
     print(f"| {form} | {tool} | {' | '.join(map(str, cells))} |")
 
 
+def in_changed_files(count: int) -> None:
+    """Changes carried over and undone where a person changed lines of the file elsewhere."""
+    cases = list(carried(count))
+    print("\n| in a file that was changed elsewhere | right | refused | wrong |")
+    print("|---|---|---|---|")
+    for name, undo in (("make the change", False), ("undo it", True)):
+        counts = outcomes(cases, undo=undo)
+        print(f"| {name} | {' | '.join(str(counts[outcome]) for outcome in Outcome)} |")
+
+
 def times() -> None:
     """Milliseconds by size of the file."""
     print(f"\n| ms, lines of the file | {' | '.join(f'{size:,}' for size in SIZES)} |")
@@ -69,11 +80,13 @@ def times() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tasks", type=int, default=PER_LANGUAGE, help="for each language")
-    made = list(tasks(parser.parse_args().tasks))
+    count: int = parser.parse_args().tasks
+    made = list(tasks(count))
     score = treadle_score(made)
     by_variant(made, score)
     for task, reason in score.reasons:
         print(f"{task.language}, {task.form}, {task.variant}: {reason}", file=sys.stderr)
+    in_changed_files(count)
     times()
     beside_others(made)
 

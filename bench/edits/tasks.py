@@ -4,6 +4,7 @@ import difflib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from bench.edits.blocks import Block, indent_of, is_once, mutated, pick, step_of
@@ -103,6 +104,9 @@ def _of_file(language: str, path: Path, chance: random.Random) -> Iterator[Task]
         for variant in chance.sample((*ALWAYS, *LENIENT), 3):
             yield from _written(language, form, variant, lines, chance)
         yield from _refused(language, form, lines, chance)
+    yield from _anchored(language, lines, chance)
+    yield from _several(language, lines, chance)
+    yield from _part(language, lines, chance)
     for form in ("byte range", "line range"):
         yield from _range(language, form, chance.choice(ALWAYS), lines, chance)
     yield from _items(language, path, lines, chance)
@@ -220,6 +224,88 @@ def _hunks(block: Block, new: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
                 hunk += [f"-{line}" for line in old_side[a:b]]
                 hunk += [f"+{line}" for line in new_side[c:d]]
         yield begin + group[0][1] + 1, hunk
+
+
+def _anchored(language: str, lines: Sequence[str], chance: random.Random) -> Iterator[Task]:
+    """A patch whose lines are in the file twice, its anchor naming the head above the right ones.
+
+    The other place is made at the end of the file, below a head of its own.
+    """
+    block = pick(lines, chance)
+    if block is None:
+        return
+    hunks = list(_hunks(block, [line for line, _ in block.new]))
+    first = min(line for line, _ in hunks) - 1
+    window = lines[max(0, block.first - 8) : block.last + 8]
+    least = min((len(indent_of(line)) for line in window if line.strip()), default=0)
+    heads = [
+        at
+        for at in range(first - 1, max(0, first - 30), -1)
+        if lines[at].strip() and len(indent_of(lines[at])) < least
+    ]
+    if (
+        not heads
+        or not lines[heads[0]].strip()[0].isalpha()
+        or not is_once(lines, lines[heads[0] : heads[0] + 1])
+    ):
+        return
+    data = "".join(f"{line}\n" for line in (*lines, "", "elsewhere", *window, "", "last"))
+    expected = _changed(block, lines) + data.removeprefix("".join(f"{x}\n" for x in lines))
+    text = ["*** Begin Patch", f"*** Update File: {PATH}"]
+    for _, hunk in hunks:
+        text += [f"@@ {lines[heads[0]].strip()}", *hunk]
+    patch = "".join(f"{line}\n" for line in (*text, "*** End Patch"))
+    file = File(data.encode(), expected.encode(), 0, 0)
+    yield Task(
+        language,
+        "model patch",
+        "twice, with an anchor",
+        file.data,
+        parse_patch(patch),
+        file,
+        (patch,),
+    )
+
+
+def _changed(block: Block, lines: Sequence[str]) -> str:
+    new = [line for line, _ in block.new]
+    return "".join(f"{x}\n" for x in (*lines[: block.first], *new, *lines[block.last :]))
+
+
+def _several(language: str, lines: Sequence[str], chance: random.Random) -> Iterator[Task]:
+    """Three replacements at once, in any order, each matched against the file as it is."""
+    found = [block for _ in range(3) if (block := pick(lines, chance))]
+    found.sort(key=lambda block: -block.first)
+    if len(found) < 3 or any(a.first < b.last for a, b in pairwise(found)):
+        return
+    after = list(lines)
+    requests: list[EditRequest] = []
+    for block in found:
+        new = [line for line, _ in block.new]
+        after[block.first : block.last] = new
+        old_text, new_text = ("".join(f"{x}\n" for x in side) for side in (block.old, new))
+        requests.append(ReplaceEdit(PATH, old_text, new_text))
+    chance.shuffle(requests)
+    data, expected = ("".join(f"{x}\n" for x in side).encode() for side in (lines, after))
+    file = File(data, expected, 0, 0)
+    yield Task(language, "replace", "three at once", data, tuple(requests), file)
+
+
+def _part(language: str, lines: Sequence[str], chance: random.Random) -> Iterator[Task]:
+    """Part of a line, or from within a line into the next, in a file with CRLF or LF."""
+    end = chance.choice(("\n", "\r\n"))
+    text = "".join(f"{line}\n" for line in lines)
+    for _ in range(20):
+        start = chance.randrange(len(text))
+        old = text[start : start + chance.randint(6, 60)]
+        if text.count(old) == 1 and text.find(old[1:], start + 2) < 0 and len(old.split()) > 1:
+            new = old.replace(old.split()[0], f"changed_{chance.randrange(99)}\n  other", 1)
+            after = text[:start] + new + text[start + len(old) :]
+            data, expected = (each.replace("\n", end).encode() for each in (text, after))
+            request = ReplaceEdit(PATH, old, new)
+            file = File(data, expected, 0, 0)
+            yield Task(language, "replace", "part of a line", data, (request,), file, (old, new))
+            return
 
 
 def _range(
