@@ -7,6 +7,8 @@ Nothing is ever matched by similarity.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from sys import maxsize
 
 from treadle.edits.comparing import differences
 from treadle.edits.indentation import Reindent, indentation, shift_between
@@ -19,6 +21,9 @@ ENDS = "its line ends were taken as those of the file"
 BLANKS = "white space at the end of lines was not compared"
 INDENT = "its indentation was shifted to that of the file"
 FINAL = "the line end behind its last line was not compared"
+
+_MANY = 1_000
+"""Places after which no more are searched, where there may be only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ def replaced(
 
     Raises EditError when `old` is nowhere, or in several places without `everywhere`.
     """
-    places = next((found for found in _steps(source, old, new) if found), [])
+    limit = maxsize if everywhere else _MANY
+    places = next((found for found in _steps(source, old, new, limit) if found), [])
     if not places:
         raise EditError(
             ErrorKind.NOT_FOUND,
@@ -70,9 +76,10 @@ def replaced(
 
 def several(source: Source, starts: Sequence[int], what: str) -> EditError:
     """The error for a text that is in several places."""
+    count = f"{len(starts)} times" if len(starts) < _MANY else f"{_MANY} times or more"
     return EditError(
         ErrorKind.CONFLICT,
-        f"{what} is {len(starts)} times in {source.path}: {source.lines_text(starts)}.",
+        f"{what} is {count} in {source.path}: {source.lines_text(starts)}.",
         hint="Give more of the lines around the one that is meant, so that it is there once.",
     )
 
@@ -86,17 +93,18 @@ def _apart(places: list[Place]) -> list[Place]:
     return kept
 
 
-def _steps(source: Source, old: bytes, new: bytes) -> Iterator[list[Place]]:
-    """The places that each step finds, the strictest first."""
+def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[Place]]:
+    """The places that each step finds, so many at most, the strictest first."""
     plain = with_plain_ends(old)
     if b"\r" in old:
         yield [
             Place(at, at + len(old))
-            for at in occurrences(source.data, old, source.floor)
+            for at in islice(occurrences(source.data, old, source.floor), limit)
             if not (source.splits_character(at) or source.splits_character(at + len(old)))
         ]
     # LF in a text may mean any line end, so all places are looked at together
-    yield [_in_plain(source, at, plain) for at in occurrences(source.plain, plain, source.floor)]
+    found = islice(occurrences(source.plain, plain, source.floor), limit)
+    yield [_in_plain(source, at, plain) for at in found]
     if not plain.strip():
         return
     yield list(_but_for_last_end(source, plain, new))
@@ -105,14 +113,12 @@ def _steps(source: Source, old: bytes, new: bytes) -> Iterator[list[Place]]:
     yield _but_for_indentation(source, lines, new)
 
 
-def occurrences(data: bytes, text: bytes, begin: int = 0) -> list[int]:
+def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
     """Every offset from `begin` on at which `text` is, also where it overlaps itself."""
-    found: list[int] = []
     at = data.find(text, begin)
     while at >= 0:
-        found.append(at)
+        yield at
         at = data.find(text, at + 1)
-    return found
 
 
 def _in_plain(source: Source, at: int, plain: bytes) -> Place:

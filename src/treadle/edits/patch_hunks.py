@@ -43,7 +43,7 @@ class Lines:
     @property
     def next(self) -> str:
         """The line behind it, or nothing."""
-        return self.texts[self._at + 1] if self._at + 1 < len(self.texts) else ""
+        return self.ahead(1) or ""
 
     def take(self) -> str:
         self._at += 1
@@ -56,8 +56,10 @@ class Lines:
         while not self.done and not self.text.strip():
             self._at += 1
 
-    def ahead(self, count: int) -> list[str]:
-        return self.texts[self._at : self._at + count]
+    def ahead(self, count: int) -> str | None:
+        """The line so many behind the one that comes next; None behind the last."""
+        place = self._at + count
+        return self.texts[place] if place < len(self.texts) else None
 
 
 def mismatch(number: int, what: str) -> EditError:
@@ -80,16 +82,14 @@ def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
         body = _counted(lines, header) if header else None
         if body is None:
             body = _until_boundary(lines)
-        hunk = _hunk(body, number, line=line)
-        yield hunk
+        yield _hunk(body, number, line=line)
 
 
 def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
     """The lines that the counts tell, None unless these are right."""
     old, new = (int(header[group] or "1") for group in (2, 4))
     count = 0
-    rest = lines.texts[lines.number - 1 :]
-    for line in rest:
+    while (line := lines.ahead(count)) is not None:
         mark = line[:1] or " "
         if mark != "\\":
             if old <= 0 and new <= 0:
@@ -99,19 +99,16 @@ def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
             old -= mark != "+"
             new -= mark != "-"
         count += 1
-    following = rest[count : count + 2]
-    if old or new or not _is_boundary(following):
+    if old or new or not _is_boundary(lines.ahead(count), lines.ahead(count + 1)):
         return None
     return [lines.take() for _ in range(count)]
 
 
-def _is_boundary(following: list[str]) -> bool:
+def _is_boundary(line: str | None, following: str | None) -> bool:
     """Whether no line of a hunk comes next."""
-    if not following or not following[0].startswith(_MARKS):
+    if line is None or not line.startswith(_MARKS) or line.rstrip() == "--":
         return True
-    return following[0].rstrip() == "--" or (
-        following[0].startswith("--- ") and following[1:2] and following[1].startswith("+++ ")
-    )  # type: ignore[return-value]
+    return line.startswith("--- ") and following is not None and following.startswith("+++ ")
 
 
 def _until_boundary(lines: Lines) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from sys import maxsize
 
 from treadle.edits.indentation import Reindent, indentation, shift_between
 from treadle.edits.matching import BLANKS, ENDS, FINAL, INDENT, Located, occurrences, several
@@ -15,13 +14,9 @@ from treadle.events.types import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Lines of the file, `kept`, that are the old side of a hunk.
-
-    `line` is the first of them among the plain lines of the file, from 0.
-    """
+    """Lines of the file, `kept`, that are the old side of a hunk."""
 
     start: int
-    line: int
     kept: tuple[bytes, ...]
     leniency: str | None = None
     reindent: Reindent | None = None
@@ -47,6 +42,8 @@ def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], l
         old = [encoded(text, name) for mark, text in hunk.lines if mark != "+"]
         if not old:
             located = _insertion(source, hunk, name)
+            if located.start > source.floor:
+                notes.append(f"{source.path}: the added lines were put at its end.")
         else:
             place = _place(source, hunk, old, position, name)
             located = _trimmed(place.start, place.kept, _new_lines(source, hunk, place, name))
@@ -64,13 +61,14 @@ def _changes_last_end(hunk: PatchHunk) -> bool:
 
 def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, name: str) -> _Place:
     """The one place of the old side. Raises EditError when there is none, or more."""
-    regions = _regions(source, hunk.anchors, name) if hunk.anchors else [(0, maxsize)]
+    regions = _regions(source, hunk.anchors, name)
     earlier: list[_Place] = []
     for places in _steps(source, hunk, old):
-        inside = [
-            place for place in places if any(first <= place.line <= last for first, last in regions)
+        later = [
+            place
+            for place in places
+            if place.start >= position and _is_inside(source, place, regions)
         ]
-        later = [place for place in inside if place.start >= position]
         if later:
             return _chosen(source, hunk, later, name)
         earlier = earlier or places
@@ -87,6 +85,14 @@ def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
         f"{name} does not fit: its context and removed lines are not in {source.path}.",
         hint=nearest(source, old),
     )
+
+
+def _is_inside(source: Source, place: _Place, regions: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place is in one of the regions; everything is where no anchor was given."""
+    if not regions:
+        return True
+    line = source.plain_line_at(place.start)
+    return any(first <= line <= last for first, last in regions)
 
 
 def _chosen(source: Source, hunk: PatchHunk, places: list[_Place], name: str) -> _Place:
@@ -108,9 +114,9 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
     at_end = len(source.data) - len(text) + 1
     last = []
     if at_end >= source.floor and source.data.endswith(text[:-1]) and source.starts_line(at_end):
-        last = [_exact(source, at_end, text[:-1], None if unended else FINAL)]
+        last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
-        _exact(source, at, text, FINAL if unended else None)
+        _exact(at, text, FINAL if unended else None)
         for at in occurrences(source.data, text, source.floor)
         if source.starts_line(at)
     ]
@@ -127,8 +133,8 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
         yield [place for place in places if place and place.leniency == leniency]
 
 
-def _exact(source: Source, start: int, text: bytes, leniency: str | None) -> _Place:
-    return _Place(start, source.plain_line_at(start), tuple(split_lines(text)), leniency)
+def _exact(start: int, text: bytes, leniency: str | None) -> _Place:
+    return _Place(start, tuple(split_lines(text)), leniency)
 
 
 def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Place | None:
@@ -142,16 +148,16 @@ def _loose(source: Source, at: int, old: list[bytes], added: list[bytes]) -> _Pl
     kept = tuple(source.data[start:end].splitlines(keepends=True))
     kept += (b"",) * (len(old) - len(kept))
     if matched == old:
-        return _Place(start, at, kept, ENDS)
+        return _Place(start, kept, ENDS)
     pairs = [
         (indentation(line), indentation(other))
         for line, other in zip(old, matched, strict=True)
         if line.strip(WHITE)
     ]
     if not pairs or all(line == other for line, other in pairs):
-        return _Place(start, at, kept, BLANKS)
+        return _Place(start, kept, BLANKS)
     reindent = shift_between(pairs, added)
-    return _Place(start, at, kept, INDENT, reindent) if reindent else None
+    return _Place(start, kept, INDENT, reindent) if reindent else None
 
 
 def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> list[bytes]:
@@ -231,7 +237,9 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
 
 
 def _regions(source: Source, anchors: Sequence[str], name: str) -> list[tuple[int, int]]:
-    """The plain lines below the anchors, from outside in."""
+    """The plain lines below the anchors, from outside in; nothing without any."""
+    if not anchors:
+        return []
     lines = source.plain_lines(0, source.plain_count)
     regions = [(0, len(lines))]
     for anchor in anchors:

@@ -42,6 +42,7 @@ class Source:
         self.data = data
         self.floor = len(BOM) if data.startswith(BOM) else 0
         """Where the text begins."""
+        self._counted = (0, 1)  # an offset and its line, to go on from
 
     def check(self) -> None:
         """Raises EditError when it is no text in UTF-8 or another superset of ASCII."""
@@ -65,6 +66,10 @@ class Source:
     def line_break(self) -> bytes:
         """The byte that ends a line."""
         return b"\r" if b"\n" not in self.data and b"\r" in self.data else b"\n"
+
+    @cached_property
+    def _has_cr(self) -> bool:
+        return b"\r" in self.data
 
     @cached_property
     def readable(self) -> bool:
@@ -149,14 +154,19 @@ class Source:
 
     def end_near(self, offset: int) -> bytes:
         """The line end of the line before `offset`, or else the prevailing one."""
-        last = max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset))
+        last = self.data.rfind(b"\n", 0, offset)
+        if self._has_cr:
+            last = max(last, self.data.rfind(b"\r", 0, offset))
         if last < 0:
             return self.prevailing_end
         return line_end(self.data[max(0, last - 1) : last + 1]) or b"\n"
 
     def line_of(self, offset: int) -> int:
         """The line, from 1, that holds the byte at `offset`."""
-        return self.data.count(self.line_break, 0, offset) + 1
+        known, line = self._counted if self._counted[0] <= offset else (0, 1)
+        line += self.data.count(self.line_break, known, offset)
+        self._counted = (offset, line)
+        return line
 
     def line_start(self, offset: int) -> int:
         """Where the line of the byte at `offset` begins; never before the text does."""
