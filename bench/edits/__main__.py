@@ -15,6 +15,7 @@ from bench.edits.peers import TOOLS, peer_score
 from bench.edits.scoring import Outcome, Score, treadle_score
 from bench.edits.tasks import FORMS, Task, tasks
 from bench.edits.timing import FILES, SIZES, applying_rows, many_files, planning_rows
+from bench.edits.variants import EXACT
 from bench.retrieval.packages import UnreachableError
 
 PER_LANGUAGE = 700
@@ -37,9 +38,11 @@ def by_variant(made: Sequence[Task], score: Score) -> None:
 
 
 def beside_others(made: Sequence[Task]) -> None:
-    """Right, refused and wrong of each tool, form by form."""
-    print("\n| form | tool | tasks | right | refused | wrong | of these by white space alone |")
-    print("|---|---|---|---|---|---|---|")
+    """Right, refused and wrong of each tool, form by form; wrong ones that differ by white space
+    alone, and how many of those without any variation are right.
+    """
+    print("\n| form | tool | tasks | right | refused | wrong | by white space alone | as it is |")
+    print("|---|---|---|---|---|---|---|---|")
     for form, tools in TOOLS.items():
         of_form = [task for task in made if task.form == form and task.texts]
         _line(form, "Treadle", treadle_score(of_form))
@@ -53,7 +56,9 @@ def beside_others(made: Sequence[Task]) -> None:
 def _line(form: str, tool: str, score: Score) -> None:
     counts = [score.total(outcome) for outcome in Outcome]
     share = 100 * counts[0] / sum(counts)
-    cells = [sum(counts), f"{counts[0]} ({share:.0f} %)", *counts[1:], score.blank]
+    plain = score.total(Outcome.RIGHT, variant=EXACT.name), score.total(variant=EXACT.name)
+    cells: list[int | str] = [sum(counts), f"{counts[0]} ({share:.0f} %)", *counts[1:], score.blank]
+    cells.append(f"{plain[0]}/{plain[1]}")
     print(f"| {form} | {tool} | {' | '.join(map(str, cells))} |")
 
 

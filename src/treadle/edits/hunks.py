@@ -17,8 +17,8 @@ from treadle.edits.text import (
     split_lines,
 )
 
-_MOST_SEARCHED = 500_000_000
-"""Bytes that are searched to learn which places are unique, at most; about half a second."""
+_MOST_SEARCHED = 100_000_000
+"""Bytes that are searched to learn which places are unique, at most; about a tenth of a second."""
 
 LONG_LINE = 2_000
 """Bytes of a line from which on a hunk holds only what differs in it, not all of it."""

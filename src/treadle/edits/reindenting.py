@@ -71,11 +71,17 @@ def _width(counts: Iterable[int]) -> int:
     return step if step in {2, 3, 4, 8} else 4
 
 
+def _least(lines: Iterable[bytes]) -> bytes:
+    """The indentation of the line with the least of it that does not close or go on with one."""
+    indents = [indentation(line) for line in lines if not line.lstrip().startswith(_CONTINUING)]
+    return min(indents, key=len, default=b"")
+
+
 def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes) -> bool:
     """Whether the lines behind an unindented first one are indented as in the file already.
 
-    Lines that the item has already tell; without them, the line that is indented least does: it
-    is deeper than the first, or closes or goes on with it.
+    Lines that the item has already tell, or how much its lines are indented at least. Else those
+    that are indented as the first one do: only such as close it or go on with it can be.
     """
     known = {line for line in old if line.strip(WHITE)}
     rest = [line for line in rest if line.strip(WHITE)]
@@ -83,6 +89,9 @@ def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes
     shifted = sum(indent + line in known for line in rest)
     if as_they_are != shifted:
         return as_they_are > shifted
+    least, least_of_old = (_least(side) for side in (rest, known))
+    if least_of_old in {least, indent + least}:
+        return least == least_of_old
     if not all(line.startswith(indent) for line in rest):
         return False
     level = next((line[len(indent) :] for line in rest if indentation(line) == indent), None)

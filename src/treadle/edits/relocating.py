@@ -20,16 +20,13 @@ from treadle.events.types import ErrorKind
 
 __all__ = ["rehunk", "relocate", "reverse"]
 
-_CONTEXTS = sorted(
-    (
-        (before, after)
-        for before in range(MAX_CONTEXT_LINES + 1)
-        for after in range(MAX_CONTEXT_LINES + 1)
-        if before or after
-    ),
-    key=lambda lines: (-sum(lines), abs(lines[0] - lines[1])),
-)
-"""How many lines before and after a hunk must be there as well, tried in this order."""
+_CONTEXTS = [
+    (before, after)
+    for before in range(MAX_CONTEXT_LINES + 1)
+    for after in range(MAX_CONTEXT_LINES + 1)
+    if before or after
+]
+"""How many lines before and after a hunk may tell where it is."""
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
@@ -89,26 +86,27 @@ def _told(source: Source, number: int, hunk: Hunk, places: Sequence[int]) -> str
 
 
 def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:
-    """Where the old bytes of a hunk are, by as many of the lines around them as are there.
+    """Where the old bytes of a hunk are, by any of the lines around them that are there.
 
-    Never by so few that they would have been in several places of the base.
+    Only by such as made the place the only one in the base. Where those before it and those
+    behind it are in different places now, there are several.
     """
     whole = not hunk.before or hunk.before.endswith(line_break)
+    places: set[int] = set()
+    told = False
     for before, after in _CONTEXTS:
+        lines, all_of_it = (before, after), before + after == 2 * MAX_CONTEXT_LINES
         if not hunk.unique[0] & 1 << 4 * before + after:
             continue
-        lines, all_of_it = (before, after), before + after == 2 * MAX_CONTEXT_LINES
         head, pattern = surrounded(hunk.before, hunk.old, hunk.after, lines, line_break)
-        if not all_of_it and not _tells(pattern, line_break):
-            continue
         found = [
             at + head
             for at in occurrences(source.data, pattern, source.floor)
             if at + head >= position and (not whole or source.starts_line(at))
         ]
-        if found:
-            return found
-    return []
+        places.update(found)
+        told = told or (bool(found) and (all_of_it or _tells(pattern, line_break)))
+    return sorted(places) if told else []
 
 
 def _tells(pattern: bytes, line_break: bytes) -> bool:
