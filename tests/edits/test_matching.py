@@ -114,6 +114,20 @@ def test_two_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
     assert result(data, plan) == b"f() {\n\tif (a) {\n\t\tif (c)\n\t\t\tb();\n\t}\n}\n"
 
 
+def test_the_first_line_may_stand_without_its_indentation() -> None:  # E5
+    data = b"class A:\n\tdef f(self):\n\t\tx = 1\n\t\treturn 1\n"
+    old = "def f(self):\n        x = 1\n        return 1\n"
+    new = "def f(self):\n        if a:\n            return 2\n        return 1\n"
+    made = planned(data, replace(old, new))
+    expected = b"class A:\n\tdef f(self):\n\t\tif a:\n\t\t\treturn 2\n\t\treturn 1\n"
+    assert result(data, made) == expected
+
+
+def test_a_leniency_never_begins_within_a_line() -> None:
+    assert failure(b"max = 1  \ny = 2\n", replace("x = 1\ny = 2\n", "")).kind is ErrorKind.NOT_FOUND
+    assert failure(b"a\nmax", replace("x\n", "")).kind is ErrorKind.NOT_FOUND
+
+
 def test_tabs_of_a_model_become_the_spaces_of_the_file() -> None:  # E5
     data = b"f() {\n  if (a) {\n    b();\n  }\n}\n"
     plan = planned(

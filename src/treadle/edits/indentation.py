@@ -1,7 +1,7 @@
 """One shift of indentation between what a model wrote and the file, tabs and spaces included."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from treadle.edits.model import EditError
@@ -62,38 +62,50 @@ def styles(indents: Iterable[bytes]) -> tuple[bool, bool]:
 
 
 def shift_between(
-    pairs: Sequence[tuple[bytes, bytes]], others: Iterable[bytes] = ()
+    pairs: Sequence[tuple[bytes, bytes]], others: Iterable[bytes] = (), *, bare: bool = False
 ) -> Reindent | None:
     """The one shift that makes each indentation of `pairs` (model, file) that of the file.
 
     `others` are indentations of the model that were not matched; they tell how wide its steps
-    are. None when the shift is not uniform.
+    are. With `bare` the first line may stand without its own, the others indented as they are.
+    None when the shift is not uniform.
     """
-    seen = dict(pairs)
-    if any(seen[model] != file for model, file in pairs):
-        return None
-    written_by_model = {*seen, *others}
-    tabs_in_file, spaces_in_file = styles(seen.values())
+    written_by_model = {*(model for model, _ in pairs), *others}
+    tabs_in_file, spaces_in_file = styles(file for _, file in pairs)
     tabs_in_model, spaces_in_model = styles(written_by_model)
-    if (tabs_in_file and spaces_in_model) or (spaces_in_file and tabs_in_model):
-        steps = seen.values() if tabs_in_model else written_by_model
-        return _by_columns(seen, _step(steps), tabs=tabs_in_file)
+    if not ((tabs_in_file and spaces_in_model) or (spaces_in_file and tabs_in_model)):
+        return _by_prefix(pairs)
+    steps = [file for _, file in pairs] if tabs_in_model else written_by_model
+    step = _step(steps)
+    for width in (step, *_WIDTHS) if step > 1 else _WIDTHS:
+        found = _by_columns(pairs, width, tabs=tabs_in_file)
+        if found is None and bare and not pairs[0][0] and all(model for model, _ in pairs[1:]):
+            found = _by_columns(pairs[1:], width, tabs=tabs_in_file)
+            found = found and replace(found, seen={**found.seen, b"": pairs[0][1]})
+        if found is not None:
+            return found
+    return None
+
+
+def _by_prefix(pairs: Sequence[tuple[bytes, bytes]]) -> Reindent | None:
+    """The same blanks more, or less, in front of all."""
     model, file = pairs[0]
     if len(file) >= len(model):
-        added = file[: len(file) - len(model)]
-        uniform = all(file == added + model for model, file in pairs)
-        return Reindent(seen, added=added) if uniform else None
-    removed = model[: len(model) - len(file)]
-    uniform = all(model == removed + file for model, file in pairs)
-    return Reindent(seen, removed=removed) if uniform else None
-
-
-def _by_columns(seen: dict[bytes, bytes], step: int, *, tabs: bool) -> Reindent | None:
-    for width in (step, *_WIDTHS) if step > 1 else _WIDTHS:
-        shifts = {columns(file, width) - columns(model, width) for model, file in seen.items()}
-        if len(shifts) == 1:
-            return Reindent(seen, width=width, shift=shifts.pop(), tabs=tabs)
+        added, removed = file[: len(file) - len(model)], b""
+    else:
+        added, removed = b"", model[: len(model) - len(file)]
+    if all(removed + file == added + model for model, file in pairs):
+        return Reindent(dict(pairs), added=added, removed=removed)
     return None
+
+
+def _by_columns(pairs: Sequence[tuple[bytes, bytes]], width: int, *, tabs: bool) -> Reindent | None:
+    """The same columns more or less, a tab being so many of them."""
+    seen = dict(pairs)
+    shifts = {columns(file, width) - columns(model, width) for model, file in pairs}
+    if len(shifts) != 1 or any(seen[model] != file for model, file in pairs):
+        return None
+    return Reindent(seen, width=width, shift=shifts.pop(), tabs=tabs)
 
 
 def _step(indents: Iterable[bytes]) -> int:

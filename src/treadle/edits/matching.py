@@ -141,24 +141,27 @@ def _but_for_last_end(source: Source, plain: bytes, new: bytes) -> Iterator[Plac
         return
     for at in occurrences(source.plain, plain[:-1], source.floor):
         place = _in_plain(source, at, plain[:-1])
-        if doubled or place.end == len(source.data):
+        if _begins_line(source, at) and (doubled or place.end == len(source.data)):
             yield replace(place, leniency=FINAL)
 
 
+def _begins_line(source: Source, at: int) -> bool:
+    """Whether only blanks are before offset `at` of the plain text in its line."""
+    start = max(source.floor, source.plain.rfind(b"\n", 0, at) + 1)
+    return not source.plain[start:at].strip(WHITE)
+
+
 def _but_for_blanks(source: Source, lines: Sequence[bytes]) -> list[Place]:
-    """Where the lines are when blanks at their ends do not count."""
+    """Where the lines, as whole ones, are when blanks at their ends do not count."""
     parts = [re.escape(line.rstrip(WHITE)) + rb"[ \t]*\n" for line in lines[:-1]]
-    last = re.escape(lines[-1].rstrip(WHITE))
-    if lines[-1].endswith(b"\n"):
-        parts.append(last + rb"[ \t]*\n")
-    else:
-        parts.append(last + (rb"[ \t]*(?![^\n])" if lines[-1] != lines[-1].rstrip(WHITE) else b""))
-    pattern = re.compile(b"".join(parts))
+    last = rb"[ \t]*\n" if lines[-1].endswith(b"\n") else rb"[ \t]*(?![^\n])"
+    pattern = re.compile(b"".join([*parts, re.escape(lines[-1].rstrip(WHITE)), last]))
     found: dict[int, Place] = {}
     match = pattern.search(source.plain, source.floor)
     while match:
-        place = Place(source.origin(match.start()), source.origin(match.end()), BLANKS)
-        found.setdefault(match.end(), place)
+        if _begins_line(source, match.start()):
+            place = Place(source.origin(match.start()), source.origin(match.end()), BLANKS)
+            found.setdefault(match.end(), place)
         match = pattern.search(source.plain, match.start() + 1)
     return list(found.values())
 
@@ -174,7 +177,7 @@ def _but_for_indentation(source: Source, lines: Sequence[bytes], new: bytes) -> 
             for line, other in zip(lines, matched, strict=True)
             if line.strip()
         ]
-        reindent = shift_between(pairs, others)
+        reindent = shift_between(pairs, others, bare=True)
         if reindent is not None:
             start, end = source.plain_range(at, at + len(lines))
             whole = lines[-1].endswith(b"\n")
