@@ -18,7 +18,7 @@ from bench.edits.timing import FILES, SIZES, applying_rows, many_files, planning
 from bench.edits.variants import EXACT
 from bench.retrieval.packages import UnreachableError
 
-PER_LANGUAGE = 700
+PER_LANGUAGE = 800
 
 
 def by_variant(made: Sequence[Task], score: Score) -> None:
