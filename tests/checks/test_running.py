@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -128,6 +129,33 @@ print("left it behind")
     assert ran.status is CheckStatus.PASSED
     assert ran.output.tail == ("left it behind",)
     assert not is_alive(int(pid.read_text()))
+
+
+KILLED = """
+import asyncio, os
+from pathlib import Path
+from tests.checks.projects import Project
+
+async def main():
+    code = "sleep 1000 & echo $! > started; mv started pid; wait"
+    await Project(Path(".")).run("bash", "-c", code)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_check_ends_when_its_caller_is_killed(project: Project, number: int) -> None:
+    pid = project.root / "pid"
+    caller = await asyncio.create_subprocess_exec(
+        *python(KILLED),
+        cwd=project.root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    await until(pid.exists)
+    caller.send_signal(number)
+    await caller.wait()
+    await until(lambda: not is_alive(int(pid.read_text())))
 
 
 async def test_a_child_that_keeps_the_pipe_does_not_keep_the_check(project: Project) -> None:

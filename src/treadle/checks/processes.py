@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import suppress
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from treadle.clock import Clock
@@ -20,6 +22,47 @@ _ROUNDS = 40
 """Of killing: a process may start another one in the moment in which it is found."""
 
 _PROC = Path("/proc")
+
+_WATCH = """
+read -r group
+read -r nothing
+[ -n "$group" ] && kill -s TERM -- "-$group" && sleep 2 && kill -s KILL -- "-$group"
+"""
+"""Hears of a process group, waits until its input ends, and then ends the group."""
+
+
+@asynccontextmanager
+async def watching() -> AsyncIterator[Callable[[int], None]]:
+    """Gives a function to call with the id of a process group, which is ended with this process.
+
+    A small process holds one end of a pipe whose other end only this process has, so it hears
+    also of a `kill -9`. Once this is left, nobody watches any more.
+    """
+    receiving, sending = os.pipe()
+    try:
+        watcher = await asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            _WATCH,
+            env={"PATH": os.defpath},
+            stdin=receiving,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield partial(_tell, sending)
+        finally:
+            with suppress(ProcessLookupError):
+                watcher.kill()  # before its input ends, or it would do its work
+            await watcher.wait()
+    finally:
+        os.close(receiving)
+        os.close(sending)
+
+
+def _tell(pipe: int, group: int) -> None:
+    os.write(pipe, b"%d\n" % group)
 
 
 async def end_all(group: int, mark: str, clock: Clock) -> None:

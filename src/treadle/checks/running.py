@@ -15,7 +15,7 @@ from treadle.checks.diagnostics import OutputReader, parser_for
 from treadle.checks.finishing import to_the_end
 from treadle.checks.model import Check, CheckRun, CheckStatus
 from treadle.checks.output import Keeper, Splitter
-from treadle.checks.processes import MARK, end_all
+from treadle.checks.processes import MARK, end_all, watching
 from treadle.clock import Clock, wait_within
 from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
@@ -67,16 +67,18 @@ async def run(
     reader = OutputReader(parser, home or cwd, cwd)
     taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
     started = clock.monotonic()
-    process, output, pipe = await _start(program, words, cwd, marked)
-    tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
     timed_out = False
-    try:
-        await wait_within(process.wait(), check.timeout, clock)
-    except TimeoutError:
-        timed_out = True
-    finally:
-        await to_the_end(_ended(process, mark, *tasks, clock))
-        pipe.close()
+    async with watching() as watch:
+        process, output, pipe = await _start(program, words, cwd, marked)
+        watch(process.pid)
+        tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
+        try:
+            await wait_within(process.wait(), check.timeout, clock)
+        except TimeoutError:
+            timed_out = True
+        finally:
+            await to_the_end(_ended(process, mark, *tasks, clock))
+            pipe.close()
     seconds = clock.monotonic() - started
     status, reason = _status(check, process.returncode, timed_out=timed_out)
     return CheckRun(
