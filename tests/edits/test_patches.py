@@ -3,7 +3,7 @@
 import pytest
 
 from tests.edits.planned import failure, planned, result
-from treadle.edits.model import ChangeKind, EditError
+from treadle.edits.model import ChangeKind, EditError, content_hash
 from treadle.edits.patches import parse_patch
 from treadle.edits.requests import CreateFile, DeleteFile, PatchEdit, RenameFile
 from treadle.events.types import ErrorKind
@@ -63,11 +63,18 @@ rename to new name
     assert first == [
         CreateFile("new.py", "a\nb"),
         CreateFile("empty", ""),
-        DeleteFile("gone"),
+        DeleteFile("gone", content_hash(b"a\n")),
         RenameFile("old name", "new name"),
     ]
     assert isinstance(moved, PatchEdit)
     assert moved.path == "old name"
+
+
+def test_a_file_goes_only_when_it_holds_what_the_diff_removes() -> None:
+    text = "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+    (change,) = planned(b"a\n", *parse_patch(text)).changes
+    assert change.kind is ChangeKind.DELETE
+    assert refusal(b"a\nmine\n", text).kind is ErrorKind.CONFLICT
 
 
 def test_quoted_names_are_read() -> None:
@@ -257,7 +264,7 @@ def test_a_rename_with_hunks_is_one_change() -> None:
         (f"{HEAD}@@ something\n-a\n+b\n", "Line 3 of the patch begins a hunk without"),
         (HEAD, "names f, but no hunk of it follows"),
         ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "names two files, a/f and b/g"),
-        ("--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n a\n+b\n", "begins a new file"),
+        ("--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n a\n+b\n", "begins a file that is new"),
         ("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n", "changes the mode"),
         ("diff --git a/f b/f\nGIT binary patch\nliteral 3\n", "binary patch"),
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary patch"),

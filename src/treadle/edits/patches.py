@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treadle.edits.model import content_hash
 from treadle.edits.patch_hunks import Lines, mismatch, unified_hunks, update_hunks
 from treadle.edits.patch_names import git_names, name_of, same_file
 from treadle.edits.requests import (
@@ -103,9 +104,10 @@ class _Section:
             return
         old, new = self._paths()
         if self.created or old is None:
-            yield CreateFile(self._named(new), self._content())
+            yield CreateFile(self._named(new), self._content("+"))
         elif self.deleted or new is None:
-            yield DeleteFile(self._named(old))
+            content = self._content("-").encode("utf-8", "replace")
+            yield DeleteFile(self._named(old), content_hash(content) if self.hunks else None)
         elif not self.hunks:
             raise mismatch(self.number, f"names {new}, but no hunk of it follows")
         else:
@@ -128,13 +130,17 @@ class _Section:
             raise mismatch(self.number, "creates and deletes a file at once")
         return path
 
-    def _content(self) -> str:
-        """What the hunks of a new file add."""
+    def _content(self, side: str) -> str:
+        """What the hunks of a new file add, or those of one that goes remove."""
         lines = [line for hunk in self.hunks for line in hunk.lines]
-        if any(mark != "+" for mark, _ in lines):
-            raise mismatch(self.number, "begins a new file, of which no line can be there before")
+        if any(mark != side for mark, _ in lines):
+            raise mismatch(
+                self.number, "begins a file that is new or goes, of which no other line can be"
+            )
         content = "".join(f"{text}\n" for _, text in lines)
-        return content[:-1] if self.hunks and self.hunks[-1].no_newline_new else content
+        last = self.hunks[-1] if self.hunks else None
+        unended = last and (last.no_newline_new if side == "+" else last.no_newline_old)
+        return content[:-1] if unended else content
 
 
 def _unified(lines: Lines) -> Iterator[EditRequest]:
