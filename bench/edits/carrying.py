@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.edits.blocks import Block, pick
 from bench.edits.scoring import Outcome
@@ -34,13 +35,19 @@ def carried(per_language: int, seed: int = 6) -> Iterator[Carried]:
             continue
         chance = random.Random(f"{seed} {corpus.name}")
         for path in chance.choices(paths, k=per_language):
-            try:
-                lines = path.read_text("utf-8").split("\n")
-            except UnicodeDecodeError:
-                continue
-            block = pick(lines, chance)
-            if block is not None:
-                yield _with_edits(block, chance)
+            case = carried_of(path, chance)
+            if case is not None:
+                yield case
+
+
+def carried_of(path: Path, chance: random.Random) -> Carried | None:
+    """One of a file; None when it is not UTF-8 or luck fails."""
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return None
+    block = pick(lines, chance)
+    return None if block is None else _with_edits(block, chance)
 
 
 def _with_edits(block: Block, chance: random.Random) -> Carried:

@@ -82,14 +82,15 @@ def tasks(per_language: int, seed: int = 5) -> Iterator[Task]:
         chance.shuffle(paths)
         made = 0
         for path in paths * 10:
-            for task in _of_file(corpus.name, path, chance):
+            for task in tasks_of(corpus.name, path, chance):
                 yield task
                 made += 1
             if made >= per_language:
                 break
 
 
-def _of_file(language: str, path: Path, chance: random.Random) -> Iterator[Task]:
+def tasks_of(language: str, path: Path, chance: random.Random) -> Iterator[Task]:
+    """Some tasks of each form for one file; none when it is no plain text in UTF-8 with LF."""
     data = path.read_bytes()
     try:
         text = data.decode()
