@@ -2,13 +2,15 @@
 
 import inspect
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
-from treadle.app.workspace import build_registry
-from treadle.code import CodeIndex
+from treadle.app.workspace import listed_registry
+from treadle.paths import HOME_VARIABLE
 from treadle.tools.registry import AnyTool, Registry
 from treadle.tools.schemas import JsonSchema, in_words, schema_of
 
@@ -22,8 +24,8 @@ def registry() -> Registry:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "repository")
         root.mkdir()
-        with CodeIndex.open(root, cache_dir=Path(folder, "cache")) as index:
-            return build_registry(root, index)
+        with patch.dict(os.environ, {HOME_VARIABLE: str(Path(folder, "home"))}):
+            return listed_registry(root)
 
 
 def with_reference(page: str, tools: Registry) -> str:

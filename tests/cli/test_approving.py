@@ -32,6 +32,8 @@ class Terminal:
     def __init__(self, side: int) -> None:
         self._side = side
         self.shown = ""
+        self.answered = 0
+        """So many characters were shown before the last answer."""
 
     async def until(self, text: str, start: int = 0) -> None:
         """Read until `text` is on the screen, after the first `start` characters."""
@@ -52,7 +54,7 @@ class Terminal:
 
 @asynccontextmanager
 async def asking(
-    provider: FakeProvider, repo: Path
+    provider: FakeProvider, repo: Path, question: str = "What colour?"
 ) -> AsyncIterator[tuple[Terminal, asyncio.subprocess.Process]]:
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
@@ -60,7 +62,7 @@ async def asking(
         repo.parent / "home", TREADLE_BASE_URL=provider.base_url, TERM="dumb", COLUMNS="120"
     )
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "treadle.cli.main", "ask", "What colour?", "--repo", str(repo)),
+        *(sys.executable, "-m", "treadle.cli.main", "ask", question, "--repo", str(repo)),
         stdin=theirs, stdout=theirs, stderr=theirs, env=env,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip

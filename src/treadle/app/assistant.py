@@ -53,7 +53,7 @@ class Assistant:
     def missing(self) -> list[str]:
         """What could not be saved or recorded, and why: a question is answered all the same."""
         unsaved = f"This conversation is not saved: {self.unsaved}" if self.unsaved else None
-        return [text for text in (unsaved, self.calls.recording.missing) if text]
+        return [*([unsaved] if unsaved else []), *self.calls.missing]
 
     @classmethod
     @asynccontextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from treadle.app.editing import open_edits
 from treadle.app.logs import logged
 from treadle.app.recording import Recording, recording
 from treadle.app.stores import approvals_path, log_path
@@ -15,6 +16,8 @@ from treadle.clock import Clock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
 from treadle.config.model import Settings
+from treadle.edits.service import Edits
+from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.tools.approvals import Approvals, GrantStore
 from treadle.tools.dispatcher import Dispatcher
@@ -33,12 +36,19 @@ class ToolCalls:
 
     root: Path
     index: CodeIndex
+    edits: Edits | None
     registry: Registry
     bus: EventBus
     bridge: Bridge
     approvals: Approvals
     recording: Recording
     dispatcher: Dispatcher
+    unstaged: str | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """What cannot be kept, and why: calls are answered all the same."""
+        return [text for text in (self.recording.missing, self.unstaged) if text]
 
     @classmethod
     @asynccontextmanager
@@ -64,7 +74,8 @@ class ToolCalls:
         async with AsyncExitStack() as stack:
             index = open_index(root)
             stack.callback(index.close)
-            registry = build_registry(root, index) if tools else Registry(())
+            edits, unstaged = _edits(stack, root)
+            registry = build_registry(root, index, edits, settings) if tools else Registry(())
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             await stack.enter_async_context(logged(bus, settings.logs, log_path()))
             recorded = await stack.enter_async_context(recording(bus))
@@ -72,4 +83,14 @@ class ToolCalls:
                 bus, registry, root, clock=clock, bridge=bridge, approvals=approvals
             )
             dispatcher = await stack.enter_async_context(serving)
-            yield cls(root, index, registry, bus, bridge, approvals, recorded, dispatcher)
+            yield cls(
+                root, index, edits, registry, bus, bridge, approvals, recorded, dispatcher, unstaged
+            )
+
+
+def _edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:
+    """The proposals, or why there are none to be had: then no tool changes files."""
+    try:
+        return stack.enter_context(open_edits(root)), None
+    except StoreError as error:
+        return None, f"Nothing can be changed here: {error}"

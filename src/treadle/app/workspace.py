@@ -3,6 +3,8 @@
 Imports stay light: `treadle search` opens an index and nothing else.
 """
 
+import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,10 @@ from treadle.code import CodeIndex
 from treadle.paths import user_cache_dir
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from treadle.config.model import Settings
+    from treadle.edits.service import Edits
     from treadle.tools.registry import Registry
 
 
@@ -22,9 +28,35 @@ def open_index(root: Path) -> CodeIndex:
     return CodeIndex.open(root, cache_dir=user_cache_dir(), embedder=embedder_for(root))
 
 
-def build_registry(root: Path, index: CodeIndex) -> "Registry":
-    """Every tool that a model, the command line or another program may call."""
+def build_registry(
+    root: Path, index: CodeIndex, edits: "Edits | None", settings: "Settings"
+) -> "Registry":
+    """Every tool that a model, the command line or another program may call.
+
+    Without `edits`, where proposals cannot be kept, there are none that change files.
+    """
+    from treadle.checks.service import Checks
+    from treadle.toolbox.checks.run_check import RunCheck
     from treadle.toolbox.code import code_tools
+    from treadle.toolbox.edits import edit_tools
     from treadle.tools.registry import Registry
 
-    return Registry(code_tools(root, index))
+    changing = edit_tools(edits, index, settings.edits) if edits is not None else []
+    preview = partial(proposed, edits) if edits is not None else None
+    checks = Checks(root, settings, os.environ, preview=preview)
+    return Registry([*code_tools(root, index), *changing, RunCheck(checks)])
+
+
+def proposed(edits: "Edits", reference: str) -> "Mapping[str, bytes | None]":
+    """The files that a proposal, named by its id or the beginning of one, results in."""
+    return edits.preview(edits.find(reference).id)
+
+
+def listed_registry(root: Path) -> "Registry":
+    """The same tools to be listed, not to be called. Raises StoreError and ConfigError."""
+    from treadle.app.editing import open_edits
+    from treadle.config.loader import load
+
+    settings = load(root, os.environ, {}).settings
+    with open_index(root) as index, open_edits(root) as edits:
+        return build_registry(root, index, edits, settings)

@@ -1,12 +1,13 @@
 """Asks a person at the terminal about a call that waits for approval."""
 
 import asyncio
-import contextlib
 import sys
-import threading
 from collections.abc import Callable
 
+from treadle.cli.approving_edits import Answer, EditAsker
+from treadle.cli.lines import Lines
 from treadle.cli.output import printable, tell
+from treadle.edits.service import Edits
 from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.tools.approvals import Approvals
 
@@ -26,41 +27,23 @@ _ANSWERS = {
 }
 
 
-class Lines:
-    """Lines of standard input, read in a thread that no Ctrl-C has to wait for."""
-
-    def __init__(self) -> None:
-        self._reading: asyncio.Future[str] | None = None
-
-    async def next(self) -> str:
-        """The next line that is typed from now on, without its end; EOFError where none comes."""
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.get_running_loop().create_future()
-            threading.Thread(target=_read, args=(self._reading,), daemon=True).start()
-        line = await asyncio.shield(self._reading)
-        if not line:
-            raise EOFError
-        return line.rstrip("\r\n")
-
-
 class Asker:
     """Puts questions of `approvals` to a person, one after another, and hands in the answers."""
 
-    def __init__(self, approvals: Approvals, lines: Lines, prompt: Callable[[str], None]) -> None:
+    def __init__(
+        self, approvals: Approvals, edits: Edits | None, lines: Lines, prompt: Callable[[str], None]
+    ) -> None:
         self._approvals = approvals
+        self._edits = EditAsker(edits, lines, prompt) if edits is not None else None
         self._lines = lines
         self._prompt = prompt
 
     async def ask(self, question: ApprovalRequested) -> None:
         """Ask until there is an answer, or the question waits for none any more."""
         tell(f"? {question.summary}\n  {question.reason}")
-        if question.preview:
-            shown = question.preview.splitlines()
-            more = len(shown) - _PREVIEW_LINES
-            tell("\n".join(f"  {line}" for line in shown[:_PREVIEW_LINES]))
-            if more > 0:
-                tell(f"  … {more} more lines")
-        asking = asyncio.ensure_future(self._answer())
+        if self._edits is None and question.preview:
+            self._show(question.preview)
+        asking = asyncio.ensure_future(self._answer(question))
         waiting = asyncio.ensure_future(self._approvals.settled(question.approval_id))
         await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -72,36 +55,35 @@ class Asker:
             tell("")
         await asyncio.wait({asking, waiting})
 
-    async def _answer(self) -> tuple[ApprovalScope, str | None]:
+    async def _answer(self, question: ApprovalRequested) -> Answer:
         try:
-            while True:
-                self._prompt(_CHOICES)
-                word, _, rest = (await self._lines.next()).strip().partition(" ")
-                scope = _ANSWERS.get(word.lower())
-                if scope is ApprovalScope.DENIED and not rest:
-                    self._prompt(_WHY)
-                    rest = await self._lines.next()
-                if scope is not None:
-                    return scope, rest
+            if self._edits is not None and question.proposal_id is not None:
+                return await self._edits.ask(question.proposal_id)
+            return await self._choice()
         except EOFError:
             return ApprovalScope.DENIED, None
+
+    async def _choice(self) -> Answer:
+        while True:
+            self._prompt(_CHOICES)
+            word, _, rest = (await self._lines.next()).strip().partition(" ")
+            scope = _ANSWERS.get(word.lower())
+            if scope is ApprovalScope.DENIED and not rest:
+                self._prompt(_WHY)
+                rest = await self._lines.next()
+            if scope is not None:
+                return scope, rest
+
+    @staticmethod
+    def _show(preview: str) -> None:
+        shown = preview.splitlines()
+        more = len(shown) - _PREVIEW_LINES
+        tell("\n".join(f"  {line}" for line in shown[:_PREVIEW_LINES]))
+        if more > 0:
+            tell(f"  … {more} more lines")
 
 
 def prompt(text: str) -> None:
     """Write a prompt to standard error and leave the cursor behind it."""
     sys.stderr.write(f"  {printable(text)} > ")
     sys.stderr.flush()
-
-
-def _read(reading: "asyncio.Future[str]") -> None:
-    try:
-        line = sys.stdin.readline()
-    except (OSError, ValueError):
-        line = ""
-
-    def hand_over() -> None:
-        if not reading.done():
-            reading.set_result(line)
-
-    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-        reading.get_loop().call_soon_threadsafe(hand_over)

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from treadle.app.answers import final_answer, outcome_answer
+from treadle.app.tool_calls import ToolCalls
 from treadle.cli.output import print_json
 from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
 from treadle.events.types import SessionCancelled, StopReason, Usage
 from treadle.session import SessionOutcome
-from treadle.tools.approvals import Approvals
 
 
 class JsonLines:
     """Prints the events of one request on standard output; the last line is of type `final`."""
 
     @contextmanager
-    def answering(self, _approvals: Approvals) -> Iterator[None]:
+    def answering(self, _calls: ToolCalls) -> Iterator[None]:
         """Nobody answers: what needs approval is refused."""
         yield
 

@@ -31,6 +31,8 @@ COMMANDS = {
     "search": Entry("search", "find code by symbol or by meaning"),
     "context": Entry("context", "print what a model would be given for a question"),
     "tools": Entry("tools", "list the tools, show their schemas, call one"),
+    "edits": Entry("edits", "list, show, apply, refuse and undo proposed changes"),
+    "checks": Entry("checks", "list the checks of a repository, run one"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "serve": Entry("serve", "serve a repository over HTTP, to pages and programs"),
     "traces": Entry("traces", "read what was recorded"),

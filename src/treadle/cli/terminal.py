@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from treadle.cli.approving import Asker, Lines, prompt
+from treadle.app.tool_calls import ToolCalls
+from treadle.cli.approving import Asker, prompt
+from treadle.cli.lines import Lines
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
 from treadle.cli.output import printable, say, short_id, tell
 from treadle.cli.progress import IndexBar
@@ -16,7 +18,6 @@ from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
 from treadle.session.quotes import Verdict
-from treadle.tools.approvals import Approvals
 from treadle.traces.text import cost, failure_mark, tokens
 
 if TYPE_CHECKING:
@@ -54,13 +55,13 @@ class Terminal:
         self._asking = False
 
     @contextmanager
-    def answering(self, approvals: Approvals) -> Iterator[None]:
+    def answering(self, calls: ToolCalls) -> Iterator[None]:
         """Meanwhile ask the person what waits for approval, if there is one at this terminal."""
         if not (sys.stdin.isatty() and self._rewrites):
             yield
             return
-        self._asker = Asker(approvals, Lines(), prompt)
-        with approvals.attend():
+        self._asker = Asker(calls.approvals, calls.edits, Lines(), prompt)
+        with calls.approvals.attend():
             yield
 
     async def follow(self, events: Subscription) -> None:
@@ -158,7 +159,8 @@ class Terminal:
             say("\nSources (the code that the model was given)")
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
-            say(f"  {source.file}:{lines}  {source.name}".rstrip())
+            changed = " (changed since)" if source.stale else ""
+            say(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
         if outcome.quotes:
             say("\nQuoted (the code in the answer, held against the disk)")
         for quote in outcome.quotes:

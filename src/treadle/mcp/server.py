@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from treadle import __version__
 from treadle.app.refreshing import refresh_index
 from treadle.app.tool_calls import ToolCalls
-from treadle.app.workspace import build_registry, open_index
+from treadle.app.workspace import listed_registry
 from treadle.errors import TreadleError
 from treadle.events import Subscription
 from treadle.events.types import ErrorKind, IndexProgress, ToolFailure
@@ -122,9 +122,7 @@ class _Service:
         self._repository.forget()
 
     def _tools(self) -> list[types.Tool]:
-        folder = self._repository.likely
-        with open_index(folder) as index:
-            return listed_tools(build_registry(folder, index))
+        return listed_tools(listed_registry(self._repository.likely))
 
     async def _calls(self, root: Path) -> ToolCalls:
         """The tools of the repository at `root`; when it is new, its index is built meanwhile."""

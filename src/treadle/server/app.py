@@ -20,6 +20,7 @@ from treadle.server.routes import (
     events,
     front_ends,
     health,
+    proposals,
     sessions,
     tools,
     turns,
@@ -27,7 +28,7 @@ from treadle.server.routes import (
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    events.router, front_ends.router,
+    proposals.router, events.router, front_ends.router,
 )  # fmt: skip
 
 

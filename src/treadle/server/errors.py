@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from treadle.edits.model import EditError
 from treadle.errors import (
     ConfigError,
     ExitStatus,
@@ -15,6 +16,7 @@ from treadle.errors import (
     TreadleError,
     UsageError,
 )
+from treadle.events.types import ErrorKind
 
 _STATUS: tuple[tuple[type[TreadleError], int], ...] = (
     (ConfigError, 500),
@@ -58,6 +60,8 @@ def refuse_unknown_parameters(request: Request) -> None:
 async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TreadleError)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    if isinstance(error, EditError):
+        status = 409 if error.kind is ErrorKind.CONFLICT else 422
     if error.exit_status is ExitStatus.PROVIDER:
         status = 502
     return JSONResponse(error_body(error.message, error.hint), status_code=status)

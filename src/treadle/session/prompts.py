@@ -8,13 +8,20 @@ LAST_TURN = (
 )
 
 _INTRODUCTION = (
-    "You are Treadle, an assistant that answers questions about one code repository.\n"
-    "The repository is at {root}."
+    "You are Treadle, an assistant for one code repository.\nThe repository is at {root}."
 )
 
 _WITH_CONTEXT_TOOL = """\
 - Before you answer about the code, call request_code_context; ask again with a sharper hint when \
 it did not bring what you need. Independent calls go out in one reply."""
+
+_WITH_EDIT_TOOLS = """\
+- Change files only when the person asks for a change, with apply_code_edit (apply_patch, \
+create_file, delete_file, rename_file), all that belongs together in one call. A person sees each \
+diff; what they deny or say is in the result: follow it. Say what was applied, never more."""
+
+_WITH_CHECKS = """\
+- After a change was applied, run_check tells whether it holds; mend what it finds."""
 
 _RULES = """\
 - Say only what the code that you were given shows. Cite it as file:line. When you do not know, \
@@ -33,5 +40,9 @@ def system_prompt(root: str, tool_names: Collection[str]) -> str:
     parts = [_INTRODUCTION.format(root=root)]
     if "request_code_context" in tool_names:
         parts.append(_WITH_CONTEXT_TOOL)
+    if "apply_code_edit" in tool_names:
+        parts.append(_WITH_EDIT_TOOLS)
+    if "run_check" in tool_names:
+        parts.append(_WITH_CHECKS)
     parts.append(_RULES)
     return "\n".join(parts)

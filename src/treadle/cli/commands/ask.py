@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from treadle.app.assistant import Assistant, Choices
+from treadle.app.tool_calls import ToolCalls
 from treadle.cli.command import Command, repository
 from treadle.cli.json_lines import JsonLines
 from treadle.cli.output import tell
@@ -26,7 +27,6 @@ from treadle.session import SessionOutcome
 from treadle.session.cassette import Cassette
 from treadle.session.recording import SessionRecording
 from treadle.session.replay import replaying, still_clock
-from treadle.tools.approvals import Approvals
 
 _UNANSWERED = {
     StopReason.UNKNOWN_TOOLS,
@@ -42,7 +42,7 @@ _UNANSWERED = {
 class Screen(Protocol):
     """Shows one request while it runs, and what came of it."""
 
-    def answering(self, approvals: Approvals) -> AbstractContextManager[None]: ...
+    def answering(self, calls: ToolCalls) -> AbstractContextManager[None]: ...
 
     async def follow(self, events: Subscription) -> None: ...
 
@@ -206,7 +206,7 @@ async def _run(
         assistant = await stack.enter_async_context(opening)
         conversation = await assistant.conversation(asked.session, asked.at)
         session = assistant.session(conversation, request_id, recording)
-        with screen.answering(assistant.calls.approvals):
+        with screen.answering(assistant.calls):
             outcome = await session.run(question)
     return outcome, assistant.missing
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from treadle.app.workspace import build_registry, open_index
+from treadle.app.workspace import listed_registry, open_index
 from treadle.cli.approved import list_approvals, revoke
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say, table, tell
@@ -54,11 +54,7 @@ def run(options: argparse.Namespace) -> int:
         arguments = sys.stdin.read() if options.args == "-" else options.args
         outcome = call_tool(root, options.name, arguments, quiet=options.json)
         return print_outcome(outcome, as_json=options.json, show=_pretty)
-    index = open_index(root)
-    try:
-        registry = build_registry(root, index)
-    finally:
-        index.close()
+    registry = listed_registry(root)
     return _list(registry, options) if options.action == "list" else _schema(registry, options)
 
 
@@ -123,8 +119,8 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
 
     async with ToolCalls.open(root) as calls:
         outcome = await calls.dispatcher.call(name, arguments, vendor="command line")
-    if calls.recording.missing:
-        tell(calls.recording.missing)
+    for text in calls.missing:
+        tell(text)
     return outcome
 
 

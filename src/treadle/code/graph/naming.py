@@ -94,20 +94,20 @@ def _fits(item: FoundItem, wanted: Wanted) -> bool:
 
 
 def _tier(item: FoundItem, wanted: Wanted, whole: str) -> int | None:
-    """0 and 1: the whole path; 2 and 3: its end; the odd ones with other capitals."""
+    """0: the whole path, 1: its end; 2 and 3 are the same with other capitals."""
     if item.canonical_path == whole:
         return 0
     path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
     parts = list(wanted.parts)
     if item.name == whole and len(parts) > 1:
-        return 2
+        return 1
     tail = path[-len(parts) :]
     if len(parts) == 1:
         tail = [item.name]
     if tail == parts:
-        return 0 if len(path) == len(parts) else 2
+        return 0 if len(path) == len(parts) else 1
     if [part.lower() for part in tail] == [part.lower() for part in parts]:
-        return 1 if len(path) == len(parts) else 3
+        return 2 if len(path) == len(parts) else 3
     return None
 
 

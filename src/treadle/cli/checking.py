@@ -1,0 +1,112 @@
+"""Runs a check for a person or a program, and shows what came of it."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from treadle.checks.model import CheckRun, CheckStatus, Diagnostic
+from treadle.checks.service import Checks, Preview
+from treadle.cli.output import print_json, say, table, tell
+from treadle.clock import SystemClock
+from treadle.config.model import Settings
+from treadle.errors import ExitStatus
+
+_SHOWN = 50
+
+
+def check(
+    root: Path,
+    settings: Settings,
+    name: str | None,
+    *,
+    proposal: str | None = None,
+    preview: Preview | None = None,
+    as_json: bool,
+) -> int:
+    """Run the check `name`, or list what there is, and give the exit status.
+
+    With `proposal` in a copy that has it applied, which `preview` gives the files of.
+    """
+    checks = Checks(root, settings, os.environ, preview=preview)
+    if name is None:
+        return _list(checks, as_json=as_json)
+    ran = asyncio.run(_run(checks, name, proposal, quiet=as_json))
+    if as_json:
+        print_json(_answer(ran))
+    else:
+        _show(ran)
+    return ExitStatus.DONE if ran.status is CheckStatus.PASSED else ExitStatus.FAILED
+
+
+async def _run(checks: Checks, name: str, proposal: str | None, *, quiet: bool) -> CheckRun:
+    async def progress(text: str) -> None:
+        if not quiet:
+            tell(f"  {text}")
+
+    found = await checks.named(name)
+    return await checks.run(found, clock=SystemClock(), progress=progress, proposal=proposal)
+
+
+def _list(checks: Checks, *, as_json: bool) -> int:
+    found = asyncio.run(checks.find())
+    if as_json:
+        rows = [
+            {"name": c.name, "kind": c.kind, "command": c.command(), "origin": c.origin}
+            for c in found
+        ]
+        print_json({"checks": rows})
+    elif found:
+        lines = [(c.name, c.kind, c.origin, c.command()) for c in found]
+        say(table(lines, ("NAME", "KIND", "FROM", "COMMAND")))
+    else:
+        say("No check was found here; checks are set in [checks.commands] of the configuration.")
+    return ExitStatus.DONE
+
+
+def _show(ran: CheckRun) -> None:
+    where = " (in a copy with the proposal)" if ran.scratch else ""
+    for each in ran.reading.diagnostics[:_SHOWN]:
+        say(_line(each))
+    if ran.reading.total > _SHOWN:
+        say(f"… {ran.reading.total - _SHOWN} more")
+    if not ran.reading.diagnostics and ran.status is not CheckStatus.PASSED:
+        for line in (*ran.output.head, *ran.output.tail):
+            say(line)
+    counts = ", ".join(f"{count} {name}" for name, count in ran.reading.counts.items())
+    parts = (f"{ran.command}: {ran.status.value} in {ran.seconds:.1f} s{where}", counts, ran.reason)
+    say(" · ".join(filter(None, parts)))
+
+
+def _line(diagnostic: Diagnostic) -> str:
+    column = f":{diagnostic.column}" if diagnostic.column else ""
+    code = f" [{diagnostic.code}]" if diagnostic.code else ""
+    line = f":{diagnostic.line}" if diagnostic.line else ""
+    where = f"{diagnostic.file}{line}{column}"
+    return f"{where}: {diagnostic.severity.value}: {diagnostic.message}{code}"
+
+
+def _answer(ran: CheckRun) -> dict[str, Any]:
+    return {
+        "check": ran.check.name,
+        "command": ran.command,
+        "status": ran.status.value,
+        "exit_status": ran.exit_status,
+        "seconds": round(ran.seconds, 3),
+        "counts": dict(ran.reading.counts),
+        "diagnostics": [
+            {
+                "file": d.file,
+                "line": d.line,
+                "column": d.column,
+                "severity": d.severity.value,
+                "code": d.code,
+                "message": d.message,
+            }
+            for d in ran.reading.diagnostics
+        ],
+        "total": ran.reading.total,
+        "tail": "\n".join(ran.output.tail),
+        "reason": ran.reason,
+        "scratch": ran.scratch,
+    }

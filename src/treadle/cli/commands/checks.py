@@ -1,0 +1,27 @@
+"""`treadle checks`: the tests, builds and linters of a project, and running one."""
+
+import argparse
+import os
+
+from treadle.cli.checking import check
+from treadle.cli.command import Command, repository
+from treadle.config.loader import load
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-commands."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="the checks of this repository, and where they are from")
+    run_one = actions.add_parser("run", help="run one; the exit status is 1 when it fails")
+    run_one.add_argument("name", help="its name, as `checks list` has it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the checks, or run the one that is named."""
+    root = repository(options)
+    settings = load(root, os.environ, {}).settings
+    name = options.name if options.action == "run" else None
+    return check(root, settings, name, as_json=options.json)
+
+
+COMMAND = Command("List the checks of a repository, and run one.", configure, run)

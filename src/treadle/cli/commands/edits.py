@@ -1,0 +1,189 @@
+"""`treadle edits`: what was proposed, and approving, denying, undoing and checking it."""
+
+import argparse
+import os
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from treadle.app.edit_answers import hunk_places, proposal_answer
+from treadle.app.editing import open_edits
+from treadle.app.workspace import proposed
+from treadle.cli.command import Command, positive, repository
+from treadle.cli.diffs import coloured, side_by_side, unified_text
+from treadle.cli.output import print_json, say, short_id, table, tell, when
+from treadle.config.loader import load
+from treadle.edits.diffs import counts
+from treadle.edits.model import Proposal, ProposalState
+from treadle.edits.service import Edits, Freshness
+
+_SHOWN = 20
+_ACTIONS = {
+    "undo": "take a change back, and leave what others changed beside it",
+    "redo": "make a change again that was undone",
+    "restage": "place a proposal anew on files that have changed",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-commands."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the proposals of this repository, newest first")
+    listing.add_argument(
+        "--state", choices=[state.value for state in ProposalState], help="only those"
+    )
+    listing.add_argument("--limit", type=positive, default=_SHOWN, metavar="N", help="at most N")
+    show = actions.add_parser("show", help="a proposal with its diff")
+    _add_proposal(show)
+    show.add_argument(
+        "--side-by-side", action="store_true", help="the old and the new beside each other"
+    )
+    approve = actions.add_parser("approve", help="apply a proposal, or some of its hunks")
+    _add_proposal(approve)
+    _add_hunks(approve, "apply only these hunks, by their numbers in `edits show`; deny the rest")
+    deny = actions.add_parser("deny", help="refuse a proposal, or some of its hunks")
+    _add_proposal(deny)
+    _add_hunks(deny, "refuse only these hunks, by their numbers in `edits show`")
+    deny.add_argument("--because", metavar="WORDS", help="why; kept with the proposal")
+    for name, text in _ACTIONS.items():
+        _add_proposal(actions.add_parser(name, help=text))
+    check = actions.add_parser("check", help="run a check on a copy with the proposal applied")
+    _add_proposal(check)
+    check.add_argument("name", nargs="?", help="the check (default: list what there is)")
+
+
+def _add_proposal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("proposal", help="an id, a prefix of one, or LAST")
+
+
+def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--hunk", metavar="N", type=positive, action="append", help=text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the sub-command says."""
+    root = repository(options)
+    with open_edits(root) as edits:
+        if options.action == "list":
+            return _list(edits, options)
+        proposal = edits.find(options.proposal)
+        action = _COMMANDS[options.action]
+        return action(edits, proposal, options)
+
+
+def _list(edits: Edits, options: argparse.Namespace) -> int:
+    states = [ProposalState(options.state)] if options.state else None
+    proposals = edits.list(states=states, limit=options.limit)
+    if options.json:
+        print_json({"proposals": [proposal_answer(each) for each in proposals]})
+        return 0
+    if not proposals:
+        say("There is no such proposal in this repository." if states else "Nothing was proposed.")
+        return 0
+    rows = [
+        (short_id(str(each.id)), each.state.value, when(each.created_us), _size(each), each.summary)
+        for each in proposals
+    ]
+    say(table(rows, ("ID", "STATE", "STAGED", "LINES", "WHAT")))
+    return 0
+
+
+def _size(proposal: Proposal) -> str:
+    sizes = [counts(change) for change in proposal.changes]
+    return f"+{sum(added for added, _ in sizes)} -{sum(removed for _, removed in sizes)}"
+
+
+def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    freshness = edits.freshness(proposal)
+    if options.json:
+        print_json(proposal_answer(proposal, freshness, hunks=True))
+        return 0
+    say(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
+    say(f"{proposal.summary} ({_size(proposal)})")
+    for text in filter(None, (proposal.reason, proposal.words and f"You said: {proposal.words}")):
+        say(text)
+    for note in proposal.notes:
+        say(f"! {note}")
+    number = 0
+    colour = coloured()
+    for file, (change, fresh) in enumerate(zip(proposal.changes, freshness, strict=True)):
+        if proposal.state in {ProposalState.STAGED, ProposalState.CONFLICTED}:
+            _say_stale(change.path, fresh)
+        first, number = number + 1, number + max(1, len(change.hunks))
+        hunks = f"hunk {first}" if first == number else f"hunks {first} to {number}"
+        denied = [first + hunk for at, hunk in sorted(proposal.denied) if at == file]
+        refused = f", denied: {', '.join(map(str, denied))}" if denied else ""
+        say(f"\n[{hunks}{refused}]")
+        show = side_by_side if options.side_by_side else unified_text
+        print(show(change, colour=colour))
+    return 0
+
+
+def _say_stale(path: str, fresh: Freshness) -> None:
+    if fresh is not Freshness.FRESH:
+        say(f"! {path}: {_STALE[fresh]}")
+
+
+_STALE = {
+    Freshness.CHANGED: "it has changed since; `treadle edits restage` places the change anew",
+    Freshness.GONE: "it is not there any more",
+    Freshness.IN_THE_WAY: "something is in its place already",
+}
+
+
+def _approve(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    chosen = hunk_places(proposal, options.hunk or None)
+    if rest := hunk_places(proposal, None) - chosen:
+        edits.deny(proposal.id, hunks=rest)
+    return _told(edits.apply(proposal.id).proposal, options)
+
+
+def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    hunks = hunk_places(proposal, options.hunk) if options.hunk else None
+    return _told(edits.deny(proposal.id, words=options.because, hunks=hunks), options)
+
+
+def _change(name: str) -> "Callable[[Edits, Proposal, argparse.Namespace], int]":
+    def run(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+        done: Callable[[UUID], object] = getattr(edits, name)
+        done(proposal.id)
+        return _told(edits.get(proposal.id), options)
+
+    return run
+
+
+def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    from treadle.cli.checking import check
+
+    return check(
+        edits.root,
+        load(edits.root, os.environ, {}).settings,
+        options.name,
+        proposal=str(proposal.id),
+        preview=partial(proposed, edits),
+        as_json=options.json,
+    )
+
+
+_COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
+    "show": _show,
+    "approve": _approve,
+    "deny": _deny,
+    "check": _check,
+    **{name: _change(name) for name in _ACTIONS},
+}
+
+
+def _told(proposal: Proposal, options: argparse.Namespace) -> int:
+    if options.json:
+        print_json(proposal_answer(proposal))
+        return 0
+    files = ", ".join(change.path for change in proposal.selected())
+    denied = f"; {len(proposal.denied)} hunks denied" if proposal.denied else ""
+    say(f"{proposal.state.value}: {files}{denied}")
+    if proposal.state is ProposalState.APPLIED:
+        tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
+    return 0
+
+
+COMMAND = Command("List, show, apply, refuse and undo proposed changes.", configure, run)

@@ -1,0 +1,107 @@
+"""Diffs for a terminal: unified, or the old and the new beside each other."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from treadle.cli.output import printable
+from treadle.edits.diffs import unified
+from treadle.edits.model import FileChange, Hunk
+
+_RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+_COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
+_NARROWEST = 60
+
+_Row = tuple[str, int | None, str, int | None, str]
+"""A mark (" ", "-", "+" or "|"), number and text of the old line, the same of the new one."""
+
+
+def coloured() -> bool:
+    """Whether standard output takes colours: a terminal, and no `NO_COLOR`."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def unified_text(change: FileChange, *, colour: bool) -> str:
+    """The change as a unified diff, safe to print as it is."""
+    lines = [printable(line) for line in unified(change).splitlines()]
+    return "\n".join(map(_painted, lines) if colour else lines)
+
+
+def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) -> str:
+    """Old lines on the left, new ones on the right; long lines are cut.
+
+    `width` is in columns, None: that of the terminal.
+    """
+    width = max(_NARROWEST, width or shutil.get_terminal_size().columns)
+    half = (width - 3) // 2
+    target = f" -> {change.target}" if change.target else ""
+    out = [printable(f"{change.kind.value} {change.path}{target}")]
+    for number, hunk in enumerate(change.hunks):
+        if number:
+            out.append("…".center(width).rstrip())
+        out += [_line(row, half, colour=colour) for row in _rows(hunk, change.hunks[:number])]
+    return "\n".join(out)
+
+
+def hunk_text(change: FileChange, number: int, *, colour: bool) -> str:
+    """One hunk of a change as a unified diff."""
+    part = FileChange(
+        change.path, change.kind, change.base_hash, change.result_hash,
+        change.hunks[number : number + 1], change.target,
+    )  # fmt: skip
+    return unified_text(part, colour=colour)
+
+
+def _painted(line: str) -> str:
+    colour = _COLOURS.get(line[:3]) or {"+": _GREEN, "-": _RED}.get(line[:1])
+    return f"{colour}{line}{_PLAIN}" if colour else line
+
+
+def _rows(hunk: Hunk, earlier: tuple[Hunk, ...]) -> Iterator[_Row]:
+    shift = sum(each.new.count(b"\n") - each.old.count(b"\n") for each in earlier)
+    start = hunk.line - hunk.before.count(b"\n")
+    before, after = _texts(hunk.before), _texts(hunk.after)
+    for place, text in enumerate(before):
+        yield " ", start + place, text, start + place + shift, text
+    old, new = _texts(hunk.old), _texts(hunk.new)
+    for place, (left, right) in enumerate(zip_longest(old, new)):
+        mark = "|" if None not in (left, right) else "-" if right is None else "+"
+        yield (
+            mark,
+            None if left is None else hunk.line + place,
+            left or "",
+            None if right is None else hunk.line + shift + place,
+            right or "",
+        )
+    behind_old, behind_new = hunk.line + len(old), hunk.line + shift + len(new)
+    for place, text in enumerate(after):
+        yield " ", behind_old + place, text, behind_new + place, text
+
+
+def _texts(data: bytes) -> list[str]:
+    """The lines, without their ends."""
+    if not data:
+        return []
+    text = data.decode("utf-8", "backslashreplace").removesuffix("\n")
+    return [printable(line.rstrip("\r")) for line in text.split("\n")]
+
+
+def _line(row: _Row, half: int, *, colour: bool) -> str:
+    mark, old_number, old, new_number, new = row
+    left, right = _cell(old_number, old, half), _cell(new_number, new, half)
+    if colour and mark in "-|":
+        left = f"{_RED}{left}{_PLAIN}"
+    if colour and mark in "+|":
+        right = f"{_GREEN}{right}{_PLAIN}"
+    return f"{left} {mark} {right}".rstrip()
+
+
+def _cell(number: int | None, text: str, width: int) -> str:
+    label = "     " if number is None else f"{number:>5}"
+    text = text.expandtabs(4)
+    room = width - len(label) - 1
+    shown = text if len(text) <= room else f"{text[: room - 1]}…"
+    return f"{label} {shown:<{room}}"

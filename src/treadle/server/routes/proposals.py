@@ -1,0 +1,114 @@
+"""Proposed changes: listed, shown, applied, refused, undone."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.app.edit_answers import hunk_places, proposal_answer
+from treadle.edits.model import Proposal, ProposalState
+from treadle.edits.service import Edits
+from treadle.errors import StoreError
+from treadle.server.house import House, Opened
+
+router = APIRouter(prefix="/proposals", tags=["proposals"])
+
+
+class Verdict(BaseModel):
+    """Which hunks are meant, by their numbers from 1 (all without), and the person's words."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hunks: list[int] | None = Field(None, min_length=1)
+    words: str | None = Field(None, max_length=10_000)
+
+
+class Proposals(BaseModel):
+    """The newest first."""
+
+    data: list[dict[str, Any]]
+
+
+@router.get("")
+async def proposals(
+    house: Opened,
+    state: ProposalState | None = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+) -> Proposals:
+    """What was proposed for the repository."""
+    states = [state] if state else None
+    found = await asyncio.to_thread(_edits(house).list, states=states, limit=limit)
+    return Proposals(data=[proposal_answer(each) for each in found])
+
+
+@router.get("/{reference}")
+async def proposal(house: Opened, reference: str) -> dict[str, Any]:
+    """A proposal with its diffs, and whether its files are still what it was made on."""
+
+    def read(edits: Edits) -> dict[str, Any]:
+        found = edits.find(reference)
+        return proposal_answer(found, edits.freshness(found), hunks=True)
+
+    return await asyncio.to_thread(read, _edits(house))
+
+
+@router.post("/{reference}/approve")
+async def approve(house: Opened, reference: str, given: Verdict) -> dict[str, Any]:
+    """Apply the proposal, or only some of its hunks; the others are denied then."""
+
+    def run(edits: Edits, found: Proposal) -> None:
+        if given.hunks:
+            every = frozenset(hunk_places(found, None))
+            if rest := every - hunk_places(found, given.hunks):
+                edits.deny(found.id, hunks=rest, words=given.words)
+        edits.apply(found.id)
+
+    return await _changed(house, reference, run)
+
+
+@router.post("/{reference}/deny")
+async def deny(house: Opened, reference: str, given: Verdict) -> dict[str, Any]:
+    """Refuse the proposal, or only some of its hunks."""
+
+    def run(edits: Edits, found: Proposal) -> None:
+        hunks = hunk_places(found, given.hunks) if given.hunks else None
+        edits.deny(found.id, words=given.words, hunks=hunks)
+
+    return await _changed(house, reference, run)
+
+
+@router.post("/{reference}/undo")
+async def undo(house: Opened, reference: str) -> dict[str, Any]:
+    """Take the change back; what others changed beside it stays."""
+    return await _changed(house, reference, lambda edits, found: edits.undo(found.id))
+
+
+@router.post("/{reference}/redo")
+async def redo(house: Opened, reference: str) -> dict[str, Any]:
+    """Make a change again that was undone."""
+    return await _changed(house, reference, lambda edits, found: edits.redo(found.id))
+
+
+@router.post("/{reference}/restage")
+async def restage(house: Opened, reference: str) -> dict[str, Any]:
+    """Place the proposal anew on files that have changed."""
+    return await _changed(house, reference, lambda edits, found: edits.restage(found.id))
+
+
+async def _changed(
+    house: House, reference: str, change: Callable[[Edits, Proposal], object]
+) -> dict[str, Any]:
+    def run(edits: Edits) -> dict[str, Any]:
+        found = edits.find(reference)
+        change(edits, found)
+        return proposal_answer(edits.get(found.id))
+
+    return await asyncio.to_thread(run, _edits(house))
+
+
+def _edits(house: House) -> Edits:
+    if house.calls.edits is None:
+        raise StoreError(house.calls.unstaged or "There are no proposals here.")
+    return house.calls.edits

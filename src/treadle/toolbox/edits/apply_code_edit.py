@@ -1,0 +1,122 @@
+"""apply_code_edit: change items, passages or ranges of files, all or nothing."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from treadle.edits.requests import EditRequest, LineRangeEdit, RangeEdit, ReplaceEdit
+from treadle.events.types import ToolView
+from treadle.toolbox.edits.item_ranges import EditPart, ItemCode, ItemRanges
+from treadle.toolbox.edits.proposing import Proposer, inside
+from treadle.toolbox.edits.results import EditResult, view
+from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEffect
+
+EXPECTED_HASH = Field(
+    default=None,
+    pattern=r"^[0-9a-f]{64}$",
+    description="Hash of the whole file that the edit was made on, as get_file_metadata and "
+    "read_file tell it: the edit is refused if the file has changed since. Give it with ranges.",
+)
+
+
+class Replacement(EditPart):
+    """A passage and what it becomes."""
+
+    old: str = Field(
+        min_length=1,
+        description="The passage exactly as it is in the file, with enough lines around it to be "
+        "there only once.",
+    )
+    new: str
+    all: bool = Field(default=False, description="Replace every place where `old` is.")
+
+
+class ByteRange(EditPart):
+    """Bytes of the file, half open, and what they become."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    code: str
+
+
+class LineRange(EditPart):
+    """Lines of the file, from 1 and both included; `last` = `first` - 1 inserts before `first`."""
+
+    first: int = Field(ge=1)
+    last: int = Field(ge=0)
+    code: str
+
+
+class CodeEdit(EditPart):
+    """One edit: of a file, by exactly one of `item`, `replace`, `range` and `lines`."""
+
+    file: str = Field(min_length=1, description="Relative to the root, or absolute in it.")
+    expected_hash: str | None = EXPECTED_HASH
+    item: ItemCode | None = None
+    replace: Replacement | None = None
+    range: ByteRange | None = None
+    lines: LineRange | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        given = [each for each in (self.item, self.replace, self.range, self.lines) if each]
+        if len(given) != 1:
+            raise ValueError(
+                "an edit needs exactly one of `item`, `replace`, `range` and `lines`, "
+                f"and this one has {len(given) or 'none'}"
+            )
+        return self
+
+
+class ApplyCodeEditArguments(Arguments):
+    """The edits, which are made all or not at all."""
+
+    edits: list[CodeEdit] = Field(min_length=1, max_length=500)
+
+
+class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):
+    """Changes existing files."""
+
+    name = "apply_code_edit"
+    description = (
+        "Change files of the repository: replace a whole item by its canonical path, a passage by "
+        "its exact text, or a range of bytes or lines. All edits of one call are matched against "
+        "the files as they are now and made together or not at all; they must not overlap. A "
+        "person sees the diff and approves it before anything is written. Put all changes that "
+        "belong together into one call."
+    )
+    arguments = ApplyCodeEditArguments
+    result = EditResult
+    effect = ToolEffect.WRITE
+    proposes = True
+
+    def __init__(self, proposer: Proposer, ranges: ItemRanges) -> None:
+        self._proposer = proposer
+        self._ranges = ranges
+
+    def subjects(self, arguments: ApplyCodeEditArguments) -> tuple[Subject, ...]:
+        return tuple(Subject(path=path) for path in dict.fromkeys(e.file for e in arguments.edits))
+
+    def writes(self, arguments: ApplyCodeEditArguments) -> frozenset[str]:
+        return frozenset(inside(self._proposer.edits.root, edit.file) for edit in arguments.edits)
+
+    async def run(self, arguments: ApplyCodeEditArguments, context: ToolContext) -> EditResult:
+        def requests() -> list[EditRequest]:
+            return [self._request(number, edit) for number, edit in enumerate(arguments.edits)]
+
+        return await self._proposer.propose(requests, context, self.subjects(arguments))
+
+    def view(self, arguments: ApplyCodeEditArguments, result: EditResult) -> ToolView:  # noqa: ARG002
+        return view(result)
+
+    def _request(self, number: int, edit: CodeEdit) -> EditRequest:
+        file, expected = edit.file, edit.expected_hash
+        if edit.replace is not None:
+            replace = edit.replace
+            return ReplaceEdit(file, replace.old, replace.new, replace.all, expected)
+        if edit.range is not None:
+            return RangeEdit(file, edit.range.start, edit.range.end, edit.range.code, expected)
+        if edit.lines is not None:
+            return LineRangeEdit(file, edit.lines.first, edit.lines.last, edit.lines.code, expected)
+        assert edit.item is not None  # the arguments were validated
+        return self._ranges.edit(number, file, edit.item, expected)

@@ -1,0 +1,70 @@
+"""apply_patch: change files by a diff."""
+
+from pydantic import Field
+
+from treadle.edits.model import EditError
+from treadle.edits.patches import parse_patch
+from treadle.edits.requests import EditRequest, RenameFile
+from treadle.events.types import ToolView
+from treadle.toolbox.edits.proposing import Proposer, inside, tool_error
+from treadle.toolbox.edits.results import EditResult, view
+from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEffect
+
+
+class ApplyPatchArguments(Arguments):
+    """The patch."""
+
+    diff: str = Field(
+        min_length=1,
+        description="A unified diff, whose line numbers may be wrong, or a patch from "
+        "`*** Begin Patch` to `*** End Patch`.",
+    )
+
+
+class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
+    """Changes, adds, removes and renames files by a patch."""
+
+    name = "apply_patch"
+    description = (
+        "Change, add, delete or rename files by one patch: a unified diff, or the form "
+        "`*** Begin Patch` / `*** Update File: path` / `@@ enclosing line` / lines that begin with "
+        "space, - or + / `*** End Patch`. Context and removed lines must be as they are in the "
+        "file; line numbers need not be right. All of it is applied or nothing. A person sees the "
+        "diff and approves it before anything is written."
+    )
+    arguments = ApplyPatchArguments
+    result = EditResult
+    effect = ToolEffect.WRITE
+    proposes = True
+
+    def __init__(self, proposer: Proposer) -> None:
+        self._proposer = proposer
+
+    def subjects(self, arguments: ApplyPatchArguments) -> tuple[Subject, ...]:
+        """Raises ToolError for a patch that cannot be read."""
+        return tuple(Subject(path=path) for path in _paths(_requests(arguments)))
+
+    def writes(self, arguments: ApplyPatchArguments) -> frozenset[str]:
+        root = self._proposer.edits.root
+        return frozenset(inside(root, path) for path in _paths(_requests(arguments)))
+
+    async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> EditResult:
+        requests = _requests(arguments)
+        return await self._proposer.propose(lambda: requests, context, self.subjects(arguments))
+
+    def view(self, arguments: ApplyPatchArguments, result: EditResult) -> ToolView:  # noqa: ARG002
+        return view(result)
+
+
+def _requests(arguments: ApplyPatchArguments) -> tuple[EditRequest, ...]:
+    try:
+        return parse_patch(arguments.diff)
+    except EditError as error:
+        raise tool_error(error) from error
+
+
+def _paths(requests: tuple[EditRequest, ...]) -> list[str]:
+    """Every path that is read or written, each once."""
+    paths = [request.path for request in requests]
+    paths += [request.target for request in requests if isinstance(request, RenameFile)]
+    return list(dict.fromkeys(paths))

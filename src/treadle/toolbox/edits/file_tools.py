@@ -1,0 +1,121 @@
+"""create_file, delete_file and rename_file: changes to whole files."""
+
+from abc import abstractmethod
+from typing import ClassVar, Literal, TypeVar
+
+from pydantic import Field
+
+from treadle.edits.requests import CreateFile as Create
+from treadle.edits.requests import DeleteFile as Delete
+from treadle.edits.requests import EditRequest
+from treadle.edits.requests import RenameFile as Rename
+from treadle.events.types import ToolView
+from treadle.toolbox.edits.apply_code_edit import EXPECTED_HASH
+from treadle.toolbox.edits.proposing import Proposer, inside
+from treadle.toolbox.edits.results import EditResult, view
+from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEffect
+
+
+class FileArguments(Arguments):
+    """A file, by its path."""
+
+    path: str = Field(min_length=1, description="Relative to the root, or absolute in it.")
+
+    def paths(self) -> tuple[str, ...]:
+        """Every path that is written."""
+        return (self.path,)
+
+
+class CreateFileArguments(FileArguments):
+    """A new file and what is in it."""
+
+    content: str
+    on_exists: Literal["refuse", "overwrite"] = Field(
+        default="refuse", description="What to do when there is a file of that name."
+    )
+
+
+class DeleteFileArguments(FileArguments):
+    """The file to delete."""
+
+    expected_hash: str | None = EXPECTED_HASH
+
+
+class RenameFileArguments(FileArguments):
+    """The file and its new path."""
+
+    target: str = Field(min_length=1, description="The new path; folders are made as needed.")
+    expected_hash: str | None = EXPECTED_HASH
+
+    def paths(self) -> tuple[str, ...]:
+        return (self.path, self.target)
+
+
+A = TypeVar("A", bound=FileArguments)
+
+
+class _FileTool(Tool[A, EditResult]):
+    """What the three have in common."""
+
+    result = EditResult
+    effect: ClassVar[ToolEffect] = ToolEffect.WRITE
+    proposes: ClassVar[bool] = True
+
+    def __init__(self, proposer: Proposer) -> None:
+        self._proposer = proposer
+
+    @abstractmethod
+    def request(self, arguments: A) -> EditRequest:
+        """What is asked of the planner."""
+
+    def subjects(self, arguments: A) -> tuple[Subject, ...]:
+        return tuple(Subject(path=path) for path in arguments.paths())
+
+    def writes(self, arguments: A) -> frozenset[str]:
+        return frozenset(inside(self._proposer.edits.root, path) for path in arguments.paths())
+
+    async def run(self, arguments: A, context: ToolContext) -> EditResult:
+        request = self.request(arguments)
+        return await self._proposer.propose(lambda: (request,), context, self.subjects(arguments))
+
+    def view(self, arguments: A, result: EditResult) -> ToolView:  # noqa: ARG002
+        return view(result)
+
+
+class CreateFile(_FileTool[CreateFileArguments]):
+    """Adds files."""
+
+    name = "create_file"
+    description = (
+        "Create a file with its whole content; missing folders are made. Where the file exists "
+        "already it is refused, unless `on_exists` is `overwrite`. A person approves it first."
+    )
+    arguments = CreateFileArguments
+
+    def request(self, arguments: CreateFileArguments) -> EditRequest:
+        return Create(arguments.path, arguments.content, arguments.on_exists == "overwrite")
+
+
+class DeleteFile(_FileTool[DeleteFileArguments]):
+    """Removes files."""
+
+    name = "delete_file"
+    description = "Delete a file. A person approves it first, and can undo it."
+    arguments = DeleteFileArguments
+
+    def request(self, arguments: DeleteFileArguments) -> EditRequest:
+        return Delete(arguments.path, arguments.expected_hash)
+
+
+class RenameFile(_FileTool[RenameFileArguments]):
+    """Moves files."""
+
+    name = "rename_file"
+    description = (
+        "Rename or move a file inside the repository; nothing may be at `target`. References to "
+        "it in other files are not changed. A person approves it first."
+    )
+    arguments = RenameFileArguments
+
+    def request(self, arguments: RenameFileArguments) -> EditRequest:
+        return Rename(arguments.path, arguments.target, arguments.expected_hash)

@@ -1,0 +1,178 @@
+"""What all tools that change files do: stage, ask, apply, and tell the model what became of it."""
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.code.syntax import new_problems
+from treadle.config.model import EditSettings
+from treadle.edits.diffs import unified
+from treadle.edits.model import EditError, Proposal, ProposalState
+from treadle.edits.requests import EditRequest
+from treadle.edits.service import Edits
+from treadle.events.edits import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
+from treadle.events.types import Effect, ErrorKind
+from treadle.paths import why_private
+from treadle.toolbox.edits.results import EditResult, edit_result
+from treadle.tools.approvals.question import Decision, Question
+from treadle.tools.contract import Policy, Subject, ToolContext, ToolError
+
+if TYPE_CHECKING:  # it brings libraries that are slow to import
+    from treadle.code import CodeIndex
+
+_PROBLEMS_SHOWN = 5
+_EDITED_FIRST = "The person changed the edit before approving it: `preview` shows what was applied."
+
+
+@dataclass(frozen=True, slots=True)
+class Proposer:
+    """Takes the requests of a call through its proposal."""
+
+    edits: Edits
+    index: "CodeIndex"
+    settings: EditSettings
+
+    async def propose(
+        self,
+        requests: Callable[[], Sequence[EditRequest]],
+        context: ToolContext,
+        subjects: tuple[Subject, ...],
+    ) -> EditResult:
+        """Stage what `requests` gives (called in a thread), and apply it if it is approved.
+
+        Raises ToolError: of kind `denied` with the person's words, of kind `conflict` when a file
+        changed meanwhile, and of others when the edits cannot be planned or written.
+        """
+        proposal, broken = await asyncio.to_thread(self._staged, requests, context)
+        event = partial(
+            _event,
+            request_id=context.request_id,
+            parent_id=context.parent_id,
+            proposal_id=proposal.id,
+            files=tuple(change.path for change in proposal.changes),
+            key=context.key,
+        )
+        await context.publish(event(EditStaged, summary=proposal.summary))
+        decision = await self._decision(proposal, context, subjects)
+        if decision.unanswered:
+            return edit_result(await asyncio.to_thread(self.edits.get, proposal.id), broken)
+        if not decision.allowed:
+            await asyncio.to_thread(self.edits.deny, proposal.id, words=decision.words)
+            await context.publish(event(EditDenied, words=decision.words))
+            raise ToolError.of(decision.failure(proposal.summary))
+        try:
+            applied, broken = await asyncio.to_thread(self._applied, proposal)
+        except EditError as error:
+            await context.publish(event(EditFailed, reason=error.message))
+            raise tool_error(error) from error
+        files = tuple(change.path for change in applied.selected())
+        await context.publish(event(EditApplied, files=files))
+        return edit_result(applied, broken, said=decision.words)
+
+    def _staged(
+        self, requests: Callable[[], Sequence[EditRequest]], context: ToolContext
+    ) -> tuple[Proposal, list[str]]:
+        try:
+            proposal = self.edits.stage(
+                requests(),
+                request_id=context.request_id,
+                turn=context.key.turn,
+                slot=context.key.slot,
+                session_id=context.session_id,
+                private=context.private,
+            )
+        except EditError as error:
+            raise tool_error(error) from error
+        broken = self._broken(self._contents(proposal))
+        if broken and self.settings.syntax_errors == "refuse":
+            self.edits.deny(proposal.id)
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"Refused, since the result would not be sound: {broken[0]}",
+                hint="Nothing is written. Send the edit again so that the result can be parsed.",
+            )
+        return proposal, broken
+
+    async def _decision(
+        self, proposal: Proposal, context: ToolContext, subjects: tuple[Subject, ...]
+    ) -> Decision:
+        touched = {*(each.path for each in proposal.changes), *_targets(proposal)}
+        policy = Policy.ALLOW if self._approved_before(touched) else Policy.ASK
+        preview = "".join(unified(change) for change in proposal.changes)
+        question = Question(subjects, policy, proposal.summary, proposal.id, preview)
+        return await context.approve(question)
+
+    def _approved_before(self, paths: Collection[str]) -> bool:
+        """Whether the settings let every one of `paths` be changed without asking."""
+        if not self.settings.auto_approve or any(map(why_private, paths)):
+            return False
+        from pathspec import GitIgnoreSpec
+
+        matches = GitIgnoreSpec.from_lines(self.settings.auto_approve).match_file
+        return all(map(matches, paths))
+
+    def _applied(self, staged: Proposal) -> tuple[Proposal, list[str]]:
+        """The proposal, applied, and what is to be said of it."""
+        approved = self.edits.get(staged.id)
+        told = [] if approved.changes == staged.changes else [_EDITED_FIRST]
+        if approved.state is not ProposalState.APPLIED:  # it may have been, from elsewhere
+            contents: list[tuple[str, bytes, bytes]] = []
+            with suppress(EditError):  # then `apply` says it, and notes it with the proposal
+                contents = self._contents(approved)
+            approved = self.edits.apply(staged.id).proposal
+            told += self._broken(contents)
+        self.index.refresh()
+        return approved, told
+
+    def _contents(self, proposal: Proposal) -> list[tuple[str, bytes, bytes]]:
+        """Path, present and future bytes of each file that remains."""
+        after = self.edits.preview(proposal.id)
+        contents = []
+        for change in proposal.selected():
+            if (data := after.get(change.target or change.path)) is not None:
+                before = self.edits.read(change.path) or b""
+                contents.append((change.target or change.path, before, data))
+        return contents
+
+    def _broken(self, contents: Sequence[tuple[str, bytes, bytes]]) -> list[str]:
+        """A sentence for each file whose syntax is worse afterwards."""
+        found = []
+        for path, before, after in contents:
+            if problems := new_problems(path, before, after):
+                lines = ", ".join(
+                    f"{each.line} ({each.text!r})" for each in problems[:_PROBLEMS_SHOWN]
+                )
+                found.append(f"{path} has new syntax errors at line {lines}.")
+        return found
+
+
+def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
+    return kind(**fields)
+
+
+def tool_error(error: EditError) -> ToolError:
+    """An edit's error as the model is told it."""
+    where = None if error.number is None else f"edits.{error.number}"
+    return ToolError(
+        error.kind,
+        error.message,
+        field=where or ("path" if error.path else None),
+        expected=error.expected,
+        received=error.received,
+        hint=error.hint,
+        effect=Effect.NONE,
+    )
+
+
+def inside(root: Path, path: str) -> str:
+    """The name of a path for a write set: the same for every spelling that does not use links."""
+    return os.path.normpath(os.path.join(root, path))  # noqa: PTH118  (Path keeps "a/..")
+
+
+def _targets(proposal: Proposal) -> set[str]:
+    return {each.target for each in proposal.changes if each.target is not None}

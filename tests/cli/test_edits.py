@@ -1,0 +1,199 @@
+"""`treadle edits`, and approving changes at a real terminal."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Ran, treadle
+from tests.cli.test_approving import asking
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, Call
+
+TEXT = "".join(f"value_{number} = {number}\n" for number in range(40))
+
+
+def edit(*pairs: tuple[str, str], file: str = "a.py") -> dict[str, object]:
+    return {"edits": [{"file": file, "replace": {"old": old, "new": new}} for old, new in pairs]}
+
+
+TWO = edit(("value_1 = 1\n", "value_1 = 'one'\n"), ("value_30 = 30\n", "value_30 = 'thirty'\n"))
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "a.py").write_text(TEXT)
+    return folder
+
+
+def run(repo: Path, *words: str) -> Ran:
+    return treadle("edits", *words, home=repo.parent / "home", repo=repo)
+
+
+def stage(repo: Path, arguments: object = TWO) -> str:
+    called = treadle(
+        "tools", "call", "apply_code_edit", "--args", json.dumps(arguments), "--json",
+        home=repo.parent / "home", repo=repo,
+    )  # fmt: skip
+    assert called.status == 0, called.err
+    result = json.loads(called.out)
+    assert result["state"] == "staged"
+    return str(result["proposal_id"])
+
+
+def test_what_was_staged_is_listed_shown_applied_undone_and_redone(repo: Path) -> None:
+    assert run(repo, "list").out == "Nothing was proposed.\n"
+    proposal = stage(repo)
+    listed = run(repo, "list").out.splitlines()
+    assert listed[0].split() == ["ID", "STATE", "STAGED", "LINES", "WHAT"]
+    assert "staged" in listed[1]
+    assert "a.py" in listed[1]
+    shown = run(repo, "show", "LAST")
+    assert "[hunks 1 to 2]" in shown.out
+    assert "-value_30 = 30\n+value_30 = 'thirty'\n" in shown.out
+    beside = run(repo, "show", proposal[:13], "--side-by-side").out
+    assert any("value_30 = 30" in line and "'thirty'" in line for line in beside.splitlines())
+    assert "\x1b" not in shown.out + beside
+    assert (repo / "a.py").read_text() == TEXT
+    applied = run(repo, "approve", proposal)
+    assert applied.out == "applied: a.py\n"
+    assert "edits undo" in applied.err
+    changed = (repo / "a.py").read_text()
+    assert changed == TEXT.replace("= 1\n", "= 'one'\n").replace("= 30\n", "= 'thirty'\n")
+    (repo / "a.py").write_text("# mine\n" + changed)
+    assert run(repo, "undo", "LAST").out == "undone: a.py\n"
+    assert (repo / "a.py").read_text() == "# mine\n" + TEXT
+    assert run(repo, "redo", "LAST").status == 0
+    assert (repo / "a.py").read_text() == "# mine\n" + changed
+    (repo / "a.py").write_text(changed.replace("'one'", "'uno'"))
+    conflict = run(repo, "undo", "LAST")
+    assert conflict.status == 1
+    assert "a.py" in conflict.err
+    assert len(conflict.err.splitlines()) == 1
+    assert (repo / "a.py").read_text() == changed.replace("'one'", "'uno'")
+
+
+def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
+    stage(repo)
+    assert run(repo, "approve", "LAST", "--hunk", "3").status == 2
+    answer = json.loads(run(repo, "approve", "LAST", "--hunk", "2", "--json").out)
+    assert answer["state"] == "applied"
+    assert (repo / "a.py").read_text() == TEXT.replace("= 30\n", "= 'thirty'\n")
+    assert json.loads(run(repo, "show", "LAST", "--json").out)["files"][0]["denied_hunks"] == [1]
+
+
+def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
+    stage(repo)
+    (repo / "a.py").write_text("import os\n" + TEXT)
+    assert "! a.py: it has changed since" in run(repo, "show", "LAST").out
+    assert run(repo, "approve", "LAST").status == 1
+    assert "conflicted" in run(repo, "list", "--state", "conflicted").out
+    assert run(repo, "restage", "LAST").status == 0
+    assert run(repo, "approve", "LAST").status == 0
+    assert (repo / "a.py").read_text().startswith("import os\nvalue_0 = 0\nvalue_1 = 'one'\n")
+
+
+def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
+    stage(repo)
+    assert run(repo, "deny", "LAST", "--because", "not now").out == "denied: a.py\n"
+    refused = run(repo, "approve", "LAST")
+    assert refused.status == 1
+    assert "denied" in refused.err
+    assert "You said: not now" in run(repo, "show", "LAST").out
+    assert run(repo, "show", "ffff").status == 1
+
+
+def test_a_proposal_is_checked_in_a_copy_before_it_is_approved(repo: Path) -> None:
+    (repo / "Makefile").write_text("check:\n\tgrep -q thirty a.py\n")
+    stage(repo)
+    assert run(repo, "check", "LAST").out.splitlines()[1].startswith("make check ")
+    checked = json.loads(run(repo, "check", "LAST", "make check", "--json").out)
+    assert (checked["status"], checked["scratch"]) == ("passed", True)
+    assert (repo / "a.py").read_text() == TEXT
+    run(repo, "deny", "LAST")
+
+
+def test_checks_are_listed_and_run(repo: Path) -> None:
+    (repo / "Makefile").write_text("check:\n\tgrep -q value_3 a.py\ntest:\n\tfalse\n")
+
+    def checks(*words: str) -> Ran:
+        return treadle("checks", *words, home=repo.parent / "home", repo=repo)
+
+    listed = checks("list").out.splitlines()
+    assert listed[0].split() == ["NAME", "KIND", "FROM", "COMMAND"]
+    assert {line.partition("  ")[0] for line in listed[1:]} == {"make check", "make test"}
+    passed = checks("run", "make check")
+    assert (passed.status, "passed" in passed.out) == (0, True)
+    failed = checks("run", "make test", "--json")
+    assert (failed.status, json.loads(failed.out)["status"]) == (1, "failed")
+    unknown = checks("run", "make chekc")
+    assert unknown.status == 1
+    assert "make check" in unknown.err
+
+
+async def test_a_person_takes_one_hunk_and_says_why_not_the_other(repo: Path) -> None:
+    replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Half of it.")]
+    async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
+        await terminal.until("n: no")
+        assert "+value_30 = 'thirty'" in terminal.shown
+        terminal.type("v\n")
+        await terminal.until("modify a.py")
+        terminal.type("h\n")
+        await terminal.until("hunk 1 of 2")
+        await terminal.until("y/n")
+        seen = len(terminal.shown)
+        terminal.type("n\n")
+        await terminal.until("y/n", seen)
+        terminal.type("y\n")
+        await terminal.until("Why not?")
+        terminal.type("numbers stay\n")
+        await terminal.until("trace ")
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    assert (repo / "a.py").read_text() == TEXT.replace("= 30\n", "= 'thirty'\n")
+    result = json.loads(str(provider.requests[1].messages[-1]["content"]))
+    assert (result["state"], result["said"]) == ("applied", "numbers stay")
+    assert result["files"][0]["denied"] == 1
+
+
+async def test_a_person_edits_the_edit_first(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/thirty/XXX/' \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Done.")]
+    async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
+        await terminal.until("n: no")
+        seen = len(terminal.shown)
+        terminal.type("e\n")
+        await terminal.until("n: no", seen)
+        assert "+value_30 = 'XXX'" in terminal.shown[seen:]
+        terminal.type("y\n")
+        await terminal.until("trace ")
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    assert "value_30 = 'XXX'\n" in (repo / "a.py").read_text()
+    result = json.loads(str(provider.requests[1].messages[-1]["content"]))
+    assert any("changed the edit" in warning for warning in result["warnings"])
+    assert os.environ["VISUAL"] == str(editor)
+
+
+async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(repo: Path) -> None:
+    first = edit(("value_1 = 1\n", "value_1 = 'one'\n"))
+    second = edit(("value_2 = 2\n", "value_2 = 'two'\n"))
+    replies = [
+        Answer("", (Call("apply_code_edit", first, id="c1"),)),
+        Answer("", (Call("apply_code_edit", second, id="c2"),)),
+        Answer("Done."),
+    ]
+    async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
+        await terminal.until("n: no")
+        terminal.type("s\n")
+        await terminal.until("trace ")
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    text = (repo / "a.py").read_text()
+    assert "value_1 = 'one'\nvalue_2 = 'two'\n" in text

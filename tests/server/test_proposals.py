@@ -1,0 +1,58 @@
+"""Proposed changes over HTTP."""
+
+from pathlib import Path
+
+from tests.server.serving import serving
+
+OLD, NEW = "return left + right", "return left - right"
+
+
+async def test_a_proposal_is_listed_applied_and_undone(repo: Path) -> None:
+    file = repo / "calc.py"
+    before = file.read_bytes()
+    async with serving(repo) as served:
+        call = {"edits": [{"file": "calc.py", "replace": {"old": OLD, "new": NEW}}]}
+        result = await served.post("/tools/apply_code_edit/call", call)
+        assert result["state"] == "staged"
+        assert file.read_bytes() == before
+        (listed,) = (await served.get("/proposals", state="staged"))["data"]
+        assert listed["id"] == result["proposal_id"]
+        shown = await served.get(f"/proposals/{listed['id']}")
+        assert shown["files"][0]["freshness"] == "fresh"
+        assert f"+    {NEW}" in shown["files"][0]["diff"]
+        applied = await served.post(f"/proposals/{listed['id']}/approve", {})
+        assert applied["state"] == "applied"
+        assert file.read_bytes() == before.replace(OLD.encode(), NEW.encode())
+        found = await served.get("/code/context", q="add", budget=2_000)
+        assert NEW in str(found)
+        undone = await served.post(f"/proposals/{listed['id']}/undo")
+        assert undone["state"] == "undone"
+        assert file.read_bytes() == before
+        assert (await served.http.get("/api/v1/proposals/none")).status_code == 404
+        assert (await served.http.get("/api/v1/proposals?states=x")).status_code == 422
+
+
+async def test_what_is_stale_is_a_conflict_and_can_be_placed_anew(repo: Path) -> None:
+    file = repo / "calc.py"
+    async with serving(repo) as served:
+        call = {"edits": [{"file": "calc.py", "replace": {"old": OLD, "new": NEW}}]}
+        made = (await served.post("/tools/apply_code_edit/call", call))["proposal_id"]
+        file.write_bytes(b"import os\n" + file.read_bytes())
+        shown = await served.get(f"/proposals/{made}")
+        assert shown["files"][0]["freshness"] == "changed"
+        refused = await served.http.post(f"/api/v1/proposals/{made}/approve", json={})
+        assert refused.status_code == 409
+        assert refused.json()["error"]["hint"]
+        await served.post(f"/proposals/{made}/restage")
+        await served.post(f"/proposals/{made}/approve", {"hunks": [1]})
+        assert file.read_text().startswith("import os\ndef add")
+        assert NEW in file.read_text()
+        denied = (await served.post("/tools/apply_code_edit/call", {
+            "edits": [{"file": "calc.py", "replace": {"old": NEW, "new": OLD}}]
+        }))["proposal_id"]  # fmt: skip
+        answer = await served.post(f"/proposals/{denied}/deny", {"words": "no"})
+        assert (answer["state"], answer["words"]) == ("denied", "no")
+        again = await served.http.post(f"/api/v1/proposals/{denied}/approve", json={})
+        assert not again.is_success
+        wrong = await served.http.post(f"/api/v1/proposals/{denied}/deny", json={"hunks": [9]})
+        assert wrong.status_code == 422
