@@ -174,5 +174,6 @@ def _settled(shown: str, folder: Path) -> str:
     text = re.sub(r"\b0[0-9a-f]{17}\b", "019c0ffee0ddba1100", text)
     text = re.sub(r"\b0[0-9a-f]{7}-[0-9a-f-]{27}\b", "019c0ffe-e0dd-7ba1-8000-000000000001", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-28 10:00", text)
+    text = re.sub(r"[\d,]+ of [\d,]+ tokens", "1,234 of 2,000 tokens", text)
     text = re.sub(r"[\d,]+ (?=tokens|in\b)", "1,234 ", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
