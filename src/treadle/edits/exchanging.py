@@ -152,7 +152,7 @@ class Place:
                 system.pause(_PAUSE_SECONDS)
             return False
         finally:
-            system.close(file)
+            self._tree.close(file)
 
 
 @contextmanager

@@ -16,6 +16,10 @@ from treadle.events.types import ErrorKind
 MAX_BYTES = 64 * 1024 * 1024
 """Larger files are not edited: several copies of one are in memory at a time."""
 
+ATTEMPTS = 2
+"""How often something that is only in the way is removed before it is left."""
+
+_STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT})
 _PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _log = logging.getLogger(__name__)
 
@@ -54,10 +58,10 @@ class Tree:
             for depth, part in enumerate(folders):
                 inner = self._open_folder(folder, folders[: depth + 1], part)
                 folder, outer = inner, folder
-                system.close(outer)
+                self.close(outer)
             yield folder, name
         finally:
-            system.close(folder)
+            self.close(folder)
 
     def _open_folder(self, folder: int, parts: list[str], name: str) -> int:
         try:
@@ -93,7 +97,12 @@ class Tree:
             self._check(path, status)
             return Content(self.read_open(file, status.st_size), status)
         finally:
-            system.close(file)
+            self.close(file)
+
+    def close(self, file: int) -> None:
+        """Close what was only read, of which no error matters."""
+        with suppress(OSError):
+            self.system.close(file)
 
     def read_open(self, file: int, size: int) -> bytes:
         """All bytes of an open file that is about `size` long."""
@@ -166,8 +175,14 @@ class Tree:
     def remove_folders(self, paths: tuple[str, ...]) -> None:
         """Remove those of the folders, innermost first, that are empty."""
         for path in reversed(paths):
-            with suppress(OSError, EditError), self.folder_of(path) as (folder, name):
-                self.system.remove_folder(folder, name)
+            for _ in range(ATTEMPTS):
+                try:
+                    with self.folder_of(path) as (folder, name):
+                        self.system.remove_folder(folder, name)
+                except (OSError, EditError) as error:
+                    if not isinstance(error, OSError) or error.errno not in _STAYS:
+                        continue
+                break
 
 
 def as_edit_error(path: str, error: OSError) -> EditError:

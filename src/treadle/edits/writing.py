@@ -14,7 +14,7 @@ from stat import S_IMODE
 
 from treadle.edits.exchanging import conflict, place
 from treadle.edits.model import EditError, content_hash
-from treadle.edits.tree import Tree, as_edit_error
+from treadle.edits.tree import ATTEMPTS, Tree, as_edit_error
 
 _BATCH = 64
 """Temporary files that are open at the same time, so that their data is synced together."""
@@ -154,7 +154,7 @@ def _temporary(tree: Tree, write: FileWrite) -> int:
         elif write.mode is not None:
             system.set_mode(file, write.mode)
     except BaseException:
-        system.close(file)
+        tree.close(file)
         raise
     return file
 
@@ -176,7 +176,7 @@ def _dress(tree: Tree, file: int, model: str) -> None:
                 if error.errno not in {errno.EPERM, errno.ENOTSUP}:
                     raise
     finally:
-        system.close(original)
+        tree.close(original)
 
 
 def _step(tree: Tree, write: FileWrite, begun: list[FileWrite]) -> None:
@@ -237,8 +237,8 @@ def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrit
 
 
 def remove_temporary(tree: Tree, path: str, temporary: str) -> bool:
-    """Remove the temporary file beside `path`; False when that fails, twice."""
-    for _ in range(2):
+    """Remove the temporary file beside `path`; False when that fails."""
+    for _ in range(ATTEMPTS):
         try:
             with place(tree, path, temporary) as spot:
                 spot.remove_temporary()
