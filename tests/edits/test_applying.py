@@ -1,0 +1,246 @@
+"""Proposals on real files: the cases of edits, and that no byte changes that no edit named."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from treadle.edits.model import EditError, ProposalState
+from treadle.edits.proposal_store import ProposalStore
+from treadle.edits.requests import CreateFile, DeleteFile, LineRangeEdit, RenameFile, ReplaceEdit
+from treadle.edits.service import Edits, Freshness
+from treadle.errors import PathRefusedError, TreadleError
+from treadle.events.types import ErrorKind
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_e7_a_touch_is_fresh_and_a_change_is_not(root: Path, edits: Edits) -> None:
+    file = root / "a.py"
+    file.write_bytes(b"a = 1\nb = 2\n")
+    proposal = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")])
+    os.utime(file, (1, 1))
+    assert edits.freshness(proposal) == (Freshness.FRESH,)
+    file.write_bytes(b"a = 1\nb = 4\n")
+    assert edits.freshness(proposal) == (Freshness.CHANGED,)
+    with pytest.raises(EditError) as error:
+        edits.apply(proposal.id)
+    assert error.value.kind is ErrorKind.CONFLICT
+    assert file.read_bytes() == b"a = 1\nb = 4\n"
+    assert edits.get(proposal.id).state is ProposalState.CONFLICTED
+    file.write_bytes(b"a = 1\nb = 2\n")
+    again = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")])
+    edits.apply(again.id)
+    own_last_write = edits.stage([ReplaceEdit("a.py", "b = 3", "b = 5")])
+    edits.apply(own_last_write.id)
+    assert file.read_bytes() == b"a = 1\nb = 5\n"
+
+
+def test_e11_no_link_is_written_through(root: Path, edits: Edits) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "a.py").write_bytes(b"a = 1\n")
+    (root / "folder").symlink_to(outside)
+    (root / "file.py").symlink_to(outside / "a.py")
+    for path in ("folder/a.py", "file.py", "../outside/a.py", "folder/new.py"):
+        with pytest.raises(TreadleError):
+            edits.stage([CreateFile(path, "x", overwrite=True)])
+    (root / "real").mkdir()
+    proposal = edits.stage([CreateFile("real/new.py", "x = 1\n")])
+    (root / "real").rmdir()
+    (root / "real").symlink_to(outside)
+    with pytest.raises(TreadleError):
+        edits.apply(proposal.id)
+    assert names(outside) == ["a.py"]
+    assert (outside / "a.py").read_bytes() == b"a = 1\n"
+
+
+def test_e12_the_root_may_be_a_link_and_parents_may_be_missing(
+    root: Path, store: ProposalStore
+) -> None:
+    link = root.parent / "link"
+    link.symlink_to(root)
+    edits = Edits(link, store)
+    edits.apply(edits.stage([CreateFile("deep/er/a.py", "a = 1\n")]).id)
+    assert (root / "deep/er/a.py").read_bytes() == b"a = 1\n"
+    edits.undo(edits.list()[0].id)
+    assert names(root) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_e14_a_folder_that_may_not_be_written_keeps_the_proposal(root: Path, edits: Edits) -> None:
+    (root / "a.py").write_bytes(b"a = 1\n")
+    proposal = edits.stage([ReplaceEdit("a.py", "1", "2")])
+    root.chmod(0o555)
+    try:
+        with pytest.raises(EditError):
+            edits.apply(proposal.id)
+    finally:
+        root.chmod(0o755)
+    assert (root / "a.py").read_bytes() == b"a = 1\n"
+    assert edits.get(proposal.id).state is ProposalState.FAILED
+
+
+def test_e15_seven_edits_of_five_megabytes_are_kept_as_hunks(
+    root: Path, edits: Edits, store: ProposalStore
+) -> None:
+    line = b"some_value = some_call(with_an_argument)\n"
+    (root / "big.py").write_bytes(line * (5_000_000 // len(line)))
+    for number in range(7):
+        at = 10_000 * (number + 1)
+        edits.apply(edits.stage([LineRangeEdit("big.py", at, at, f"x = {number}\n")]).id)
+    size = sum(path.stat().st_size for path in store.path.parent.glob("proposals.db*"))
+    assert size < 400_000
+    for proposal in edits.list():
+        edits.undo(proposal.id)
+    assert (root / "big.py").read_bytes() == line * (5_000_000 // len(line))
+
+
+def test_e18_an_edit_that_changes_nothing_is_an_error(root: Path, edits: Edits) -> None:
+    (root / "a.py").write_bytes(b"a = 1\n")
+    with pytest.raises(EditError):
+        edits.stage([ReplaceEdit("a.py", "a = 1", "a = 1")])
+    assert edits.list() == ()
+
+
+def test_e19_only_its_own_hunks_are_undone(root: Path, edits: Edits) -> None:
+    (root / "a.py").write_bytes(b"".join(b"v%d = 0\n" % n for n in range(20)))
+    proposal = edits.stage([ReplaceEdit("a.py", "v9 = 0\n", "v9 = 1\n")])
+    edits.apply(proposal.id)
+    mine = (root / "a.py").read_bytes().replace(b"v0 = 0\n", b"v0 = 'mine'\nnew = 1\n")
+    (root / "a.py").write_bytes(mine)
+    edits.undo(proposal.id)
+    assert (root / "a.py").read_bytes() == mine.replace(b"v9 = 1\n", b"v9 = 0\n")
+    edits.redo(proposal.id)
+    (root / "a.py").write_bytes(mine.replace(b"v9 = 1\n", b"v9 = 2\n"))
+    with pytest.raises(EditError) as error:
+        edits.undo(proposal.id)
+    assert error.value.kind is ErrorKind.CONFLICT
+    assert (root / "a.py").read_bytes() == mine.replace(b"v9 = 1\n", b"v9 = 2\n")
+
+
+def test_permissions_stay_and_secrets_are_refused(root: Path, edits: Edits) -> None:
+    (root / "run.sh").write_bytes(b"echo 1\n")
+    (root / "run.sh").chmod(0o751)
+    edits.apply(edits.stage([ReplaceEdit("run.sh", "1", "2")]).id)
+    assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o751
+    for path in (".env", ".git/hooks/pre-commit", "tls/server.key"):
+        with pytest.raises(PathRefusedError):
+            edits.stage([CreateFile(path, "x")])
+
+
+_WORKER = """
+import sys
+from pathlib import Path
+from uuid import UUID
+from treadle.edits.proposal_store import ProposalStore
+from treadle.edits.service import Edits
+from treadle.errors import TreadleError
+root, database, *ids = sys.argv[1:]
+edits = Edits(Path(root), ProposalStore.open(Path(database)))
+for each in ids:
+    try:
+        edits.apply(UUID(each))
+        print("applied", flush=True)
+    except TreadleError as error:
+        print("refused", flush=True)
+"""
+
+
+def test_two_processes_that_apply_to_one_file_lose_nothing(
+    root: Path, edits: Edits, store: ProposalStore
+) -> None:
+    """Each edit is there afterwards, or was refused."""
+    count = 24
+    text = "".join(f"value_{n} = 0\n\n\n\n\n\n\n\n" for n in range(count))
+    (root / "a.py").write_text(text)
+    ids = [
+        str(edits.stage([ReplaceEdit("a.py", f"value_{n} = 0", f"value_{n} = 1")]).id)
+        for n in range(count)
+    ]
+    arguments = [sys.executable, "-c", _WORKER, str(root), str(store.path)]
+    shares = (ids[::2], ids[1::2])
+    processes = [
+        subprocess.Popen([*arguments, *share], stdout=subprocess.PIPE, text=True)
+        for share in shares
+    ]
+    said = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    lines = (root / "a.py").read_text()
+    for share, words in zip(shares, said, strict=True):
+        for each, word in zip(share, words, strict=True):
+            number = ids.index(each)
+            assert (f"value_{number} = 1\n" in lines) == (word == "applied")
+            state = edits.get(UUID(each)).state
+            assert (state is ProposalState.APPLIED) == (word == "applied")
+    assert sum(words.count("applied") for words in said) >= 1
+    assert names(root) == ["a.py"]
+
+
+LINES = st.sampled_from([b"one", b"two", b"  three", b"\xff\xfe", b"", b"\xc3\xa9"])
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+FILES = st.lists(st.tuples(LINES, ENDS), max_size=12).map(
+    lambda pairs: b"".join(line + end for line, end in pairs)
+)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["stage", "apply", "deny", "undo", "redo", "user", "rename", "delete"]),
+        st.integers(0, 12),
+    ),
+    max_size=14,
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(content=FILES, other=FILES, steps=STEPS)
+def test_after_any_sequence_no_byte_changes_that_no_edit_named(
+    quick_path: Path, content: bytes, other: bytes, steps: list[tuple[str, int]]
+) -> None:
+    """A marker goes in and out of one file; everything else of it, and the other file, stays."""
+    root = quick_path / f"root-{len(list(quick_path.iterdir()))}"
+    root.mkdir()
+    (root / "a.txt").write_bytes(content)
+    (root / "b.txt").write_bytes(other)
+    store = ProposalStore.open(quick_path / f"{root.name}.db")
+    edits = Edits(root, store)
+    clean = content
+    for step, number in steps:
+        known = edits.list()
+        chosen = known[number % len(known)].id if known else None
+        try:
+            if step == "stage":
+                edits.stage([LineRangeEdit("a.txt", number + 1, number, f"@{len(known)}@\n")])
+            elif step == "rename":
+                edits.stage([RenameFile("a.txt", "a.txt.moved"), DeleteFile("missing.txt")])
+            elif step == "delete":
+                edits.stage([DeleteFile("a.txt", expected_hash="0" * 64)])
+            elif step == "user":
+                clean = b"user\n" + clean
+                (root / "a.txt").write_bytes(b"user\n" + (root / "a.txt").read_bytes())
+            elif chosen is not None:
+                getattr(edits, step)(chosen)
+        except TreadleError:
+            pass
+        assert _without_markers((root / "a.txt").read_bytes()) == _without_markers(clean)
+        assert (root / "b.txt").read_bytes() == other
+        assert names(root) == ["a.txt", "b.txt"]
+    store.close()
+
+
+def _without_markers(data: bytes) -> bytes:
+    """The content without inserted lines, and without line ends at its end.
+
+    A line that is put behind one without an end gives it one.
+    """
+    return re.sub(rb"@\d+@(?:\r\n|\n|\r)?", b"", data).rstrip(b"\r\n")
