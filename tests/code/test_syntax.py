@@ -52,3 +52,12 @@ def test_only_what_was_not_there_before_is_new() -> None:
 
 def test_deep_nesting_is_not_parsed() -> None:
     assert problems("a.py", b"(" * 200_000) is None
+
+
+def test_an_error_that_swallows_the_file_is_named_where_the_change_is() -> None:
+    lines = [f"def f{n}(a):\n    return g(a, {n})\n\n\n" for n in range(300)]
+    before = ("class A:\n    x = 1\n\n\n" + "".join(lines)).encode()
+    after = before.replace(b"return g(a, 200)", b"return (g(a, 200")
+    (found,) = new_problems("a.py", before, after)[:1]
+    assert found.line == before[: before.index(b"g(a, 200)")].count(b"\n") + 1
+    assert new_problems("a.py", after, after.replace(b"g(a, 100)", b"g(a, 101)")) == ()

@@ -17,16 +17,26 @@ _TOML_LINE = re.compile(r"at line (\d+)")
 
 
 class Problem(NamedTuple):
-    """A place that the grammar cannot read: its line, from 1, and that line's text, cut."""
+    """A place that the grammar cannot read: its line, from 1, and that line's text, cut.
+
+    `spans`: the error is around the place, and where it is cannot be told.
+    """
 
     line: int
     text: str
+    spans: bool = False
+
+    @property
+    def key(self) -> str:
+        """What is the same of one error before and after a change elsewhere."""
+        return "" if self.spans else self.text
 
 
-def problems(path: str, data: bytes) -> tuple[Problem, ...] | None:
+def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...] | None:
     """The first places of `data` that are no sound syntax; None where no grammar can tell.
 
-    At most fifty, in order, one for each line.
+    At most fifty, in order, one for each line. An error that spans byte `changed` is said to be
+    there: where a grammar makes nothing of a whole file it cannot tell a place of its own.
     """
     if path.endswith((".json", ".toml")):
         return _of_data(path, data)
@@ -42,7 +52,7 @@ def problems(path: str, data: bytes) -> tuple[Problem, ...] | None:
     while waiting and len(found) < _MOST:
         node = waiting.pop()
         if node.is_error or node.is_missing:
-            found.append(_problem(data, node))
+            found.append(_problem(data, node, changed))
         if not node.is_error:
             waiting += [child for child in reversed(node.children) if _is_ill(child)]
     return tuple({each.line: each for each in sorted(found)}.values())
@@ -50,17 +60,29 @@ def problems(path: str, data: bytes) -> tuple[Problem, ...] | None:
 
 def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
     """What is no sound syntax in `after` and was not there in `before`, by the lines' text."""
-    present = problems(path, after)
+    changed = _first_difference(before, after)
+    present = problems(path, after, changed=changed)
     if not present:
         return ()
-    known = Counter(each.text for each in problems(path, before) or ())
+    known = Counter(each.key for each in problems(path, before, changed=changed) or ())
     new = []
     for each in present:
-        if known[each.text]:
-            known[each.text] -= 1
+        if known[each.key]:
+            known[each.key] -= 1
         else:
             new.append(each)
     return tuple(new)
+
+
+def _first_difference(one: bytes, other: bytes) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
@@ -88,11 +110,15 @@ def _is_ill(node: Node) -> bool:
     return node.has_error or node.is_missing
 
 
-def _problem(data: bytes, node: Node) -> Problem:
+def _problem(data: bytes, node: Node, changed: int) -> Problem:
     """Where `node` begins; what is missing is so where the text before it ends."""
-    at = len(data[: node.start_byte].rstrip()) if node.is_missing else node.start_byte
+    spans = not node.is_missing and node.start_byte < changed < node.end_byte
+    if node.is_missing:
+        at = len(data[: node.start_byte].rstrip())
+    else:
+        at = changed if spans else node.start_byte
     start = data.rfind(b"\n", 0, at) + 1
     end = data.find(b"\n", at)
     line = data[start : end if end >= 0 else len(data)].strip()
-    number = node.start_point.row + 1 - data.count(b"\n", at, node.start_byte)
-    return Problem(number, line[:_SHOWN].decode("utf-8", "replace"))
+    text = line[:_SHOWN].decode("utf-8", "replace")
+    return Problem(data.count(b"\n", 0, at) + 1, text, spans)

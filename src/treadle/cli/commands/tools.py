@@ -139,7 +139,8 @@ def print_outcome(
     if as_json:
         print(failure_content(error))
     else:
-        where = f" ({error.field}: {error.received})" if error.field else ""
+        said = [text for text in (error.field, error.received) if text]
+        where = f" ({': '.join(said)})" if error.field else ""
         tell(f"{error.message}{where} {error.hint or ''}".rstrip())
     usage = {ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL}
     if error.kind in usage:
