@@ -1,0 +1,62 @@
+"""The file of proposals: opened, shared, and refused when it is none."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from stat import S_IMODE
+
+import pytest
+
+from treadle.edits.model import ProposalState
+from treadle.edits.proposal_store import ProposalStore
+from treadle.edits.requests import ReplaceEdit
+from treadle.edits.service import Edits
+from treadle.errors import NotFoundError, StoreError, TreadleError
+
+
+def test_a_proposal_survives_a_restart_and_belongs_to_its_repository(
+    root: Path, edits: Edits, store: ProposalStore
+) -> None:
+    (root / "a.py").write_bytes(b"a = \xff1\nb = 2\n")
+    staged = edits.stage([ReplaceEdit("a.py", "b = 2", "b = 3")], turn=3, slot=1)
+    again = ProposalStore.open(store.path)
+    assert Edits(root, again).find("LAST") == staged
+    assert again.get(str(staged.id)[:13]) == staged
+    assert S_IMODE(store.path.stat().st_mode) == 0o600
+    other = root.parent / "other"
+    other.mkdir()
+    with pytest.raises(NotFoundError) as error:
+        Edits(other, again).find("LAST")
+    assert error.value.hint
+    again.close()
+
+
+def test_two_who_decide_at_once_do_not_both_get_their_way(
+    root: Path, edits: Edits, store: ProposalStore
+) -> None:
+    (root / "a.py").write_bytes(b"a = 1\n")
+    staged = edits.stage([ReplaceEdit("a.py", "1", "2")])
+    other = ProposalStore.open(store.path)
+    other.replace(staged, replace(staged, state=ProposalState.DENIED))
+    with pytest.raises(TreadleError):
+        store.replace(staged, replace(staged, state=ProposalState.APPROVED))
+    assert edits.get(staged.id).state is ProposalState.DENIED
+    with pytest.raises(TreadleError):
+        edits.apply(staged.id)
+    assert (root / "a.py").read_bytes() == b"a = 1\n"
+    other.close()
+
+
+def test_what_is_no_store_or_a_newer_one_is_refused_and_left_alone(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is no database, but a text that is long enough to be one\n" * 40)
+    before = broken.read_bytes()
+    with pytest.raises(StoreError):
+        ProposalStore.open(broken)
+    assert broken.read_bytes() == before
+    newer = tmp_path / "newer.db"
+    with closing(sqlite3.connect(newer)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError):
+        ProposalStore.open(newer)
