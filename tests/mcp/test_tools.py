@@ -22,7 +22,13 @@ CALLS: dict[str, dict[str, Any]] = {
     "list_dir": {},
     "grep": {"pattern": "def"},
     "get_file_metadata": {"path": "calc.py"},
+    "apply_code_edit": {
+        "edits": [{"file": "calc.py", "replace": {"old": "left + right", "new": "right + left"}}]
+    },
 }
+WRITING = {
+    "apply_code_edit", "apply_patch", "create_file", "delete_file", "rename_file", "run_check",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -60,10 +66,11 @@ async def test_every_tool_of_the_registry_is_served_and_answers_by_its_schema(
     for tool in listed:
         assert tool.annotations is not None
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True)
+        reads = tool.name not in WRITING
         assert hints == {
-            "readOnlyHint": True,
-            "destructiveHint": False,
-            "idempotentHint": True,
+            "readOnlyHint": reads,
+            "destructiveHint": not reads,
+            "idempotentHint": reads,
             "openWorldHint": False,
         }
         assert tool.output_schema is not None
@@ -71,6 +78,8 @@ async def test_every_tool_of_the_registry_is_served_and_answers_by_its_schema(
         ok(result)  # that it fits the output schema the client has checked, or it had raised
     context = ok(results["request_code_context"])
     assert [entry["canonical_path"] for entry in context["context"]] == ["calc.add"]
+    assert ok(results["apply_code_edit"])["state"] == "staged"
+    assert "left + right" in (repo / "calc.py").read_text()
 
 
 async def test_a_failure_is_told_as_a_model_is_told_it_and_each_call_is_recorded(
