@@ -71,7 +71,9 @@ class CodeEdit(EditPart):
 class ApplyCodeEditArguments(Arguments):
     """The edits, which are made all or not at all."""
 
-    edits: list[CodeEdit] = Field(min_length=1, max_length=500)
+    edits: list[CodeEdit] = Field(
+        min_length=1, max_length=500, description="What is changed, in any order and any files."
+    )
 
 
 class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):

@@ -29,7 +29,7 @@ class FileArguments(Arguments):
 class CreateFileArguments(FileArguments):
     """A new file and what is in it."""
 
-    content: str
+    content: str = Field(description="The whole content, with the line end of its last line.")
     on_exists: Literal["refuse", "overwrite"] = Field(
         default="refuse", description="What to do when there is a file of that name."
     )
@@ -100,7 +100,10 @@ class DeleteFile(_FileTool[DeleteFileArguments]):
     """Removes files."""
 
     name = "delete_file"
-    description = "Delete a file. A person approves it first, and can undo it."
+    description = (
+        "Delete a file. References to it in other files are not changed. A person approves it "
+        "first, and can undo it."
+    )
     arguments = DeleteFileArguments
 
     def request(self, arguments: DeleteFileArguments) -> EditRequest:
