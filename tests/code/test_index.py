@@ -475,3 +475,13 @@ def test_kill_leaves_a_usable_index(root: Path, tmp_path: Path) -> None:
         assert 0 < report.added < 305
         assert report.files == 305
         assert found(index, "killed_299")[0] == "k299.killed_299"
+
+
+def test_processes_that_make_an_index_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from treadle.code.store import Store\n"
+    code += "Store(Path(sys.argv[1])).close()"
+    for number in range(5):
+        words = [sys.executable, "-c", code, str(tmp_path / f"{number}.sqlite3")]
+        makers = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        said = [maker.communicate(timeout=60)[1] for maker in makers]
+        assert [maker.returncode for maker in makers] == [0] * 4, said
