@@ -3,13 +3,13 @@
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from treadle.databases import use_write_ahead_log
 from treadle.errors import StoreError
 
 try:
@@ -30,23 +30,6 @@ With the extra `grammars` more languages are parsed, so it counts as well.
 """
 
 _BUSY_SECONDS = 30.0
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL; two processes that make a file at once wait for each other.
-
-    The busy time-out does not hold for the switch itself.
-    """
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 class StoredFile(NamedTuple):
@@ -122,7 +105,7 @@ class Store:
             self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            _use_wal(connection)
+            use_write_ahead_log(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 8000")  # 32 MB: each waits for the disk
             connection.execute("PRAGMA cache_size = -32000")

@@ -1,11 +1,9 @@
-"""The SQLite file of the proposals: its shape, and how it is opened and changed."""
+"""The SQLite file of the proposals: its shape, and how it is opened."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from treadle.errors import StoreError
+from treadle.databases import migrate, use_write_ahead_log
 
 _BUSY_SECONDS = 10.0
 """How long a statement waits for another process."""
@@ -58,40 +56,11 @@ def connect(path: Path) -> sqlite3.Connection:
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
-        _migrate(connection, path)
+        migrate(connection, _MIGRATIONS, path, "proposals")
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All or nothing. The lock is taken at once, so that waiting for it can time out cleanly."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite ends some failed ones itself
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(_MIGRATIONS):
-        raise StoreError(
-            f"The proposals in {path} were written by a newer version of Treadle.",
-            hint="Update Treadle, or set TREADLE_HOME to another folder.",
-        )
-    for number in range(version, len(_MIGRATIONS)):
-        # The version is read again under the lock: another process may have been quicker.
-        with transaction(connection):
-            if connection.execute("PRAGMA user_version").fetchone() == (number,):
-                for statement in filter(str.strip, _MIGRATIONS[number].split(";")):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number + 1}")

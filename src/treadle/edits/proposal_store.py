@@ -12,9 +12,10 @@ from typing import Any, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
+from treadle.databases import transaction
 from treadle.edits.change_codec import decode_changes, encode_changes
 from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
-from treadle.edits.proposal_file import connect, transaction
+from treadle.edits.proposal_file import connect
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import ErrorKind
 

@@ -12,11 +12,12 @@ from typing import Self, TypeVar
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
+from treadle.databases import transaction
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, new_id
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
-from treadle.session.conversation_file import connect, transaction
+from treadle.session.conversation_file import connect
 from treadle.session.message_json import decode, encode
 
 T = TypeVar("T")

@@ -2,10 +2,10 @@
 
 import json
 import sqlite3
-import time
 from collections.abc import Sequence
 from typing import cast
 
+from treadle.databases import transaction, use_write_ahead_log
 from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.traces.span import WAITED, Span, SpanEvent, SpanKind, SpanStatus
@@ -82,11 +82,10 @@ _Content = tuple[str, str, _Text, _Text]
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables to the present form. Raises StoreError for a file of a newer Treadle."""
-    _use_write_ahead_log(connection)
+    use_write_ahead_log(connection)
     if _version(connection) == len(_MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         # Read again: another process may have done it while this one waited.
         version = _version(connection)
         _refuse_newer(version)
@@ -94,11 +93,6 @@ def migrate(connection: sqlite3.Connection) -> None:
             for statement in statements:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _refuse_newer(version: int) -> None:
@@ -111,21 +105,6 @@ def _refuse_newer(version: int) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    # SQLite does not wait for others at this one change, so two processes that both make a new
-    # store would meet "database is locked".
-    for _ in range(200):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-            time.sleep(0.02)
-        else:
-            return
-    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def insert_new(connection: sqlite3.Connection, span: Span) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.databases import use_write_ahead_log
+
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Vectors
 
@@ -32,7 +34,7 @@ class VectorStore:
         self._connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        use_write_ahead_log(self._connection)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute(_SCHEMA)
 
