@@ -20,10 +20,10 @@ def proposal_answer(
             file["freshness"] = freshness[place].value
         if hunks:
             file["first_hunk"] = number
-            file["hunks"] = max(1, len(change.hunks))
+            file["hunks"] = change.parts
             file["denied_hunks"] = [number + h for at, h in sorted(proposal.denied) if at == place]
             file["diff"] = unified(change)
-        number += max(1, len(change.hunks))
+        number += change.parts
         files.append(file)
     return {
         "id": str(proposal.id),
@@ -43,13 +43,9 @@ def proposal_answer(
 def hunk_places(proposal: Proposal, numbers: Collection[int] | None) -> frozenset[tuple[int, int]]:
     """The (file, hunk) places of hunks by their numbers from 1, through all files; None: all.
 
-    A file without hunks counts as one. Raises UsageError for a number that there is not.
+    Raises UsageError for a number that there is not.
     """
-    every = [
-        (file, hunk)
-        for file, change in enumerate(proposal.changes)
-        for hunk in range(max(1, len(change.hunks)))
-    ]
+    every = proposal.parts()
     for number in numbers or ():
         if not 1 <= number <= len(every):
             raise UsageError(

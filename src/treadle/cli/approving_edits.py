@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from uuid import UUID
 
-from treadle.cli.diffs import hunk_text, side_by_side, unified_text
+from treadle.cli.diffs import coloured, hunk_text, side_by_side, unified_text
 from treadle.cli.lines import Lines
 from treadle.cli.output import tell
-from treadle.edits.model import ChangeKind, FileChange, Proposal
+from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
 from treadle.events.types import ApprovalScope
@@ -37,7 +37,7 @@ class EditAsker:
         self._edits = edits
         self._lines = lines
         self._prompt = prompt
-        self._colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._colour = coloured(sys.stderr)
 
     async def ask(self, proposal_id: UUID) -> Answer:
         """The person's answer; hunks that they refused are denied in the proposal by then.
@@ -87,16 +87,12 @@ class EditAsker:
 
     async def _by_hunks(self, proposal: Proposal) -> Answer:
         refused: set[tuple[int, int]] = set()
-        every = [
-            (file, hunk)
-            for file, change in enumerate(proposal.changes)
-            for hunk in range(max(1, len(change.hunks)) if _divides(change) else 1)
-        ]
+        every = proposal.parts()
         for number, (file, hunk) in enumerate(every, 1):
             change = proposal.changes[file]
             shown = (
                 hunk_text(change, hunk, colour=self._colour)
-                if _divides(change)
+                if change.kind is ChangeKind.MODIFY
                 else unified_text(change, colour=self._colour)
             )
             tell(f"  hunk {number} of {len(every)}")
@@ -135,11 +131,6 @@ class EditAsker:
                     await asyncio.to_thread(self._edits.amend, proposal.id, change.path, written)
             except (TreadleError, OSError) as error:
                 tell(f"  ! {error}")
-
-
-def _divides(change: FileChange) -> bool:
-    """Whether parts of a change can be refused."""
-    return change.kind is ChangeKind.MODIFY
 
 
 async def _in_editor(path: str, data: bytes) -> bytes:

@@ -2,9 +2,10 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
+from typing import TextIO
 
 from treadle.cli.output import printable
 from treadle.edits.diffs import unified
@@ -18,10 +19,10 @@ _Row = tuple[str, int | None, str, int | None, str]
 """A mark (" ", "-", "+" or "|"), number and text of the old line, the same of the new one."""
 
 
-def coloured() -> bool:
-    """Whether standard output takes colours: a terminal, and no `NO_COLOR`."""
+def coloured(stream: TextIO) -> bool:
+    """Whether `stream` takes colours: a terminal, and no `NO_COLOR`."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
+    return stream.isatty() and not plain
 
 
 def unified_text(change: FileChange, *, colour: bool) -> str:
@@ -48,10 +49,7 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
 
 def hunk_text(change: FileChange, number: int, *, colour: bool) -> str:
     """One hunk of a change as a unified diff."""
-    part = FileChange(
-        change.path, change.kind, change.base_hash, change.result_hash,
-        change.hunks[number : number + 1], change.target,
-    )  # fmt: skip
+    part = replace(change, hunks=change.hunks[number : number + 1])
     return unified_text(part, colour=colour)
 
 

@@ -102,6 +102,11 @@ class FileChange:
     hunks: tuple[Hunk, ...]
     target: str | None = None
 
+    @property
+    def parts(self) -> int:
+        """How many parts of it a person can refuse by themselves."""
+        return len(self.hunks) if self.kind is ChangeKind.MODIFY else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -137,6 +142,15 @@ class Proposal:
     words: str | None = None
     reason: str | None = None
     notes: tuple[str, ...] = field(default=())
+
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """Every (file, hunk) that a person can refuse by itself, in order.
+
+        A file that is created, deleted or renamed is one, whatever its hunks.
+        """
+        return tuple(
+            (file, hunk) for file, change in enumerate(self.changes) for hunk in range(change.parts)
+        )
 
     def selected(self) -> tuple[FileChange, ...]:
         """The changes without what was denied; a file of which nothing is left is not in it.

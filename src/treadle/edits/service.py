@@ -1,9 +1,9 @@
 """The proposals of one repository: staged, approved, denied, applied, undone."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
@@ -50,23 +50,6 @@ class Freshness(StrEnum):
     """A file is where one is to be created."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A file that was written and verified: hashes of its content, None where there is no file."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """A proposal whose files were written, in the state that it has now."""
-
-    proposal: Proposal
-    files: tuple[WrittenFile, ...]
-
-
 class Edits:
     """The proposals for the repository at `root`. Every method blocks, and any thread may call it.
 
@@ -82,15 +65,12 @@ class Edits:
         *,
         clock: Clock | None = None,
         ids: IdSource = new_id,
-        writable: Callable[[str], str | None] | None = None,
         system: System | None = None,
     ) -> None:
-        """`writable(path)` says why a path must not be written, or None."""
         self.root = Path(os.path.realpath(root))
         self._store = store
         self._clock = clock or SystemClock()
         self._ids = ids
-        self._writable = writable
         self._tree = Tree(self.root, system or System())
         self._locks = store.path.parent / "locks"
 
@@ -172,18 +152,7 @@ class Edits:
                 f"{name!r} is not written: {reason}.",
                 hint="Ask the person to change it.",
             )
-        self._check_writable(path)
         return path
-
-    def _check_writable(self, path: str) -> None:
-        reason = self._writable(path) if self._writable else None
-        if reason is not None:
-            raise EditError(
-                ErrorKind.PERMISSION,
-                f"{path} is not written: {reason}.",
-                path=path,
-                hint="Ask the person to allow it.",
-            )
 
     def _planned(self, requests: Sequence[EditRequest]) -> Plan:
         seen: dict[str, bytes | None] = {}
@@ -249,11 +218,6 @@ class Edits:
                 after[change.path] = None
             after[change.target or change.path] = data
         return after
-
-    def approve(self, proposal_id: UUID) -> Proposal:
-        """Note that a person said yes; nothing is written yet."""
-        proposal = self._in_state(proposal_id, OPEN_STATES, "approved")
-        return self._keep(proposal, replace(proposal, state=ProposalState.APPROVED))
 
     def deny(
         self,
@@ -342,7 +306,7 @@ class Edits:
             ),
         )
 
-    def apply(self, proposal_id: UUID) -> Applied:
+    def apply(self, proposal_id: UUID) -> Proposal:
         """Write what is not denied of it: all files or none.
 
         Raises EditError of kind conflict when a file has changed (the proposal is conflicted
@@ -351,34 +315,30 @@ class Edits:
         """
         return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
 
-    def undo(self, proposal_id: UUID) -> Applied:
+    def undo(self, proposal_id: UUID) -> Proposal:
         """Take back its own hunks, wherever they are now; what others changed stays.
 
         Raises EditError of kind conflict, with nothing written, when one of them is not there.
         """
         return self._write(proposal_id, {ProposalState.APPLIED}, ProposalState.UNDONE)
 
-    def redo(self, proposal_id: UUID) -> Applied:
+    def redo(self, proposal_id: UUID) -> Proposal:
         """Make an undone proposal's hunks again, wherever they belong now."""
         return self._write(proposal_id, {ProposalState.UNDONE}, ProposalState.APPLIED)
 
     def _write(
         self, proposal_id: UUID, states: Collection[ProposalState], goal: ProposalState
-    ) -> Applied:
+    ) -> Proposal:
         self.recover()
         with self._locked(self._in_state(proposal_id, states, _DONE[goal])):
             proposal = self._in_state(proposal_id, states, _DONE[goal])
             try:
                 changes, placing, last = self._to_make(proposal)
-                for path in _paths(changes):
-                    self._check_writable(path)
                 prepared = prepare(self._tree, changes, placing, last)
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
                 raise
-            kept = carry_out(self._tree, self._store, proposal, prepared, goal)
-        written = prepared.made.written
-        return Applied(kept, tuple(WrittenFile(e.path, e.before, e.after) for e in written))
+            return carry_out(self._tree, self._store, proposal, prepared, goal)
 
     def _to_make(self, proposal: Proposal) -> tuple[Sequence[FileChange], Placing, Made | None]:
         """Its own changes, or those that take back what was made last."""
@@ -459,12 +419,7 @@ def _summary(planned: Plan) -> str:
 
 
 def _check_hunks(proposal: Proposal, hunks: Collection[tuple[int, int]]) -> None:
-    known = {
-        (file, hunk)
-        for file, change in enumerate(proposal.changes)
-        for hunk in range(max(1, len(change.hunks)))
-    }
-    if unknown := sorted(set(hunks) - known):
+    if unknown := sorted(set(hunks) - set(proposal.parts())):
         file, hunk = unknown[0]
         raise EditError(
             ErrorKind.VALIDATION,

@@ -2,9 +2,9 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
-from uuid import UUID
 
 from treadle.app.edit_answers import hunk_places, proposal_answer
 from treadle.app.editing import open_edits
@@ -19,9 +19,9 @@ from treadle.edits.service import Edits, Freshness
 
 _SHOWN = 20
 _ACTIONS = {
-    "undo": "take a change back, and leave what others changed beside it",
-    "redo": "make a change again that was undone",
-    "restage": "place a proposal anew on files that have changed",
+    "undo": (Edits.undo, "take a change back, and leave what others changed beside it"),
+    "redo": (Edits.redo, "make a change again that was undone"),
+    "restage": (Edits.restage, "place a proposal anew on files that have changed"),
 }
 
 
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_proposal(deny)
     _add_hunks(deny, "refuse only these hunks, by their numbers in `edits show`")
     deny.add_argument("--because", metavar="WORDS", help="why; kept with the proposal")
-    for name, text in _ACTIONS.items():
+    for name, (_, text) in _ACTIONS.items():
         _add_proposal(actions.add_parser(name, help=text))
     check = actions.add_parser("check", help="run a check on a copy with the proposal applied")
     _add_proposal(check)
@@ -105,11 +105,11 @@ def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     for note in proposal.notes:
         say(f"! {note}")
     number = 0
-    colour = coloured()
+    colour = coloured(sys.stdout)
     for file, (change, fresh) in enumerate(zip(proposal.changes, freshness, strict=True)):
         if proposal.state in {ProposalState.STAGED, ProposalState.CONFLICTED}:
             _say_stale(change.path, fresh)
-        first, number = number + 1, number + max(1, len(change.hunks))
+        first, number = number + 1, number + change.parts
         hunks = f"hunk {first}" if first == number else f"hunks {first} to {number}"
         denied = [first + hunk for at, hunk in sorted(proposal.denied) if at == file]
         refused = f", denied: {', '.join(map(str, denied))}" if denied else ""
@@ -135,7 +135,7 @@ def _approve(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> i
     chosen = hunk_places(proposal, options.hunk or None)
     if rest := hunk_places(proposal, None) - chosen:
         edits.deny(proposal.id, hunks=rest)
-    return _told(edits.apply(proposal.id).proposal, options)
+    return _told(edits.apply(proposal.id), options)
 
 
 def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
@@ -143,13 +143,9 @@ def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     return _told(edits.deny(proposal.id, words=options.because, hunks=hunks), options)
 
 
-def _change(name: str) -> "Callable[[Edits, Proposal, argparse.Namespace], int]":
-    def run(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-        done: Callable[[UUID], object] = getattr(edits, name)
-        done(proposal.id)
-        return _told(edits.get(proposal.id), options)
-
-    return run
+def _change(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    done, _ = _ACTIONS[options.action]
+    return _told(done(edits, proposal.id), options)
 
 
 def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
@@ -170,7 +166,7 @@ _COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
     "approve": _approve,
     "deny": _deny,
     "check": _check,
-    **{name: _change(name) for name in _ACTIONS},
+    **dict.fromkeys(_ACTIONS, _change),
 }
 
 

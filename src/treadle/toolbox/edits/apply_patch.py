@@ -42,7 +42,7 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
 
     def subjects(self, arguments: ApplyPatchArguments) -> tuple[Subject, ...]:
         """Raises ToolError for a patch that cannot be read."""
-        return tuple(Subject(path=path) for path in _paths(_requests(arguments)))
+        return _subjects(_requests(arguments))
 
     def writes(self, arguments: ApplyPatchArguments) -> frozenset[str]:
         root = self._proposer.edits.root
@@ -50,7 +50,7 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> EditResult:
         requests = _requests(arguments)
-        return await self._proposer.propose(lambda: requests, context, self.subjects(arguments))
+        return await self._proposer.propose(lambda: requests, context, _subjects(requests))
 
     def view(self, arguments: ApplyPatchArguments, result: EditResult) -> ToolView:  # noqa: ARG002
         return view(result)
@@ -61,6 +61,10 @@ def _requests(arguments: ApplyPatchArguments) -> tuple[EditRequest, ...]:
         return parse_patch(arguments.diff)
     except EditError as error:
         raise tool_error(error) from error
+
+
+def _subjects(requests: tuple[EditRequest, ...]) -> tuple[Subject, ...]:
+    return tuple(Subject(path=path) for path in _paths(requests))
 
 
 def _paths(requests: tuple[EditRequest, ...]) -> list[str]:

@@ -77,7 +77,16 @@ class ItemRanges:
         same_case = [item for item in items if item.canonical_path.endswith(name)] or items
         exact = [item for item in items if item.canonical_path == name]
         if not items:
-            raise none_of_that_name(name, found if found.nearest else self.index.lookup(name))
+            elsewhere = self.index.lookup(name, kind=kind, limit=1).items
+            if not elsewhere:
+                raise none_of_that_name(name, found)
+            raise EditError(
+                ErrorKind.NOT_FOUND,
+                f"{path} has no item {name!r}.",
+                path=path,
+                number=number,
+                hint=f"There is one in {sendable(elsewhere[0].file)}.",
+            )
         chosen = exact or same_case
         if len(chosen) == 1:
             return chosen[0]

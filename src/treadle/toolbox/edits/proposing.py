@@ -86,9 +86,9 @@ class Proposer:
                 session_id=context.session_id,
                 private=context.private,
             )
+            broken = self._broken(self._contents(proposal))
         except EditError as error:
             raise tool_error(error) from error
-        broken = self._broken(self._contents(proposal))
         if broken and self.settings.syntax_errors == "refuse":
             self.edits.deny(proposal.id)
             raise ToolError(
@@ -124,7 +124,7 @@ class Proposer:
             contents: list[tuple[str, bytes, bytes]] = []
             with suppress(EditError):  # then `apply` says it, and notes it with the proposal
                 contents = self._contents(approved)
-            approved = self.edits.apply(staged.id).proposal
+            approved = self.edits.apply(staged.id)
             told += self._broken(contents)
         self.index.refresh()
         return approved, told
