@@ -1,8 +1,9 @@
 """Proposed changes over HTTP."""
 
+import json
 from pathlib import Path
 
-from tests.server.serving import serving
+from tests.server.serving import Served, serving
 
 OLD, NEW = "return left + right", "return left - right"
 
@@ -28,8 +29,21 @@ async def test_a_proposal_is_listed_applied_and_undone(repo: Path) -> None:
         undone = await served.post(f"/proposals/{listed['id']}/undo")
         assert undone["state"] == "undone"
         assert file.read_bytes() == before
+        assert await _heard(served, "EditUndone") == ["EditStaged", "EditApplied", "EditUndone"]
         assert (await served.http.get("/api/v1/proposals/none")).status_code == 404
         assert (await served.http.get("/api/v1/proposals?states=x")).status_code == 422
+
+
+async def _heard(served: Served, last: str) -> list[str]:
+    """The kinds of the events about edits, from the first to one of kind `last`."""
+    kinds: list[str] = []
+    async with served.http.stream("GET", "/api/v1/events", params={"after": 0}) as answer:
+        async for line in answer.aiter_lines():
+            if line.startswith("data:") and '"Edit' in line:
+                kinds.append(json.loads(line.removeprefix("data:"))["type"])
+                if kinds[-1] == last:
+                    break
+    return kinds
 
 
 async def test_what_is_stale_is_a_conflict_and_can_be_placed_anew(repo: Path) -> None:

@@ -11,6 +11,8 @@ from treadle.app.edit_answers import hunk_places, proposal_answer
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
+from treadle.events.edits import EditApplied, EditDenied, EditUndone, ProposalEvent
+from treadle.ids import new_id
 from treadle.server.house import House, Opened
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])
@@ -100,12 +102,28 @@ async def restage(house: Opened, reference: str) -> dict[str, Any]:
 async def _changed(
     house: House, reference: str, change: Callable[[Edits, Proposal], object]
 ) -> dict[str, Any]:
-    def run(edits: Edits) -> dict[str, Any]:
+    def run(edits: Edits) -> Proposal:
         found = edits.find(reference)
         change(edits, found)
-        return proposal_answer(edits.get(found.id))
+        return edits.get(found.id)
 
-    return await asyncio.to_thread(run, _edits(house))
+    changed = await asyncio.to_thread(run, _edits(house))
+    event = _EVENTS.get(changed.state)
+    if event is not None:
+        files = tuple(each.path for each in changed.selected() or changed.changes)
+        request_id = changed.request_id or new_id()
+        await house.calls.bus.publish(
+            event(request_id=request_id, proposal_id=changed.id, files=files)
+        )
+    return proposal_answer(changed)
+
+
+_EVENTS: dict[ProposalState, type[ProposalEvent]] = {
+    ProposalState.APPLIED: EditApplied,
+    ProposalState.DENIED: EditDenied,
+    ProposalState.UNDONE: EditUndone,
+}
+"""What those who follow the events are told when a person has decided here."""
 
 
 def _edits(house: House) -> Edits:
