@@ -16,11 +16,11 @@ demo: run-environment ## ask a question about this repository and show its trace
 	.venv/bin/treadle traces show LAST
 
 test: dev-environment ## run the tests that take seconds
-	$(PYTHON) -m pytest -m "not slow"
+	$(PYTHON) -m pytest -n auto -m "not slow"
 
 test-all: dev-environment ## run every test and measure coverage
 	$(PYTHON) -m coverage erase
-	$(PYTHON) -m coverage run -m pytest
+	$(PYTHON) -m coverage run -m pytest -n auto
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 

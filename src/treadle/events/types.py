@@ -127,14 +127,16 @@ class ToolView:
 class Usage:
     """Tokens of one model call or a sum of several; None is unknown, never 0.
 
-    `cached` and `reasoning` are parts of `input` and `output`, as OpenAI-compatible servers
-    report them.
+    `cached` (read from the provider's cache) and `cache_write` are parts of `input`, `reasoning` is
+    one of `output`, as OpenAI-compatible servers report them; where a provider counts them beside,
+    they were added when its answer was read.
     """
 
     input: int | None = None
     output: int | None = None
     cached: int | None = None
     reasoning: int | None = None
+    cache_write: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

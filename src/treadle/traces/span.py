@@ -25,6 +25,9 @@ class SpanKind(StrEnum):
     """One attempt of one model request."""
     TOOL = "tool"
     RETRIEVAL = "retrieval"
+    EMBEDDING = "embedding"
+    AGENT = "agent"
+    """A step of an agent or a chain that is not the whole run."""
     APPROVAL = "approval"
     """The wait for a person who was asked about a call."""
     OTHER = "other"
@@ -42,6 +45,24 @@ class SpanStatus(StrEnum):
     """A rule or a person did not allow it, so it never ran."""
 
 
+class CostSource(StrEnum):
+    """Where the cost of a call is from."""
+
+    REPORTED = "reported"
+    """The provider or the instrumentation told it."""
+    PRICES = "prices"
+    """Reckoned from the tokens and the table of prices."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanLink:
+    """A span of any trace that this one refers to without being its child."""
+
+    trace_id: str
+    span_id: str
+    attributes: Attributes = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
     """Something that happened at one moment of a span. `at_us` is Unix microseconds."""
@@ -57,9 +78,12 @@ class Span:
 
     All ids are opaque strings. Times are integer microseconds since the Unix epoch, exactly as
     they were reported: an end before the start is kept, and `duration_us` is then None. `tokens`,
-    `cost` (US dollars) and `time_to_first_token_us` are None where nobody knows them, never 0.
-    `attributes` holds JSON values under the names of OpenTelemetry (`gen_ai.…`) where it has one,
-    else `treadle.…`. `input` and `output` are the content, as text or as JSON text.
+    `cost` (US dollars, kept to the billionth) and `time_to_first_token_us` are None where nobody
+    knows them, never 0. `attributes` holds, verbatim, what was reported, as JSON values; our own
+    spans use the names of OpenTelemetry (`gen_ai.…`) where it has one, else `treadle.…`. Everything
+    else is derived from them, in the same way whatever the vocabulary. `input` and `output` are
+    the content: text, or JSON text; of a model call, a JSON list of messages in the form of
+    OpenAI's chat requests. `labels` are sorted and differ from each other.
     """
 
     trace_id: str
@@ -77,12 +101,25 @@ class Span:
     model: str | None = None
     provider: str | None = None
     tokens: Usage = field(default_factory=Usage)
+    input_counts_cache: bool | None = None
+    """Whether the source counted cached tokens inside its input; `tokens.input` always has them."""
     cost: float | None = None
+    cost_source: CostSource | None = None
     time_to_first_token_us: int | None = None
+    labels: tuple[str, ...] = ()
     thread_id: str | None = None
+    """The thread that the span itself names; the store derives one for every run."""
     run_id: str | None = None
+    """The run that the span itself names; the store derives one for every trace."""
+    start_ns: int | None = None
+    """The start as reported, where that was in nanoseconds since the Unix epoch."""
+    end_ns: int | None = None
     attributes: Attributes = field(default_factory=dict)
+    resource: Attributes = field(default_factory=dict)
+    """What OpenTelemetry says of the program that reported it, and under `otel.scope.…` of the
+    instrumentation."""
     events: tuple[SpanEvent, ...] = ()
+    links: tuple[SpanLink, ...] = ()
     input: str | None = None
     output: str | None = None
 
@@ -102,6 +139,10 @@ class Span:
         values["events"] = [
             {"at_us": event.at_us, "name": event.name, "attributes": event.attributes}
             for event in self.events
+        ]
+        values["links"] = [
+            {"trace_id": link.trace_id, "span_id": link.span_id, "attributes": link.attributes}
+            for link in self.links
         ]
         return values
 
@@ -159,6 +200,7 @@ def totals(spans: Sequence[Span]) -> Totals:
             input=_sum([span.tokens.input for span in models]),
             output=_sum([span.tokens.output for span in models]),
             cached=_sum([span.tokens.cached for span in models]),
+            cache_write=_sum([span.tokens.cache_write for span in models]),
             reasoning=_sum([span.tokens.reasoning for span in models]),
         ),
         cost=_sum([span.cost for span in models]),

@@ -1,0 +1,145 @@
+"""The tables of the span store, as the third migration makes them.
+
+Three ideas carry it:
+
+- **A span's key is its start time**: `spans.id = start in microseconds << 11 | place`, where the
+  place tells apart what began in the same microsecond (a full microsecond spills into the next).
+  So every table and index that holds keys of spans is in the order of time by itself.
+- **Sums are kept, never reckoned anew**: every row of `traces`, `runs`, `threads` and `rollups`
+  has the same additive counters, changed by the difference that each arriving version of a span
+  makes. All are integers, so the order of arrival leaves no trace in them.
+- **The store is the truth of what is new**: `spans.revision` counts up with every commit, over all
+  processes, so a live view reads what it has not seen, after any pause.
+"""
+
+KEY_BITS = 11
+"""How many bits of a span's key tell apart the spans of one microsecond."""
+
+COUNTERS = (
+    "spans",
+    "model_calls",
+    "tool_calls",
+    "failed",  # model and tool calls that ended with an error
+    "errors",  # spans of any kind with status error
+    "unfinished",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "cost_nano",  # billionths of a US dollar
+    "metered",  # model calls whose input and output tokens are known
+    "unmetered",  # answered or interrupted model calls whose tokens nobody knows
+    "priced",
+    "unpriced",
+    "timed",  # spans with a duration
+    "busy_us",  # the sum of their durations
+)
+"""Additive integers. Tokens, cost and calls come from counted model calls alone: a model call
+within a model call (a client's span around the gateway's) counts once, at the innermost."""
+
+_SUMS = ", ".join(f"{name} INTEGER NOT NULL DEFAULT 0" for name in COUNTERS)
+
+TABLES: tuple[str, ...] = (
+    # One row a span: what lists, filters and skeletons need.
+    """CREATE TABLE spans (
+        id INTEGER PRIMARY KEY,
+        trace INTEGER NOT NULL, -- traces.id
+        span_id TEXT NOT NULL, parent_id TEXT,
+        revision INTEGER NOT NULL,
+        kind TEXT NOT NULL, operation TEXT NOT NULL, name TEXT NOT NULL,
+        status TEXT NOT NULL, error TEXT, error_type TEXT,
+        model TEXT, provider TEXT,
+        start_us INTEGER NOT NULL, end_us INTEGER,
+        duration_us INTEGER, -- null when unfinished or when the clock went back
+        work_us INTEGER, -- the same without waits for a person
+        ttft_us INTEGER,
+        input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER,
+        cache_write_tokens INTEGER, reasoning_tokens INTEGER, input_counts_cache INTEGER,
+        cost_nano INTEGER, cost_source TEXT,
+        counted INTEGER NOT NULL, -- 1: its tokens, cost and call are in the sums
+        labels TEXT, -- a JSON list, null for none
+        input_preview TEXT, output_preview TEXT -- the beginning of the search text of each
+    )""",
+    "CREATE UNIQUE INDEX spans_of_trace ON spans (trace, span_id)",
+    "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",
+    "CREATE INDEX roots_of_trace ON spans (trace) WHERE parent_id IS NULL",
+    "CREATE INDEX model_calls_of_parent ON spans (trace, parent_id) WHERE kind = 'model'",
+    "CREATE INDEX spans_by_model ON spans (model) WHERE model IS NOT NULL",
+    "CREATE INDEX spans_by_operation ON spans (operation)",
+    "CREATE INDEX spans_not_ok ON spans (status) WHERE status != 'ok'",
+    "CREATE INDEX spans_by_duration ON spans (duration_us) WHERE duration_us IS NOT NULL",
+    "CREATE INDEX spans_by_cost ON spans (cost_nano) WHERE cost_nano IS NOT NULL",
+    """CREATE INDEX tool_calls ON spans (kind, name, work_us, start_us, status, error_type)
+        WHERE kind = 'tool'""",
+    # The whole span, for whoever opens one: compressed JSON. Large values are in `blobs`.
+    "CREATE TABLE contents (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    """CREATE TABLE blobs (
+        hash BLOB PRIMARY KEY, -- BLAKE2b-256 of the bytes
+        media_type TEXT, size INTEGER NOT NULL, data BLOB NOT NULL
+    )""",
+    """CREATE TABLE blob_uses (
+        span INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (span, hash)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX uses_of_blob ON blob_uses (hash)",
+    # What text search reads, as people read it; rowid is spans.id. It keeps the text, so that a
+    # match can be verified letter by letter.
+    """CREATE VIRTUAL TABLE texts USING fts5(
+        name, input, output, tokenize = "unicode61 remove_diacritics 2"
+    )""",
+    # One row a trace. `own_…` are the smallest ids that its spans name; the run is `own_run` or
+    # the trace's id, the thread that of its run.
+    f"""CREATE TABLE traces (
+        id INTEGER PRIMARY KEY,
+        trace_id TEXT NOT NULL UNIQUE,
+        own_run TEXT, own_thread TEXT,
+        run_id TEXT NOT NULL,
+        root INTEGER, -- spans.id of the true root, else of the earliest span
+        rooted INTEGER NOT NULL, -- 1: a true root is there
+        start_us INTEGER NOT NULL, last_us INTEGER NOT NULL, -- first start, last start or end
+        {_SUMS}
+    )""",
+    "CREATE INDEX traces_by_time ON traces (start_us, id)",
+    "CREATE INDEX traces_of_run ON traces (run_id, start_us)",
+    # One row a run: the sums of its traces. `thread_id` is the smallest own thread of its traces,
+    # else the run's id. `root` is that of its earliest rooted trace, else of its earliest.
+    f"""CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        thread_id TEXT NOT NULL,
+        root INTEGER,
+        start_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
+        {_SUMS}
+    )""",
+    "CREATE INDEX runs_by_time ON runs (start_us, id)",
+    "CREATE INDEX runs_of_thread ON runs (thread_id, start_us)",
+    # One row a thread: the sums of its runs.
+    f"""CREATE TABLE threads (
+        id INTEGER PRIMARY KEY,
+        thread_id TEXT NOT NULL UNIQUE,
+        runs INTEGER NOT NULL,
+        start_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
+        {_SUMS}
+    )""",
+    "CREATE INDEX threads_by_time ON threads (last_us, id)",
+    # Which models, labels and operations a trace has: how many of its spans have them.
+    """CREATE TABLE trace_facets (
+        facet TEXT NOT NULL, -- model, label or operation
+        value TEXT NOT NULL, trace INTEGER NOT NULL, count INTEGER NOT NULL,
+        PRIMARY KEY (facet, value, trace)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX facets_of_trace ON trace_facets (trace, facet, value, count)",
+    """CREATE TABLE span_labels (
+        label TEXT NOT NULL, span INTEGER NOT NULL, PRIMARY KEY (label, span)
+    ) WITHOUT ROWID""",
+    # Sums by hour of the start (Unix microseconds of the hour's beginning).
+    f"""CREATE TABLE rollups (
+        dimension TEXT NOT NULL, -- all, model, operation or label
+        value TEXT NOT NULL, -- '' for all, and for spans without a model
+        hour_us INTEGER NOT NULL,
+        {_SUMS},
+        PRIMARY KEY (dimension, value, hour_us)
+    ) WITHOUT ROWID""",
+    # How many secrets of each kind were taken out before storing.
+    "CREATE TABLE redactions (kind TEXT PRIMARY KEY, count INTEGER NOT NULL)",
+)
