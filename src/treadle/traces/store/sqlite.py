@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Self
 
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.traces.store import rows
 from treadle.traces.span import Span, SpanStatus, Totals, Trace, more_complete, totals, true_root
+from treadle.traces.store import rows
 from treadle.traces.tool_stats import ToolStats, tool_stats
 
 LAST = "LAST"
