@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from uuid import UUID
 
-from treadle.events import EventBus, event_json
+from treadle.events import Envelope, EventBus, Subscription, event_json
+from treadle.events.listener import Listener
 
 MOST_CHARACTERS = 16_000_000
 """Of JSON kept; the newest event is kept whatever its size."""
@@ -31,7 +32,7 @@ class Gap(NamedTuple):
     next: int
 
 
-class EventLog:
+class EventLog(Listener):
     """Reads a bus while it is entered. Any number of readers follow it, each at its own speed."""
 
     def __init__(self, bus: EventBus, *, most_characters: int = MOST_CHARACTERS) -> None:
@@ -43,19 +44,13 @@ class EventLog:
         """The number of the newest event that is kept no more."""
         self._grown = asyncio.Event()
 
-    async def __aenter__(self) -> Self:
-        self._subscription = self._bus.subscribe()
-        self._reading = asyncio.create_task(self._read(), name="event log")
-        return self
-
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._subscription.close()
-        await self._reading
+        await super().__aexit__(kind, error, trace)
         self._wake()
 
     @property
@@ -86,19 +81,19 @@ class EventLog:
             if request_id in {None, event.request_id}:
                 yield event
 
-    async def _read(self) -> None:
-        async for envelope in self._subscription:
-            event = envelope.event
-            text = json.dumps(event_json(envelope), separators=(",", ":"))
-            self._events.append(
-                LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text)
-            )
-            self._characters += len(text)
-            while self._characters > self._most and len(self._events) > 1:
-                gone = self._events.popleft()
-                self._characters -= len(gone.text)
-                self._forgotten = gone.seq
-            self._wake()
+    def _subscribe(self) -> Subscription:
+        return self._bus.subscribe()
+
+    async def _hear(self, envelope: Envelope) -> None:
+        event = envelope.event
+        text = json.dumps(event_json(envelope), separators=(",", ":"))
+        self._events.append(LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text))
+        self._characters += len(text)
+        while self._characters > self._most and len(self._events) > 1:
+            gone = self._events.popleft()
+            self._characters -= len(gone.text)
+            self._forgotten = gone.seq
+        self._wake()
 
     def _wake(self) -> None:
         self._grown.set()

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 import treadle
-from treadle.events import EventBus
+from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.encoding import plain
+from treadle.events.listener import Listener
 from treadle.events.types import (
     Event,
     RetrievalFinished,
@@ -33,7 +34,7 @@ from treadle.session.session import AutomaticContext
 from treadle.tools.registry import Registry
 
 
-class SessionRecording:
+class SessionRecording(Listener):
     """Listens to one request on a bus while it is entered, and wraps what its session is given."""
 
     def __init__(self, path: Path, bus: EventBus, request_id: UUID) -> None:
@@ -42,26 +43,23 @@ class SessionRecording:
         self._bus = bus
         self._request_id = request_id
 
-    async def __aenter__(self) -> Self:
-        self._subscription = self._bus.subscribe(
-            SessionStarted,
-            ToolCallCompleted,
-            ToolCallFailed,
-            RetrievalFinished,
-            request_id=self._request_id,
-        )
-        self._task = asyncio.create_task(self._listen(), name="cassette")
-        return self
-
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._subscription.close()  # what waits in it is still read
-        await self._task
+        await super().__aexit__(kind, error, trace)
         self._writer.close()
+
+    def _subscribe(self) -> Subscription:
+        return self._bus.subscribe(
+            SessionStarted,
+            ToolCallCompleted,
+            ToolCallFailed,
+            RetrievalFinished,
+            request_id=self._request_id,
+        )
 
     def head(
         self,
@@ -112,10 +110,9 @@ class SessionRecording:
 
         return recorded
 
-    async def _listen(self) -> None:
-        async for envelope in self._subscription:
-            line, fields = _line(envelope.event)
-            await asyncio.to_thread(self._writer.write, line, fields)
+    async def _hear(self, envelope: Envelope) -> None:
+        line, fields = _line(envelope.event)
+        await asyncio.to_thread(self._writer.write, line, fields)
 
 
 class RecordingModel:

@@ -1,22 +1,20 @@
 """Which lines of which files were given to the model in a session."""
 
-import asyncio
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 from uuid import UUID
 
-from treadle.events import EventBus
+from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.edits import EditApplied
+from treadle.events.listener import Listener
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
-class SourceCollector:
+class SourceCollector(Listener):
     """Listens to the retrievals and results of one request while it is entered."""
 
     def __init__(self, bus: EventBus, request_id: UUID) -> None:
@@ -24,34 +22,22 @@ class SourceCollector:
         self._request_id = request_id
         self._found: list[SourceRange] = []
 
-    async def __aenter__(self) -> Self:
-        self._subscription = self._bus.subscribe(
+    def _subscribe(self) -> Subscription:
+        return self._bus.subscribe(
             RetrievalFinished, ToolCallCompleted, EditApplied, request_id=self._request_id
         )
-        self._task = asyncio.create_task(self._collect(), name="sources")
-        return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._subscription.close()  # what waits in it is still read
-        await self._task
-
-    async def _collect(self) -> None:
-        async for envelope in self._subscription:
-            match envelope.event:
-                case RetrievalFinished(sources=sources):
-                    self._found.extend(sources)
-                case ToolCallCompleted(content=content):
-                    self._found.extend(_lines_read(content))
-                case EditApplied(files=files):
-                    self._found = [
-                        replace(each, stale=True) if each.file in files else each
-                        for each in self._found
-                    ]
+    async def _hear(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case RetrievalFinished(sources=sources):
+                self._found.extend(sources)
+            case ToolCallCompleted(content=content):
+                self._found.extend(_lines_read(content))
+            case EditApplied(files=files):
+                self._found = [
+                    replace(each, stale=True) if each.file in files else each
+                    for each in self._found
+                ]
 
     def sources(self) -> tuple[SourceRange, ...]:
         """All ranges, in the order of their coming, without those that lie inside another."""
