@@ -27,7 +27,7 @@ from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
 from treadle.session.compaction import coverable
 from treadle.session.history import TokenCounts, begins_turn, build_prompt
-from treadle.traces import Recorder, SpanKind, TraceStore, trace_lines, view_trace
+from treadle.traces import Recorder, SpanKind, SqliteTraceStore, trace_lines, view_trace
 from treadle.traces.span import totals
 
 LONG = "word " * 600
@@ -140,7 +140,7 @@ async def test_estimates_are_scaled_to_what_the_provider_counts() -> None:
 async def test_the_trace_tells_estimates_summaries_and_what_interruptions_leave_unknown(
     tmp_path: Path,
 ) -> None:
-    store = TraceStore.open(tmp_path / "traces.db")
+    store = SqliteTraceStore.open(tmp_path / "traces.db")
     async with stage() as at, Recorder(at.bus, store):
         await talked(at, 6)
         usage = Usage(900, 5)

@@ -32,7 +32,15 @@ from treadle.events.types import (
     ToolView,
 )
 from treadle.ids import new_id
-from treadle.traces import Span, SpanKind, SpanStatus, Trace, TraceStore, trace_lines, view_trace
+from treadle.traces import (
+    Span,
+    SpanKind,
+    SpanStatus,
+    SqliteTraceStore,
+    Trace,
+    trace_lines,
+    view_trace,
+)
 from treadle.traces.mapping import SpanMapper
 
 ASKED = new_id()
@@ -146,8 +154,8 @@ def test_the_wait_for_a_person_is_a_span_of_its_own() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterable[TraceStore]:
-    opened = TraceStore.open(tmp_path / "traces.db")
+def store(tmp_path: Path) -> Iterable[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "traces.db")
     yield opened
     opened.close()
 
@@ -191,7 +199,7 @@ def test_the_database_counts_what_a_list_would(
     made: list[tuple[str, int | None, str | None, int]],
     since: int,
 ) -> None:
-    opened = TraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
+    opened = SqliteTraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
     opened.write([call_span(number, *each) for number, each in enumerate(made)]).result()
     found = {stats.name: stats for stats in opened.tool_stats(since_us=1_000 + since)}
     opened.close()
@@ -213,7 +221,7 @@ def test_the_database_counts_what_a_list_would(
 
 
 def test_an_older_store_gets_its_figures_when_it_is_opened(
-    store: TraceStore, tmp_path: Path
+    store: SqliteTraceStore, tmp_path: Path
 ) -> None:
     store.write([call_span(1, "grep", 40, "timeout", 0)]).result()
     store.close()
@@ -222,7 +230,7 @@ def test_an_older_store_gets_its_figures_when_it_is_opened(
         connection.execute("ALTER TABLE spans DROP COLUMN error_type")
         connection.execute("ALTER TABLE spans DROP COLUMN work_us")
         connection.execute("PRAGMA user_version = 1")
-    again = TraceStore.open(tmp_path / "traces.db")
+    again = SqliteTraceStore.open(tmp_path / "traces.db")
     (stats,) = again.tool_stats()
     again.close()
     assert (stats.failures, stats.p50_us) == ({"timeout": 1}, 40)

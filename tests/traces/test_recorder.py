@@ -32,7 +32,7 @@ from treadle.events.types import (
     ToolView,
     Usage,
 )
-from treadle.traces import Recorder, Span, SpanKind, SpanStatus, Trace, TraceStore
+from treadle.traces import Recorder, Span, SpanKind, SpanStatus, SqliteTraceStore, Trace
 from treadle.traces.forest import arrange
 from treadle.traces.mapping import SpanMapper
 
@@ -40,13 +40,13 @@ KEY_TEXT = "sk-proj-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[TraceStore]:
-    opened = TraceStore.open(tmp_path / "traces.db")
+async def store(tmp_path: Path) -> AsyncIterator[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "traces.db")
     yield opened
     await asyncio.to_thread(opened.close)
 
 
-async def record(store: TraceStore, events: Sequence[Event]) -> Recorder:
+async def record(store: SqliteTraceStore, events: Sequence[Event]) -> Recorder:
     bus = EventBus()
     async with Recorder(bus, store) as recorder:
         for event in events:
@@ -70,7 +70,7 @@ def only(trace: Trace, kind: SpanKind) -> Span:
     return found
 
 
-async def test_a_run_becomes_linked_spans_with_all_their_figures(store: TraceStore) -> None:
+async def test_a_run_becomes_linked_spans_with_all_their_figures(store: SqliteTraceStore) -> None:
     recorder = await record(store, events_now())
     trace = store.trace("LAST")
 
@@ -108,7 +108,7 @@ async def test_a_run_becomes_linked_spans_with_all_their_figures(store: TraceSto
     assert (totals.tokens.input, totals.cost, totals.unpriced) == (200, 0.002, 0)
 
 
-async def test_no_secret_reaches_the_file(store: TraceStore) -> None:
+async def test_no_secret_reaches_the_file(store: SqliteTraceStore) -> None:
     await record(store, events_now(secret=f" {KEY_TEXT}"))
     trace = store.trace("LAST")
     await asyncio.to_thread(store.close)
@@ -119,7 +119,7 @@ async def test_no_secret_reaches_the_file(store: TraceStore) -> None:
     assert sum("[redacted:api-key]" in str(span) for span in trace.spans) == len(trace.spans)
 
 
-async def test_spans_are_on_disk_before_they_end(store: TraceStore) -> None:
+async def test_spans_are_on_disk_before_they_end(store: SqliteTraceStore) -> None:
     bus = EventBus()
     async with Recorder(bus, store):
         for event in events_now()[:8]:
@@ -131,7 +131,7 @@ async def test_spans_are_on_disk_before_they_end(store: TraceStore) -> None:
     assert only(trace, SpanKind.TOOL).status is SpanStatus.UNFINISHED
 
 
-async def test_a_failed_call_and_its_late_result_are_on_one_span(store: TraceStore) -> None:
+async def test_a_failed_call_and_its_late_result_are_on_one_span(store: SqliteTraceStore) -> None:
     failure = ToolFailure(
         ErrorKind.TIMEOUT, "It took more than 30 s.", hint="Ask for less.", effect=Effect.UNKNOWN
     )
@@ -151,7 +151,7 @@ async def test_a_failed_call_and_its_late_result_are_on_one_span(store: TraceSto
     ]
 
 
-async def test_failed_and_cancelled_runs_are_told_apart(store: TraceStore) -> None:
+async def test_failed_and_cancelled_runs_are_told_apart(store: SqliteTraceStore) -> None:
     started = events_now()[0]
     assert isinstance(started, SessionStarted)
     other = UUID(int=REQUEST.int + 1)
@@ -186,7 +186,7 @@ async def test_failed_and_cancelled_runs_are_told_apart(store: TraceStore) -> No
     assert cancelled.attributes["treadle.stop_reason"] == "cancelled"
 
 
-async def test_a_call_outside_a_session_is_a_trace_of_its_own(store: TraceStore) -> None:
+async def test_a_call_outside_a_session_is_a_trace_of_its_own(store: SqliteTraceStore) -> None:
     key = CallKey(0, 0)
     await record(
         store,
@@ -211,7 +211,7 @@ async def test_a_call_outside_a_session_is_a_trace_of_its_own(store: TraceStore)
 
 
 async def test_the_session_goes_on_when_the_store_fails_and_the_loss_is_counted(
-    store: TraceStore,
+    store: SqliteTraceStore,
 ) -> None:
     await asyncio.to_thread(store.close)
 
@@ -223,7 +223,7 @@ async def test_the_session_goes_on_when_the_store_fails_and_the_loss_is_counted(
 
 
 async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
-    store: TraceStore,
+    store: SqliteTraceStore,
 ) -> None:
     bus = EventBus()
     async with Recorder(bus, store) as recorder:
@@ -240,7 +240,7 @@ async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
     assert "could not be written" in recorder.loss.reason
 
 
-async def test_what_a_real_session_publishes_becomes_one_tree(store: TraceStore) -> None:
+async def test_what_a_real_session_publishes_becomes_one_tree(store: SqliteTraceStore) -> None:
     both = Say(calls=(("echo", '{"text": "one"}'), ("nothing", "{}")))
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         await at.session(FakeModel(both, Say("Done."))).run("Say one")
@@ -255,7 +255,7 @@ async def test_what_a_real_session_publishes_becomes_one_tree(store: TraceStore)
     assert store.runs()[0].question == "Say one"
 
 
-async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: TraceStore) -> None:
+async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: SqliteTraceStore) -> None:
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         session = asyncio.create_task(at.session(FakeModel(Hang())).run("Wait"))
         await until(lambda: bool(store.runs()) and len(store.trace("LAST").spans) == 2)
@@ -278,7 +278,7 @@ def test_the_versions_of_a_run_in_any_order_give_the_same_trace(
     ]
     latest = {span.span_id: span for span in versions}
     random.shuffle(versions)
-    store = TraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
+    store = SqliteTraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
     for version in versions:
         store.write([version])
     store.close()

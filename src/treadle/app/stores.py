@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from treadle.paths import data_path, user_data_dir
 
 if TYPE_CHECKING:
-    from treadle.traces import TraceStore
+    from treadle.traces import SqliteTraceStore
 
 
 def traces_path() -> Path:
@@ -34,8 +34,8 @@ def log_path() -> Path:
     return user_data_dir() / "treadle.log"  # made with its first line
 
 
-def open_trace_store() -> "TraceStore":
+def open_trace_store() -> "SqliteTraceStore":
     """The recorded spans. Raises StoreError when the file cannot be opened."""
-    from treadle.traces import TraceStore
+    from treadle.traces import SqliteTraceStore
 
-    return TraceStore.open(traces_path())
+    return SqliteTraceStore.open(traces_path())

@@ -11,7 +11,7 @@ from typing import Self
 from treadle.events import EventBus
 from treadle.traces.mapping import RECORDED, SpanMapper
 from treadle.traces.span import Span
-from treadle.traces.store import TraceStore
+from treadle.traces.store.protocol import SpanWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Recorder:
     tells what is missing.
     """
 
-    def __init__(self, bus: EventBus, store: TraceStore) -> None:
+    def __init__(self, bus: EventBus, store: SpanWriter) -> None:
         self._bus = bus
         self._store = store
         self._mapper = SpanMapper()

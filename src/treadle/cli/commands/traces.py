@@ -6,7 +6,7 @@ from dataclasses import asdict
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import Command, positive
 from treadle.cli.output import print_json, say, short_id, table, tell, when
-from treadle.traces import RunSummary, TraceStore, trace_lines, trace_to_json, view_trace
+from treadle.traces import RunSummary, SqliteTraceStore, trace_lines, trace_to_json, view_trace
 from treadle.traces.tree import one_line
 
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list(store: TraceStore, options: argparse.Namespace) -> int:
+def _list(store: SqliteTraceStore, options: argparse.Namespace) -> int:
     runs = store.runs(limit=options.limit)
     if options.json:
         print_json({"runs": [asdict(run) for run in runs]})

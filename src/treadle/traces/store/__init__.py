@@ -1,5 +1,26 @@
 """The store of spans: a protocol, and the engine that needs nothing but Python."""
 
-from treadle.traces.store.sqlite import LAST, PENDING_LIMIT, RunSummary, TraceStore
+from treadle.traces.store.protocol import (
+    Blob,
+    Changes,
+    Deleted,
+    SpanChange,
+    SpanWriter,
+    StoreBusyError,
+    TraceStore,
+)
+from treadle.traces.store.sqlite import LAST, PENDING_LIMIT, RunSummary, SqliteTraceStore
 
-__all__ = ["LAST", "PENDING_LIMIT", "RunSummary", "TraceStore"]
+__all__ = [
+    "LAST",
+    "PENDING_LIMIT",
+    "Blob",
+    "Changes",
+    "Deleted",
+    "RunSummary",
+    "SpanChange",
+    "SpanWriter",
+    "SqliteTraceStore",
+    "StoreBusyError",
+    "TraceStore",
+]

@@ -9,7 +9,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from typing import Self
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.traces.span import Span, SpanStatus, Totals, Trace, more_complete, totals, true_root
 from treadle.traces.store import rows
+from treadle.traces.store.protocol import NOTHING, StoreBusyError
 from treadle.traces.tool_stats import ToolStats, tool_stats
 
 LAST = "LAST"
@@ -54,7 +55,7 @@ class _Request:
     done: Future[None]
 
 
-class TraceStore:
+class SqliteTraceStore:
     """Spans in a SQLite file. All methods may be called from any thread."""
 
     def __init__(self, path: Path, read_seconds: float) -> None:
@@ -86,7 +87,12 @@ class TraceStore:
             ) from error
         return cls(path, read_seconds)
 
-    def write(self, spans: Sequence[Span]) -> Future[None]:
+    def write(
+        self,
+        spans: Sequence[Span],
+        *,
+        redacted: Mapping[str, int] = NOTHING,  # noqa: ARG002  (counted by the new tables)
+    ) -> Future[None]:
         """Hand over spans; returns at once. The future is done when they are safely on disk.
 
         Its exception is a StoreError when they could not be kept: the disk failed, the store is
@@ -118,7 +124,7 @@ class TraceStore:
 
     def runs(self, *, limit: int = 50, thread_id: str | None = None) -> list[RunSummary]:
         """The latest runs, newest first; of one thread only when `thread_id` is given."""
-        with self._reader() as connection:
+        with self.reader() as connection:
             recent = rows.recent_traces(connection, limit, thread_id)
             return [
                 _summary(trace_id, rows.listed_spans(connection, trace_id)) for trace_id in recent
@@ -126,7 +132,7 @@ class TraceStore:
 
     def tool_stats(self, *, since_us: int = 0) -> list[ToolStats]:
         """How the calls of each tool went that began at that moment or later."""
-        with self._reader() as connection:
+        with self.reader() as connection:
             return tool_stats(connection, since_us)
 
     def trace(self, reference: str) -> Trace:
@@ -135,12 +141,16 @@ class TraceStore:
         A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
         several begin so, StoreError when reading fails or takes too long.
         """
-        with self._reader() as connection:
+        with self.reader() as connection:
             trace_id = _resolve(connection, reference.strip())
             return Trace(trace_id, tuple(rows.spans(connection, trace_id)))
 
     @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the file, for functions of `store.reading`.
+
+        What is not done after `read_seconds` is broken off. Any failure becomes a StoreError.
+        """
         deadline = time.monotonic() + self._read_seconds
         try:
             with closing(_connect(self.path)) as connection:
@@ -160,7 +170,7 @@ class TraceStore:
         if self._closed:
             return StoreError(f"The trace store {self.path} is closed.")
         if self._pending + count > PENDING_LIMIT:
-            return StoreError(
+            return StoreBusyError(
                 f"The trace store {self.path} is too slow: {self._pending} spans wait.",
                 hint="Look whether its disk is full or another process holds the file.",
             )

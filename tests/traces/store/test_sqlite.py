@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from tests.traces.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
-from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, TraceStore
+from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
 from treadle.traces.store import PENDING_LIMIT
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    opened = TraceStore.open(tmp_path / "folder" / "traces.db")
+def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "folder" / "traces.db")
     yield opened
     opened.close()
 
@@ -54,14 +54,14 @@ def full_span() -> Span:
     )
 
 
-def test_a_span_comes_back_as_it_was_written(store: TraceStore) -> None:
+def test_a_span_comes_back_as_it_was_written(store: SqliteTraceStore) -> None:
     store.write([full_span()]).result()
 
     assert store.trace("t").spans == (full_span(),)
 
 
 @pytest.mark.parametrize("text", ["nul \0 inside", "lone \ud800 surrogate", "👩‍💻 שלום", ""])
-def test_any_text_round_trips_without_loss(store: TraceStore, text: str) -> None:
+def test_any_text_round_trips_without_loss(store: SqliteTraceStore, text: str) -> None:
     odd = replace(
         full_span(), name=text, input=text, output=text, span_id=text, attributes={"a": text}
     )
@@ -90,7 +90,7 @@ VERSIONS = [
 def test_any_order_of_arrival_and_any_repetition_give_the_same_trace(
     tmp_path_factory: pytest.TempPathFactory, order: list[Span], again: list[Span], cut: int
 ) -> None:
-    store = TraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
+    store = SqliteTraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
     store.write(order[:cut]).result()
     store.write([*order[cut:], *again]).result()
     trace, runs = store.trace("trace"), store.runs()
@@ -102,21 +102,21 @@ def test_any_order_of_arrival_and_any_repetition_give_the_same_trace(
     ]
 
 
-def test_a_late_start_never_undoes_the_end(store: TraceStore) -> None:
+def test_a_late_start_never_undoes_the_end(store: SqliteTraceStore) -> None:
     store.write([span("s")]).result()
     store.write([span("s", end_us=None)]).result()
 
     assert store.trace("trace").status is SpanStatus.OK
 
 
-def test_a_trace_without_its_end_is_unfinished(store: TraceStore) -> None:
+def test_a_trace_without_its_end_is_unfinished(store: SqliteTraceStore) -> None:
     store.write([span("root", end_us=None), span("child", "root")]).result()
 
     assert store.trace("trace").status is SpanStatus.UNFINISHED
     assert store.runs()[0].status is SpanStatus.UNFINISHED
 
 
-def test_usage_of_repeated_versions_counts_once(store: TraceStore) -> None:
+def test_usage_of_repeated_versions_counts_once(store: SqliteTraceStore) -> None:
     model = replace(span("m", kind=SpanKind.MODEL), tokens=Usage(input=7, output=3), cost=0.5)
     store.write([model, model]).result()
     store.write([model]).result()
@@ -125,14 +125,14 @@ def test_usage_of_repeated_versions_counts_once(store: TraceStore) -> None:
     assert (totals.model_calls, totals.tokens, totals.cost) == (1, Usage(input=7, output=3), 0.5)
 
 
-def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: TraceStore) -> None:
+def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: SqliteTraceStore) -> None:
     store.write([span("m", kind=SpanKind.MODEL)]).result()
 
     totals = store.runs()[0].totals
     assert (totals.tokens, totals.cost, totals.unmetered, totals.unpriced) == (Usage(), None, 1, 1)
 
 
-def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(store: TraceStore) -> None:
+def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(store: SqliteTraceStore) -> None:
     older = "0193aaaaaaaa70008000000000000001"
     newer = "0193bbbbbbbb70008000000000000002"
     store.write([span("s", trace_id=newer, start_us=2), span("s", trace_id=older, start_us=1)])
@@ -145,13 +145,13 @@ def test_a_trace_is_found_by_id_prefix_dashed_uuid_and_last(store: TraceStore) -
     assert store.trace(LAST).trace_id == store.trace("last").trace_id == newer
 
 
-def test_an_id_that_begins_another_one_is_still_found(store: TraceStore) -> None:
+def test_an_id_that_begins_another_one_is_still_found(store: SqliteTraceStore) -> None:
     store.write([span("s", trace_id="abc"), span("s", trace_id="abcd")]).result()
 
     assert store.trace("abc").trace_id == "abc"
 
 
-def test_references_that_fit_none_or_several_say_so(store: TraceStore) -> None:
+def test_references_that_fit_none_or_several_say_so(store: SqliteTraceStore) -> None:
     with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
         store.trace(LAST)
     store.write([span("s", trace_id=f"ab{number}") for number in range(6)]).result()
@@ -162,7 +162,9 @@ def test_references_that_fit_none_or_several_say_so(store: TraceStore) -> None:
             store.trace(reference)
 
 
-def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(store: TraceStore) -> None:
+def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
+    store: SqliteTraceStore,
+) -> None:
     store.write(
         [
             replace(
@@ -180,7 +182,7 @@ def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(store: Trace
     assert store.runs(limit=1)[0].question == "q" * 400
 
 
-def test_one_ill_span_fails_alone(store: TraceStore) -> None:
+def test_one_ill_span_fails_alone(store: SqliteTraceStore) -> None:
     futures = [
         store.write([span("good 1")]),
         store.write([span("ill", start_us=2**70)]),
@@ -192,17 +194,17 @@ def test_one_ill_span_fails_alone(store: TraceStore) -> None:
 
 
 def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) -> None:
-    store = TraceStore.open(tmp_path / "traces.db")
+    store = SqliteTraceStore.open(tmp_path / "traces.db")
     futures = [store.write([span(f"s{number}")]) for number in range(500)]
     store.close()
     store.close()
 
     assert all(future.done() and future.exception() is None for future in futures)
     assert isinstance(store.write([span("late")]).exception(), StoreError)
-    assert len(TraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
+    assert len(SqliteTraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
 
 
-def test_more_spans_than_may_wait_are_refused_at_once(store: TraceStore) -> None:
+def test_more_spans_than_may_wait_are_refused_at_once(store: SqliteTraceStore) -> None:
     refused = store.write([span("s")] * (PENDING_LIMIT + 1))
 
     assert "too slow" in str(refused.exception())
@@ -210,7 +212,7 @@ def test_more_spans_than_may_wait_are_refused_at_once(store: TraceStore) -> None
 
 
 def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    store = TraceStore.open(tmp_path / "traces.db", read_seconds=0)
+    store = SqliteTraceStore.open(tmp_path / "traces.db", read_seconds=0)
     store.write([span(f"s{number}") for number in range(2_000)]).result()
 
     with pytest.raises(StoreError, match="it took more than 0 s"):
@@ -218,7 +220,7 @@ def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_file_is_readable_by_its_owner_alone(store: TraceStore) -> None:
+def test_the_file_is_readable_by_its_owner_alone(store: SqliteTraceStore) -> None:
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
 
 
@@ -237,7 +239,7 @@ def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> 
         (garbage / "below", "cannot be opened"),
     ):
         with pytest.raises(StoreError, match=reason) as caught:
-            TraceStore.open(path)
+            SqliteTraceStore.open(path)
         assert caught.value.hint
 
 
@@ -245,9 +247,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.traces.runs import span
-from treadle.traces import TraceStore
+from treadle.traces import SqliteTraceStore
 
-store = TraceStore.open(Path(sys.argv[1]))
+store = SqliteTraceStore.open(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[3])):
@@ -280,7 +282,7 @@ def test_kill_9_loses_no_acknowledged_span(tmp_path: Path) -> None:
             pass
         writer.send_signal(signal.SIGKILL)
         acknowledged = 41 + sum(line.endswith("\n") for line in writer.stdout)
-    store = TraceStore.open(path)
+    store = SqliteTraceStore.open(path)
     trace = store.trace("trace")
     store.close()
 
@@ -294,7 +296,7 @@ def test_several_processes_make_and_write_one_file_at_once(tmp_path: Path) -> No
     writers = [start_writer(path, name, 30) for name in "ab"]
     for writer in writers:
         _, _ = writer.communicate("go\n", timeout=60)
-    store = TraceStore.open(path)
+    store = SqliteTraceStore.open(path)
 
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(store.trace("trace").spans) == 60

@@ -1,0 +1,143 @@
+"""What a store of spans promises, whatever engine keeps it. Its contract tests hold each engine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from treadle.errors import StoreError
+from treadle.traces.span import Span, Trace
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+"""No secrets were taken out."""
+
+
+class StoreBusyError(StoreError):
+    """More waits to be written than may wait. Nothing was taken; try again a little later."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanChange:
+    """A span that was written: its `revision` at that time, and whether it has ended."""
+
+    trace_id: str
+    span_id: str
+    revision: int
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What was written since a revision, oldest first, each span once, as it is now.
+
+    `newest` is the revision to ask with next; `more` says that there is more at once.
+    """
+
+    newest: int
+    spans: tuple[SpanChange, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What was deleted, or would be. `bytes` is about how much that held in the store."""
+
+    spans: int
+    traces: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A large value or an attachment, kept once however often it is used."""
+
+    media_type: str | None
+    data: bytes
+
+
+class SpanWriter(Protocol):
+    """What takes spans to keep them."""
+
+    def write(
+        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING
+    ) -> Future[None]:
+        """Hand over spans; returns at once. The future is done when they are safely on disk.
+
+        `redacted` says how many secrets of each kind were taken out of them. The future's exception
+        is a StoreError when they could not be kept, a StoreBusyError when too much waits already;
+        then none of them was taken.
+        """
+        ...
+
+
+class TraceStore(SpanWriter, Protocol):
+    """Spans, kept for good and read at once. All methods may be called from any thread.
+
+    Spans may be written in any order and any number of times, finished or not: of two versions of
+    a span the more complete one is kept (`span.more_complete`), and everything that is read is the
+    same as if only those had been written. Reading raises StoreError when it fails or takes too
+    long.
+    """
+
+    def close(self) -> None:
+        """Write what waits, then end. May be called twice."""
+        ...
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """The whole span, exactly as it was written; None when there is none."""
+        ...
+
+    def trace(self, reference: str) -> Trace:
+        """The trace with that id, with an id that begins so, or the one that started last (`LAST`).
+
+        A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
+        several begin so.
+        """
+        ...
+
+    def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
+        """What was written after that revision, by any process; with None only the newest one."""
+        ...
+
+    def on_commit(self, listener: Callable[[int], None]) -> None:
+        """Call `listener` with the newest revision whenever this store wrote something.
+
+        It is called by the writer, so it must not block.
+        """
+        ...
+
+    def delete(
+        self,
+        *,
+        threads: Sequence[str] = (),
+        runs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+    ) -> Deleted:
+        """Delete all spans of these for good: contents, attachments, search text and sums.
+
+        Afterwards the bytes are no longer in the store's files. Unknown ids are no error.
+        """
+        ...
+
+    def prune(
+        self,
+        *,
+        before_us: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Delete the traces that ended before a moment, then the oldest until the rest fits.
+
+        `before_us` is in Unix microseconds; `max_bytes` is the size of the store's files.
+        `dry_run` only says what would go.
+        """
+        ...
+
+    def blob(self, hash_hex: str) -> Blob | None:
+        """The blob whose BLAKE2b-256 is that; None when there is none."""
+        ...
+
+    def redactions(self) -> Mapping[str, int]:
+        """How many secrets of each kind were taken out of what was written."""
+        ...
