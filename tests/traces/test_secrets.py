@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle import secrets
-from treadle.secrets import redact, register
+from treadle.secrets import redact, redacting, register
 
 ALPHANUMERIC = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 KEYS = {
@@ -142,7 +142,7 @@ def test_the_source_of_this_project_stays() -> None:
 
 
 def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_registered", ())
+    monkeypatch.setattr(redacting, "_registered", ())
     register('open "sesame" ü')
     register("plain-key")
     register("plain-key-longer")

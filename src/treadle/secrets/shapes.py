@@ -1,75 +1,30 @@
-"""Removal of secrets from text by their shape, and of registered values, before it is kept.
+"""The shapes of secrets: what each looks like, and which of what looks so is one.
 
-What counts is the shape of a value, never a word: "auth", "session" or `token = tokens[i]` stay as
-they are, and so do hashes, UUIDs and base64 of ordinary data. All patterns run in time linear in
-the length of the text: each starts at a literal or a short keyword, every repetition is bounded or
-possessive, and no run of characters offers a second place to start.
+All patterns run in time linear in the length of the text: each starts at a literal or a short
+keyword, every repetition is bounded or possessive, and no run of characters offers a second place
+to start.
 """
 
 import base64
 import binascii
-import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-_REGISTERED_MINIMUM = 6
-_PLACEHOLDERS = frozenset(
-    {
-        "ollama",
-        "lm-studio",
-        "not-needed",
-        "no-key",
-        "no-key-required",
-        "sk-no-key-required",
-        "dummy",
-    }
-)
-"""Keys that people give to local servers that want none; they are ordinary words elsewhere."""
-
-_lock = threading.Lock()
-_registered: tuple[str, ...] = ()
-
-
-def register(value: str) -> None:
-    """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
-
-    Its spellings inside JSON text are covered too. Values under 6 characters and the well-known
-    placeholders of local servers are ignored: removing them would only spoil ordinary text.
-    """
-    global _registered
-    value = value.strip()
-    if len(value) < _REGISTERED_MINIMUM or value.lower() in _PLACEHOLDERS:
-        return
-    spellings = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-    with _lock:
-        # Longest first, so that a key which holds another one leaves no rest behind.
-        _registered = tuple(sorted({*_registered, *spellings}, key=lambda text: (-len(text), text)))
-
-
-def redact(text: str) -> str:
-    """`text` with every secret replaced by `[redacted:<kind>]`; idempotent, linear in its length.
-
-    JSON text stays valid JSON: no replacement takes or leaves half of a string or of an escape.
-    """
-    for secret in _registered:
-        text = text.replace(secret, "[redacted:registered]")
-    for detector in _DETECTORS:
-        if detector.hints and not any(hint in text for hint in detector.hints):
-            continue
-        text = detector.pattern.sub(detector.replace, text)
-    return text
+Finding = tuple[int, int, str]
+"""Where a secret begins and ends, and of what kind it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Detector:
-    """A pattern, what to put in its place, and literals without which it cannot match."""
+class Detector:
+    """A pattern, what of a match is a secret (None: nothing), and literals that a match needs."""
 
     pattern: re.Pattern[str]
-    replace: Callable[[re.Match[str]], str]
+    find: Callable[[re.Match[str]], Finding | None]
     hints: tuple[str, ...] = ()
+    is_vendor: bool = False
+    """Whether it is one of `hints`, the prefix of a vendor, and random text behind it."""
 
 
 def _starts_word(literal: str) -> str:
@@ -108,13 +63,13 @@ def _vendor(
     prefixes: tuple[str, ...],
     body: str,
     is_key: Callable[[str], bool] = _is_key_body,
-) -> _Detector:
+) -> Detector:
     starts = "|".join(_starts_word(prefix) for prefix in prefixes)
 
-    def replace(match: re.Match[str]) -> str:
-        return f"[redacted:{kind}]" if is_key(match["body"]) else match[0]
+    def find(match: re.Match[str]) -> Finding | None:
+        return (*match.span(), kind) if is_key(match["body"]) else None
 
-    return _Detector(re.compile(f"(?:{starts})(?P<body>{body})"), replace, prefixes)
+    return Detector(re.compile(f"(?:{starts})(?P<body>{body})"), find, prefixes, is_vendor=True)
 
 
 _WORD = r"[A-Za-z0-9_-]"
@@ -150,14 +105,14 @@ _VENDORS = (
     _vendor("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]{16}(?![A-Za-z0-9])", bool),
 )
 
-_JWT = _Detector(
+_JWT = Detector(
     re.compile(_starts_word("eyJ") + rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{10,}}+"),
-    lambda _: "[redacted:jwt]",
+    lambda match: (*match.span(), "jwt"),
     ("eyJ",),
 )
 
 _PEM_TITLE = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_PEM = _Detector(
+_PEM = Detector(
     re.compile(
         rf"-----BEGIN {_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END {_PEM_TITLE}"
@@ -165,7 +120,7 @@ _PEM = _Detector(
         r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
         r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]|\s|\\[nr]){32,}+)"
     ),
-    lambda _: "[redacted:private-key]",
+    lambda match: (*match.span(), "private-key"),
     ("PRIVATE KEY",),
 )
 
@@ -175,18 +130,18 @@ _ORDINARY_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret"})
 """What documentation writes in the place of a password."""
 
 
-def _replace_url(match: re.Match[str]) -> str:
+def _find_password_of_url(match: re.Match[str]) -> Finding | None:
     password = match["password"]
     if password.startswith((*_TEMPLATE, "[redacted:")) or password in _ORDINARY_PASSWORDS:
-        return match[0]
-    return f"{match['user']}[redacted:password]@"
+        return None
+    return (*match.span("password"), "password")
 
 
-_URL = _Detector(
+_URL = Detector(
     re.compile(
         r"(?P<user>://[^\s:/@\"'\\<>]{0,256}:)(?P<password>[^\s@/\"'\\]{1,256})@(?=[A-Za-z0-9\[])"
     ),
-    _replace_url,
+    _find_password_of_url,
     ("://",),
 )
 
@@ -204,7 +159,7 @@ _HEADER_NAME = re.compile(
 )
 
 
-def _replace_header(match: re.Match[str]) -> str:
+def _find_credentials(match: re.Match[str]) -> Finding | None:
     value, scheme = match["value"], match["scheme"].lower()
     if scheme == "basic":
         secret = _holds_pair(value)
@@ -212,15 +167,15 @@ def _replace_header(match: re.Match[str]) -> str:
         secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
     else:
         secret = len(value) >= 16 and _is_random(value)
-    return f"{match['scheme']}{match['space']}[redacted:{scheme}]" if secret else match[0]
+    return (*match.span("value"), scheme) if secret else None
 
 
-_HEADER = _Detector(
+_HEADER = Detector(
     re.compile(
         rf"(?P<scheme>{_spellings('bearer', 'basic', 'token')})"
         r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})"
     ),
-    _replace_header,
+    _find_credentials,
 )
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -281,28 +236,31 @@ _STRONG_PREFIX = re.compile(
 )
 
 
-def _replace_assignment(match: re.Match[str]) -> str:
+def _find_assigned(match: re.Match[str]) -> Finding | None:
     quoted, name = match["quoted"], match["name"].lower()
     value = match["bare"] if quoted is None else quoted
     strong = name not in {"key", "token"} or _STRONG_PREFIX.search(_before(match, 8)) is not None
     spaced = not match["before"].endswith("=")
     if not _is_assigned_secret(value, strong=strong, quoted=quoted is not None, spaced=spaced):
-        return match[0]
+        return None
     kind = "password" if name.startswith(("pass", "pwd")) else "secret"
-    return f"{match['before']}{match['open'] or ''}[redacted:{kind}]"
+    return (*match.span("bare" if quoted is None else "quoted"), kind)
 
 
-_ASSIGNMENT = _Detector(
+KEYWORDS = _spellings(
+    "key", "token", "password", "passwd", "passphrase", "pwd", "secret", "credential"
+)
+"""Names, or parts of them, that tell of a secret."""
+
+_ASSIGNMENT = Detector(
     re.compile(
         r"(?P<before>(?P<name>"
-        + _spellings(
-            "key", "token", "password", "passwd", "passphrase", "pwd", "secret", "credential"
-        )
+        + KEYWORDS
         + r")[A-Za-z0-9_]{0,24}+[\"'\\]{0,4}\s{0,8}(?::=|=>|=(?!=)|:(?!:))\s{0,8})"
         r"(?:(?P<open>\\{0,3}[\"'`])(?P<quoted>[^\s\"'`\\]{8,512}+)(?=\\{0,3}[\"'`])"
         r"|(?P<bare>[A-Za-z0-9+/_.~!@#$%^*-]{8,512}+={0,2})(?![(\[A-Za-z0-9]))"
     ),
-    _replace_assignment,
+    _find_assigned,
 )
 
-_DETECTORS = (_PEM, _URL, *_VENDORS, _JWT, _HEADER, _ASSIGNMENT)
+DETECTORS = (_PEM, _URL, *_VENDORS, _JWT, _HEADER, _ASSIGNMENT)

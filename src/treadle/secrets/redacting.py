@@ -1,0 +1,181 @@
+"""Secrets out of text: registered values, a person's rules, and what has the shape of one."""
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from treadle.secrets.rules import Rule, compile_pattern
+from treadle.secrets.screening import first_suspect
+from treadle.secrets.shapes import DETECTORS, Detector
+
+_REGISTERED_MINIMUM = 6
+_REGISTERED = "registered"
+_PLACEHOLDERS = frozenset(
+    {
+        "ollama",
+        "lm-studio",
+        "not-needed",
+        "no-key",
+        "no-key-required",
+        "sk-no-key-required",
+        "dummy",
+    }
+)
+"""Keys that people give to local servers that want none; they are ordinary words elsewhere."""
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A person's own rules, and patterns (RE2) of what is never taken out, matched as a whole."""
+
+    rules: tuple[Rule, ...] = ()
+    allowed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a pattern that RE2 does not take."""
+        for pattern in self.allowed:
+            compile_pattern(pattern)
+
+    def allow(self, secret: str) -> bool:
+        """Whether a finding stays where it is."""
+        return any(compile_pattern(pattern).fullmatch(secret) for pattern in self.allowed)
+
+
+_lock = threading.Lock()
+_registered: tuple[str, ...] = ()
+_rules = Rules()
+
+
+def register(value: str) -> None:
+    """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
+
+    Its spellings inside JSON text are covered too. Values under 6 characters and the well-known
+    placeholders of local servers are ignored: removing them would only spoil ordinary text.
+    """
+    global _registered
+    value = value.strip()
+    if len(value) < _REGISTERED_MINIMUM or value.lower() in _PLACEHOLDERS:
+        return
+    spellings = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    with _lock:
+        # Longest first, so that a key which holds another one leaves no rest behind.
+        _registered = tuple(sorted({*_registered, *spellings}, key=lambda text: (-len(text), text)))
+
+
+def use_rules(rules: Rules) -> None:
+    """Apply these rules process-wide from now on, in the place of those before."""
+    global _rules
+    _rules = rules
+
+
+def redact(text: str) -> str:
+    """`text` with every secret replaced by `[redacted:<kind>]`; idempotent, linear in its length.
+
+    JSON text stays valid JSON: no replacement takes or leaves half of a string or of an escape.
+    """
+    return redact_counted(text)[0]
+
+
+def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
+    """The same, and how many secrets of each kind were taken out."""
+    if len(text) < _REGISTERED_MINIMUM:
+        return text, _NOTHING
+    counts: Counter[str] = Counter()
+    for secret in _registered:
+        if number := text.count(secret):
+            text = text.replace(secret, f"[redacted:{_REGISTERED}]")
+            counts[_REGISTERED] += number
+    rules = _rules
+    for rule in rules.rules:
+        text = _apply(rule, rules, text, counts)
+    if first_suspect(text.encode("utf-8", "surrogatepass")) is not None:
+        for detector in DETECTORS:
+            if not detector.hints or any(hint in text for hint in detector.hints):
+                text = _take_out(detector, rules, text, counts)
+    return text, counts or _NOTHING
+
+
+def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
+    """The same of the value that has this name, so that `api_key` makes a secret of random text."""
+    cleaned, counts = redact_counted(text)
+    if cleaned != text or not is_telling(name):
+        return cleaned, counts
+    before = f'{name}: "'
+    told, counts = redact_counted(f'{before}{text}"')
+    if told.startswith(before) and told.endswith('"'):
+        return told[len(before) : -1], counts
+    return text, _NOTHING
+
+
+def suspects(texts: Sequence[str]) -> list[int]:
+    """Places of those texts that may hold a secret, in order; a quick look at all of them at once.
+
+    Where a person's own rules are in use these are all of them.
+    """
+    if _rules.rules:
+        return list(range(len(texts)))
+    data = [text.encode("utf-8", "surrogatepass") for text in texts]
+    found = (
+        {place for place, text in enumerate(texts) if any(secret in text for secret in _registered)}
+        if _registered
+        else set()
+    )
+    return sorted(found | set(_suspect_places(data)))
+
+
+def _suspect_places(data: Sequence[bytes]) -> list[int]:
+    # One long text: each look costs a microsecond and gives other threads their turn.
+    joined = b"\n".join(data)
+    places, place, end = [], 0, 0
+    at = first_suspect(joined)
+    while at is not None:
+        while end + len(data[place]) < at:
+            end += len(data[place]) + 1
+            place += 1
+        places.append(place)
+        end += len(data[place]) + 1
+        place += 1
+        at = first_suspect(joined, end) if place < len(data) else None
+    return places
+
+
+@lru_cache(maxsize=4096)
+def is_telling(name: str) -> bool:
+    """Whether a value under this name may be a secret for that alone."""
+    return _TELLING.search(name) is not None
+
+
+_TELLING = re.compile(
+    r"authori|(?:key|token|passw|passphrase|pwd|secret|credential)[A-Za-z0-9_]*\Z", re.IGNORECASE
+)
+
+
+def _apply(rule: Rule, rules: Rules, text: str, counts: Counter[str]) -> str:
+    def found(secret: str) -> bool:
+        if secret == rule.mark or rules.allow(secret):
+            return False
+        counts[rule.name] += 1
+        return True
+
+    return rule.apply(text, found)
+
+
+def _take_out(detector: Detector, rules: Rules, text: str, counts: Counter[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
+        finding = detector.find(match)
+        if finding is None:
+            return match[0]
+        start, end, kind = finding
+        if rules.allowed and rules.allow(text[start:end]):
+            return match[0]
+        counts[kind] += 1
+        return f"{text[match.start() : start]}[redacted:{kind}]{text[end : match.end()]}"
+
+    return detector.pattern.sub(replace, text)
