@@ -1,0 +1,95 @@
+r"""Text from traces as quoted data: no content can pass for anything but what it is.
+
+Whatever is read from a trace and goes into what a model sees goes through `fenced` or `inline`.
+
+::
+
+    <recorded-5f0c9a1e62d4 source="span 01f9/00ab, output[0].content">
+    | every line of the content, behind a bar
+    </recorded-5f0c9a1e62d4>
+
+The content cannot leave its fence: each of its lines begins with a bar, whatever breaks lines for
+some reader is escaped, and the name of the fence is a digest of all that is inside. What a reader
+cannot see, or could take for code of a file (`<code="…`), is escaped as well: `\u{202e}`.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+INLINE_CHARACTERS = 120
+_SOURCE_CHARACTERS = 300
+
+_HIDDEN = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed; some of them break lines
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufe00-\ufe0d\U000e0000-\U000e0fff"  # tags and variations, which can carry hidden text
+    "\ud800-\udfff"
+    "]"
+    r"|\\(?=u\{)"
+    r"|<(?=/?(?:code=|recorded-))"
+)
+_ESCAPE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
+_OPENING = re.compile(r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\[^\n])*+")>\n')
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A piece of recorded text and where it is from."""
+
+    text: str
+    source: str
+
+
+def fenced(text: str, source: str) -> str:
+    """`text` as a block of quoted data, which ends with a line break.
+
+    `source` says where it is from, such as a span's id and a field; it is quoted too, and cut.
+    """
+    head = json.dumps(_visible(_cut(source, _SOURCE_CHARACTERS), also="<>\n"), ensure_ascii=False)
+    body = "".join(f"| {line}\n" for line in _visible(text).split("\n"))
+    name = blake2b(f"{head}\n{body}".encode(), digest_size=6).hexdigest()
+    return f"<recorded-{name} source={head}>\n{body}</recorded-{name}>\n"
+
+
+def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
+    """`text` within a sentence: one line in quotation marks, cut in its middle at `limit`."""
+    return json.dumps(_visible(_cut(text, limit), also="<>"), ensure_ascii=False)
+
+
+def recorded(message: str) -> Iterator[Recorded]:
+    """Every fenced block of a message, in order, with its content as it was."""
+    position = 0
+    while (opening := _OPENING.search(message, position)) is not None:
+        closing = f"</recorded-{opening[1]}>\n"
+        end = message.find(f"\n{closing}", opening.end() - 1)
+        if end < 0:
+            position = opening.end()
+            continue
+        body = message[opening.end() : end + 1]
+        lines = body.split("\n")[:-1]
+        yield Recorded(
+            _as_it_was("\n".join(line.removeprefix("| ") for line in lines)),
+            _as_it_was(json.loads(opening[2])),
+        )
+        position = end + 1 + len(closing)
+
+
+def _visible(text: str, *, also: str = "") -> str:
+    """`text` with what is hidden, and the characters of `also`, as escapes."""
+    shown = _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    for character in also:
+        shown = shown.replace(character, f"\\u{{{ord(character):x}}}")
+    return shown
+
+
+def _as_it_was(shown: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
+
+
+def _cut(text: str, limit: int) -> str:
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]}…{text[len(text) - limit + half + 1 :]}"
