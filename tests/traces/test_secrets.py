@@ -1,16 +1,29 @@
 import base64
 import json
+import re
 import string
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle import secrets
-from treadle.secrets import redact, redacting, register
+from treadle.secrets import (
+    Rule,
+    Rules,
+    redact,
+    redact_counted,
+    redact_named,
+    redacting,
+    register,
+    suspects,
+    use_rules,
+)
+from treadle.secrets.shapes import DETECTORS
 
 ALPHANUMERIC = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 KEYS = {
@@ -182,6 +195,146 @@ def test_json_stays_json_with_the_same_keys(text: str) -> None:
 
     assert redacted.keys() == {"role", "content", "last"}
     assert redacted["last"][1] == 1
+
+
+def unscreened(text: str) -> str:
+    """What the detectors do when nothing but themselves says whether they are tried."""
+
+    def mark(match: re.Match[str]) -> str:
+        finding = detector.find(match)
+        if finding is None:
+            return match[0]
+        start, end, kind = finding
+        return f"{text[match.start() : start]}[redacted:{kind}]{text[end : match.end()]}"
+
+    for detector in DETECTORS:
+        text = detector.pattern.sub(mark, text)
+    return text
+
+
+NAMES = ["key", "api_key", "Token", "PASSWORD", "secret", "pwd", "Bearer", "basic", "Authorization"]
+GLUE = [
+    *(":", "=", ":=", "=>", "==", "::", " ", "    ", "\n", "\t", "\x1c", "\x85", "\xa0", "\u2003"),
+    *('"', "'", "`", "\\", '\\"', "\\n", "\\u001b", "-", "_", ".", "@", "/", "://", "${", "(", ","),
+]
+VALUES = st.text("aB3dE5fG7hI9jK1lM2nO4-_./+=!", min_size=1, max_size=45) | st.text(
+    "0123456789abcdef", min_size=1, max_size=40
+)
+LIKELY = st.lists(
+    st.sampled_from([*(hint for detector in DETECTORS for hint in detector.hints), *NAMES])
+    | st.sampled_from(GLUE)
+    | st.sampled_from(
+        ["author\u0131zation", "AUTHOR\u0130ZATION", "٣", "字", "\ud800", PEM[:90], "dXNlcjpw"]
+    )
+    | VALUES,
+    min_size=2,
+    max_size=8,
+).map("".join)
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(LIKELY)
+def test_the_quick_look_lets_no_secret_pass(text: str) -> None:
+    assert redact(text) == unscreened(text)
+
+
+@given(st.lists(LIKELY | st.text(max_size=20), max_size=6))
+def test_a_look_at_many_texts_finds_each_that_holds_a_secret(texts: list[str]) -> None:
+    found = suspects(texts)
+
+    assert found == sorted(set(found))
+    assert {place for place, text in enumerate(texts) if redact(text) != text} <= set(found)
+
+
+def test_clean_text_costs_little() -> None:
+    page = Path(secrets.__file__).parents[1] / "errors.py"
+    text = page.read_text(encoding="utf-8")[:2_000]
+
+    def seconds(clean: Callable[[str], str]) -> float:
+        begin = time.process_time()
+        for _ in range(50):
+            clean(text)
+        return time.process_time() - begin
+
+    redact(text)
+    assert min(seconds(redact) for _ in range(5)) * 3 < min(seconds(unscreened) for _ in range(5))
+
+
+def test_what_was_taken_out_is_counted_by_kind() -> None:
+    text = f"{KEYS['api-key'][0]} and {KEYS['api-key'][1]}, DB_PASSWORD=Summer2024"
+
+    cleaned, counts = redact_counted(text)
+
+    assert counts == {"api-key": 2, "password": 1}
+    assert redact_counted(cleaned) == (cleaned, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("api_key", ALPHANUMERIC, "secret"),
+        ("db.password", "Tr0ub4dor&3", "password"),
+        ("http.request.header.authorization", "Bearer abc123def456", "bearer"),
+        ("gen_ai.token.type", "input", None),
+        ("idempotency_key", "9fceb02d0ae598e95dc970b74767f19372d61af8", None),
+        ("session.name", "the secret garden", None),
+        ("api_key", 'two "words" in it', None),
+    ],
+)
+def test_a_value_is_judged_with_its_name(name: str, value: str, kind: str | None) -> None:
+    cleaned, counts = redact_named(name, value)
+
+    assert counts == ({kind: 1} if kind else {})
+    assert ("[redacted:" in cleaned) == (kind is not None)
+
+
+@pytest.fixture
+def own_rules() -> Iterator[None]:
+    use_rules(
+        Rules(
+            (Rule("staff", r"EMP-\d{4}"), Rule("card", r"\b\d{16}\b", "****")),
+            allowed=(r"sk-demo-.*", "EMP-0000"),
+        )
+    )
+    yield
+    use_rules(Rules())
+
+
+@pytest.mark.usefixtures("own_rules")
+def test_a_persons_own_rules_take_out_more_and_let_stay_what_they_allow() -> None:
+    text = f"EMP-1234 EMP-0000 4111111111111111 sk-demo-{ALPHANUMERIC} {KEYS['api-key'][0]} \ud800"
+
+    cleaned, counts = redact_counted(text)
+
+    assert cleaned == (
+        f"[redacted:staff] EMP-0000 **** sk-demo-{ALPHANUMERIC} [redacted:api-key] \ud800"
+    )
+    assert counts == {"staff": 1, "card": 1, "api-key": 1}
+    assert redact_counted(cleaned) == (cleaned, {})
+    assert suspects(["a", "EMP-1234"]) == [0, 1]
+
+
+@pytest.mark.usefixtures("own_rules")
+@given(st.recursive(
+    st.none() | st.integers() | st.sampled_from(["EMP-1234", 'a"EMP-1234\\', 4111111111111111]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner)
+    | inner.map(json.dumps),
+    max_leaves=6,
+))  # fmt: skip
+def test_own_rules_leave_json_as_json(value: object) -> None:
+    text = json.dumps({"value": value})
+
+    cleaned = redact(text)
+
+    assert json.loads(cleaned).keys() == {"value"}
+    assert "EMP-1234" not in cleaned
+
+
+def test_a_pattern_that_cannot_be_used_says_why() -> None:
+    with pytest.raises(ValueError, match=r"invalid perl operator|invalid"):
+        Rule("ill", r"(?<=a)b")
+    with pytest.raises(ValueError, match="missing"):
+        Rules(allowed=("(",))
 
 
 ADVERSARIAL = [

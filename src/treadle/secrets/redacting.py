@@ -3,10 +3,12 @@
 import json
 import re
 import threading
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 
 from treadle.secrets.rules import Rule, compile_pattern
@@ -121,29 +123,21 @@ def suspects(texts: Sequence[str]) -> list[int]:
     """
     if _rules.rules:
         return list(range(len(texts)))
+    places = {place for secret in _registered for place, text in enumerate(texts) if secret in text}
+    return sorted(places.union(_suspicious_shapes(texts)))
+
+
+def _suspicious_shapes(texts: Sequence[str]) -> Iterator[int]:
+    # As one long text, since each look costs a microsecond and may let another thread go first.
     data = [text.encode("utf-8", "surrogatepass") for text in texts]
-    found = (
-        {place for place, text in enumerate(texts) if any(secret in text for secret in _registered)}
-        if _registered
-        else set()
-    )
-    return sorted(found | set(_suspect_places(data)))
-
-
-def _suspect_places(data: Sequence[bytes]) -> list[int]:
-    # One long text: each look costs a microsecond and gives other threads their turn.
     joined = b"\n".join(data)
-    places, place, end = [], 0, 0
-    at = first_suspect(joined)
-    while at is not None:
-        while end + len(data[place]) < at:
-            end += len(data[place]) + 1
-            place += 1
-        places.append(place)
-        end += len(data[place]) + 1
-        place += 1
-        at = first_suspect(joined, end) if place < len(data) else None
-    return places
+    ends = list(accumulate(len(each) + 1 for each in data))  # each with the line end behind it
+    found = first_suspect(joined)
+    while found is not None:
+        first, last = bisect_right(ends, found[0]), bisect_right(ends, found[1] - 1)
+        yield from range(first, last + 1)  # more than one where what matched is in none of them
+        # The line end before the next text belongs to it: many patterns want the start of a word.
+        found = first_suspect(joined, ends[last] - 1) if last + 1 < len(ends) else None
 
 
 @lru_cache(maxsize=4096)

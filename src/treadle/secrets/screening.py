@@ -55,7 +55,10 @@ def _pattern() -> "re2._Regexp[bytes]":
     return re2.compile("|".join(_PATTERNS).encode("ascii"), options)
 
 
-def first_suspect(data: bytes, start: int = 0) -> int | None:
-    """Where in UTF-8 text, from `start` on, something ends that may be a secret; None: nothing."""
+def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
+    """Where in UTF-8 text, from `start` on, something stands that may be a secret; None: nowhere.
+
+    What stands before `start` is not looked at, not even as the end of a word.
+    """
     found = _pattern().search(data, start)
-    return None if found is None else found.end()
+    return None if found is None else found.span()

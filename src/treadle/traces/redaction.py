@@ -20,77 +20,89 @@ def redacted(span: Span) -> tuple[Span, Mapping[str, int]]:
 
 
 def redacted_all(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
-    """The same of many, which costs less for each: clean ones are only glanced at, all at once."""
-    texts: list[str] = []
-    owners: list[int] = []
-    suspected: set[int] = set()
-    for place, span in enumerate(spans):
-        before = len(texts)
-        if _gather(span, texts):
-            suspected.add(place)
-        owners += [place] * (len(texts) - before)
-    suspected.update(owners[number] for number in suspects(texts))
-    if not suspected:
+    """The same of many, which costs less for each.
+
+    A text is judged once however often it stands there, and those without anything suspicious in
+    them are only glanced at, all at once.
+    """
+    every = _Texts()
+    for span in spans:
+        every.add(span)
+    findings = _findings(every)
+    if not findings:
         return tuple(spans), {}
-    cleaned = list(spans)
     counts: Counter[str] = Counter()
-    for place in suspected:
-        cleaned[place] = _Redaction(counts).span(spans[place])
+    cleaned = list(spans)
+    for place, span in enumerate(spans):
+        own = _Texts()
+        own.add(span)
+        if not (own.plain.isdisjoint(findings) and own.named.isdisjoint(findings)):
+            cleaned[place] = _Redaction(findings, counts).span(span)
     return tuple(cleaned), dict(counts)
 
 
-def _gather(span: Span, texts: list[str]) -> bool:
-    """Add all texts of `span`; whether the name of one of them is telling."""
-    own = (span.input, span.output, span.error, span.name, *_short_texts(span))
-    texts += [text for text in own if text]
-    telling = _gather_attributes(span.attributes, texts)
-    telling |= _gather_attributes(span.resource, texts)
-    for event in span.events:
-        texts.append(event.name)
-        telling |= _gather_attributes(event.attributes, texts)
-    for link in span.links:
-        telling |= _gather_attributes(link.attributes, texts)
-    return telling
+_Named = tuple[str, str]
+"""A text, and the telling name of the attribute that it is the value of."""
+
+_Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
+"""Texts that hold secrets: what is to stand in their place, and what was taken out."""
 
 
-def _short_texts(span: Span) -> tuple[str | None, ...]:
-    return (span.operation, span.model, span.provider, *span.labels, span.thread_id, span.run_id)
+class _Texts:
+    """The distinct texts of spans; apart, those under a name that may tell of a secret."""
 
+    def __init__(self) -> None:
+        self.plain: set[str] = set()
+        self.named: set[_Named] = set()
 
-def _gather_attributes(attributes: Attributes, texts: list[str]) -> bool:
-    telling = False
-    for name, value in attributes.items():
-        texts.append(name)
-        if isinstance(value, str):
-            texts.append(value)
+    def add(self, span: Span) -> None:
+        own = (span.operation, span.name, span.error, span.model, span.provider)
+        self.plain.update(filter(None, (*own, span.thread_id, span.run_id)))
+        self.plain.update(span.labels, filter(None, (span.input, span.output)))
+        self._add_attributes(span.attributes)
+        self._add_attributes(span.resource)
+        for event in span.events:
+            self.plain.add(event.name)
+            self._add_attributes(event.attributes)
+        for link in span.links:
+            self._add_attributes(link.attributes)
+
+    def _add_attributes(self, attributes: Attributes) -> None:
+        self.plain.update(attributes)
+        for name, value in attributes.items():
+            self._add(name, value)
+
+    def _add(self, name: str, value: JsonValue) -> None:
+        # Exact types first: a check against an abstract one costs as much as all of the rest.
+        if type(value) is str:
+            self.plain.add(value)
+            if is_telling(name):
+                self.named.add((value, name))
+        elif value is None or isinstance(value, int | float):
+            return
         elif isinstance(value, Mapping):
-            telling |= _gather_attributes(value, texts)
+            self._add_attributes(value)
         elif isinstance(value, Sequence):
-            telling |= _gather_list(value, texts)
-        else:
-            continue
-        telling = telling or is_telling(name)
-    return telling
+            for each in value:
+                self._add(name, each)
 
 
-def _gather_list(values: Sequence[JsonValue], texts: list[str]) -> bool:
-    telling = False
-    for value in values:
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, Mapping):
-            telling |= _gather_attributes(value, texts)
-        elif isinstance(value, Sequence):
-            telling |= _gather_list(value, texts)
-    return telling
+def _findings(texts: _Texts) -> _Findings:
+    plain = list(texts.plain)
+    suspected = [plain[place] for place in suspects(plain)]
+    found: dict[str | _Named, tuple[str, Mapping[str, int]]] = {
+        text: redact_counted(text) for text in suspected
+    }
+    found |= {(text, name): redact_named(name, text) for text, name in texts.named}
+    return {each: finding for each, finding in found.items() if finding[1]}
 
 
 class _Redaction:
-    """Cleans one span. A text that stands in it twice is counted twice but judged once."""
+    """Puts what was found into its place in one span, and counts it."""
 
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, findings: _Findings, counts: Counter[str]) -> None:
+        self._findings = findings
         self._counts = counts
-        self._known: dict[tuple[str, str], tuple[str, Mapping[str, int]]] = {}
 
     def span(self, span: Span) -> Span:
         return replace(
@@ -120,20 +132,19 @@ class _Redaction:
     def _optional(self, text: str | None) -> str | None:
         return None if text is None else self._text(text)
 
-    def _text(self, text: str, name: str = "") -> str:
-        known = self._known.get((name, text))
-        if known is None:
-            known = redact_named(name, text) if name else redact_counted(text)
-            self._known[name, text] = known
-        self._counts.update(known[1])
-        return known[0]
+    def _text(self, text: str, name: str | None = None) -> str:
+        finding = self._findings.get(text) if name is None else self._findings.get((text, name))
+        if finding is None:
+            return text
+        self._counts.update(finding[1])
+        return finding[0]
 
     def _attributes(self, attributes: Attributes) -> Attributes:
         return {self._text(name): self._value(name, each) for name, each in attributes.items()}
 
     def _value(self, name: str, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
-            return self._text(value, name if is_telling(name) else "")
+            return self._text(value, name if is_telling(name) else None)
         if isinstance(value, Mapping):
             return self._attributes(value)
         if isinstance(value, Sequence):
