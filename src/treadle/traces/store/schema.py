@@ -10,6 +10,8 @@ Three ideas carry it:
   makes. All are integers, so the order of arrival leaves no trace in them.
 - **The store is the truth of what is new**: `spans.revision` counts up with every commit, over all
   processes, so a live view reads what it has not seen, after any pause.
+
+Text that is no UTF-8 (a lone surrogate) is kept as bytes; `rows.packed` and `rows.unpacked`.
 """
 
 KEY_BITS = 11
@@ -38,6 +40,42 @@ COUNTERS = (
 """Additive integers. Tokens, cost and calls come from counted model calls alone: a model call
 within a model call (a client's span around the gateway's) counts once, at the innermost."""
 
+SPAN_COLUMNS = (
+    "id",
+    "trace",
+    "span_id",
+    "parent_id",
+    "revision",
+    "kind",
+    "operation",
+    "name",
+    "status",
+    "error",
+    "error_type",
+    "model",
+    "provider",
+    "own_run",
+    "own_thread",
+    "start_us",
+    "end_us",
+    "duration_us",
+    "work_us",
+    "ttft_us",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "input_counts_cache",
+    "cost_nano",
+    "cost_source",
+    "counted",
+    "labels",
+    "input_preview",
+    "output_preview",
+)
+"""The columns of `spans`, in their order."""
+
 _SUMS = ", ".join(f"{name} INTEGER NOT NULL DEFAULT 0" for name in COUNTERS)
 
 TABLES: tuple[str, ...] = (
@@ -50,6 +88,7 @@ TABLES: tuple[str, ...] = (
         kind TEXT NOT NULL, operation TEXT NOT NULL, name TEXT NOT NULL,
         status TEXT NOT NULL, error TEXT, error_type TEXT,
         model TEXT, provider TEXT,
+        own_run TEXT, own_thread TEXT, -- which the span itself names
         start_us INTEGER NOT NULL, end_us INTEGER,
         duration_us INTEGER, -- null when unfinished or when the clock went back
         work_us INTEGER, -- the same without waits for a person
@@ -76,7 +115,8 @@ TABLES: tuple[str, ...] = (
     "CREATE TABLE contents (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     """CREATE TABLE blobs (
         hash BLOB PRIMARY KEY, -- BLAKE2b-256 of the bytes
-        media_type TEXT, size INTEGER NOT NULL, data BLOB NOT NULL
+        media_type TEXT, size INTEGER NOT NULL,
+        data BLOB NOT NULL -- compressed where it is shorter than `size`
     )""",
     """CREATE TABLE blob_uses (
         span INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (span, hash)
@@ -94,13 +134,15 @@ TABLES: tuple[str, ...] = (
         trace_id TEXT NOT NULL UNIQUE,
         own_run TEXT, own_thread TEXT,
         run_id TEXT NOT NULL,
-        root INTEGER, -- spans.id of the true root, else of the earliest span
+        root INTEGER NOT NULL, -- spans.id of the true root, else of the earliest span
         rooted INTEGER NOT NULL, -- 1: a true root is there
         start_us INTEGER NOT NULL, last_us INTEGER NOT NULL, -- first start, last start or end
         {_SUMS}
     )""",
     "CREATE INDEX traces_by_time ON traces (start_us, id)",
-    "CREATE INDEX traces_of_run ON traces (run_id, start_us)",
+    "CREATE INDEX traces_of_run ON traces (run_id, rooted, start_us, trace_id)",
+    "CREATE INDEX traces_of_run_by_end ON traces (run_id, last_us)",
+    "CREATE INDEX threads_of_run ON traces (run_id, own_thread) WHERE own_thread IS NOT NULL",
     # One row a run: the sums of its traces. `thread_id` is the smallest own thread of its traces,
     # else the run's id. `root` is that of its earliest rooted trace, else of its earliest.
     f"""CREATE TABLE runs (
@@ -113,6 +155,7 @@ TABLES: tuple[str, ...] = (
     )""",
     "CREATE INDEX runs_by_time ON runs (start_us, id)",
     "CREATE INDEX runs_of_thread ON runs (thread_id, start_us)",
+    "CREATE INDEX runs_of_thread_by_end ON runs (thread_id, last_us)",
     # One row a thread: the sums of its runs.
     f"""CREATE TABLE threads (
         id INTEGER PRIMARY KEY,
@@ -122,9 +165,9 @@ TABLES: tuple[str, ...] = (
         {_SUMS}
     )""",
     "CREATE INDEX threads_by_time ON threads (last_us, id)",
-    # Which models, labels and operations a trace has: how many of its spans have them.
+    # What the spans of a trace have or name: how many of them.
     """CREATE TABLE trace_facets (
-        facet TEXT NOT NULL, -- model, label or operation
+        facet TEXT NOT NULL, -- model, label, operation, run or thread
         value TEXT NOT NULL, trace INTEGER NOT NULL, count INTEGER NOT NULL,
         PRIMARY KEY (facet, value, trace)
     ) WITHOUT ROWID""",
@@ -141,5 +184,8 @@ TABLES: tuple[str, ...] = (
         PRIMARY KEY (dimension, value, hour_us)
     ) WITHOUT ROWID""",
     # How many secrets of each kind were taken out before storing.
-    "CREATE TABLE redactions (kind TEXT PRIMARY KEY, count INTEGER NOT NULL)",
+    "CREATE TABLE redactions (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
+    # The highest numbers ever given, so that none is given again after a deletion.
+    "CREATE TABLE given (what TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT INTO given VALUES ('revision', 0), ('trace', 0)",
 )
