@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from treadle.config import schema
-from treadle.config.model import Section, Settings
+from treadle.config.model import Settings
+from treadle.config.section import Section
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 BEGIN = "<!-- settings: written by `make docs`, do not edit -->"
@@ -50,6 +51,8 @@ def _lines(section: type[Section], at: schema.Path) -> Iterator[str]:
 def _row(name: str, description: dict[str, Any], *, consent: bool) -> str:
     default = description.get("default", {})
     shown = "unset" if default is None else f"`{json.dumps(default)}`"
+    if "default" not in description and _kind(description) != "table":
+        shown = "required"
     what = description["description"] + (" *Needs consent.*" if consent else "")
     return f"| `{name}` | {_kind(description)} | {shown} | {what} |"
 

@@ -11,7 +11,8 @@ from pydantic.fields import FieldInfo
 
 from treadle.config import schema
 from treadle.config.loader import LoadedConfig, config_paths, load
-from treadle.config.model import Section, Settings
+from treadle.config.model import Settings
+from treadle.config.section import Section
 from treadle.errors import ConfigError
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -178,9 +179,27 @@ def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_co
     )
     spending = {("limits", "tokens"), ("limits", "cost")}
     for path in setting_paths(Settings):
-        permitting = path == ("approvals", "allow")
+        # The store of traces is one for all repositories.
+        permitting = path == ("approvals", "allow") or path[0] == "traces"
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         assert schema.needs_consent(path) == expected, path
+
+
+def test_rules_of_redaction_are_the_users_own_and_are_checked(place: Place) -> None:
+    place.user('[traces.redaction.rules.staff]\npattern = "EMP-[0-9]{4}"\n')
+    place.repository("[traces.redaction]\nallow = ['.*']\n")
+    loaded = place.load()
+    assert loaded.settings.traces.redaction.rules["staff"].pattern == "EMP-[0-9]{4}"
+    assert loaded.settings.traces.redaction.allow == ()
+    assert "traces.redaction.allow" in loaded.warnings[0]
+    for text, expected in (
+        ("[traces.redaction.rules.a]\npattern = '(?<=a)b'\n", "pattern.*RE2"),
+        ("[traces.redaction.rules.a]\nreplacement = 'x'\n", "rules.a.pattern is missing"),
+        ("[traces]\nkeep = 'a while'\n", "should be an age such as 12h"),
+    ):
+        place.user(text)
+        with pytest.raises(ConfigError, match=expected):
+            place.load()
 
 
 def setting_paths(

@@ -128,6 +128,11 @@ def _joined(below: Setting, above: Setting) -> Setting:
 def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
     problem = error.errors(include_url=False, include_context=False)[0]
     names = tuple(str(part) for part in problem["loc"])
+    if problem["type"] == "missing":
+        return ConfigError(
+            f"{schema.dotted(names)} is missing from the configuration.",
+            hint="docs/configuration.md says what each setting takes.",
+        )
     path = next((names[:end] for end in range(len(names), 0, -1) if names[:end] in merged), None)
     if path is None:  # no single setting is to blame: lists in lists beyond what JSON may nest
         return ConfigError(f"The configuration cannot be used: {problem['msg']}.")

@@ -5,29 +5,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from treadle.config.approval_rules import ApprovalRule
-
-
-class NeedsConsent:
-    """Marks a setting that a repository may set only when the user trusts it.
-
-    An address, a source of keys or a routing preference decides who gets to see the user's
-    prompts and keys, so a repository that was merely cloned must not choose it. Nor may it raise
-    what the user allowed to be spent.
-    """
-
-
-class UserOnly(NeedsConsent):
-    """Marks a setting that no repository may set, not even a trusted one."""
-
-
-class Joined:
-    """Marks a list to which every layer adds, so that none takes away what another one put there.
-
-    Only what narrows is joined: a repository may forbid more than the user did, never less.
-    """
+from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
+from treadle.config.traces import TraceSettings
 
 
 def _address(value: str) -> str:
@@ -65,14 +47,6 @@ MAX_CHECK_SECONDS = 3600.0
 CheckParser = Literal[
     "auto", "pytest", "ruff", "mypy", "cargo", "go", "tsc", "eslint", "node", "lines", "none"
 ]
-
-
-class Section(BaseModel):
-    """A table of settings."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
-    )
 
 
 class ProviderSettings(Section):
@@ -238,3 +212,4 @@ class Settings(Section):
     edits: EditSettings = Field(default_factory=EditSettings)
     checks: CheckSettings = Field(default_factory=CheckSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
+    traces: TraceSettings = Field(default_factory=TraceSettings)

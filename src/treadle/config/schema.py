@@ -9,7 +9,8 @@ from typing import get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from treadle.config.model import Joined, NeedsConsent, Section, Settings, UserOnly
+from treadle.config.model import Settings
+from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
 
 Path = tuple[str, ...]
 """A setting by its names from the outermost table inwards: `("tools", "timeout")`."""

@@ -1,0 +1,31 @@
+"""What all tables of settings share: their base, and marks that say who may set what."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class NeedsConsent:
+    """Marks a setting that a repository may set only when the user trusts it.
+
+    An address, a source of keys or a routing preference decides who gets to see the user's
+    prompts and keys, so a repository that was merely cloned must not choose it. Nor may it raise
+    what the user allowed to be spent.
+    """
+
+
+class UserOnly(NeedsConsent):
+    """Marks a setting that no repository may set, not even a trusted one."""
+
+
+class Joined:
+    """Marks a list to which every layer adds, so that none takes away what another one put there.
+
+    Only what narrows is joined: a repository may forbid more than the user did, never less.
+    """
+
+
+class Section(BaseModel):
+    """A table of settings."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
