@@ -41,3 +41,23 @@ def context_window(endpoint: Endpoint) -> int | None:
     except LookupError:
         return None
     return model.context_window
+
+
+def price(
+    model: str, provider: str | None, usage: Usage, *, base_url: str | None = None
+) -> float | None:
+    """US dollars for a call of `model`, whoever made it; None when price or tokens are unknown."""
+    if usage.input is None or usage.output is None:
+        return None
+    from genai_prices import Usage as PricedUsage
+    from genai_prices import calc_price
+
+    tokens = PricedUsage(input_tokens=usage.input, output_tokens=usage.output)
+    try:
+        if base_url is None:
+            found = calc_price(tokens, model, provider_id=provider)
+        else:
+            found = calc_price(tokens, model, provider_api_url=base_url)
+    except (LookupError, ValueError):
+        return None
+    return float(found.total_price)
