@@ -80,3 +80,18 @@ async def test_what_is_kept_is_bounded_and_what_is_not_is_told(
         whole = await read(log, 1, after=count - 1)
         assert len(kept) == 1 or sum(len(event.text) for event in kept) <= room
         assert texts(whole)[-1] == "x" * sizes[-1]
+
+
+async def test_a_reader_of_a_log_that_ended_is_told_so_by_the_next_one() -> None:
+    async with EventLog(EventBus(), begin=1_000) as log:
+        assert await read(log, 1, after=12) == [Gap(12, 1_001)]
+        assert await read(log, 1, after=2_000) == [Gap(2_000, 1_001)]
+    bus = EventBus()
+    async with EventLog(bus, begin=1_000) as log:
+        await say(bus, "a")
+        await asyncio.sleep(0)
+        assert log.newest == 1_001
+        found = await read(log, 2, after=12)
+        assert found[0] == Gap(12, 1_001)
+        assert isinstance(found[1], LoggedEvent)
+        assert json.loads(found[1].text)["seq"] == found[1].seq == 1_001

@@ -5,6 +5,7 @@ import json
 from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple
 from uuid import UUID
@@ -17,7 +18,7 @@ MOST_CHARACTERS = 16_000_000
 
 
 class LoggedEvent(NamedTuple):
-    """An event by its number on the bus, as one line of JSON."""
+    """An event by its number in the log, as one line of JSON."""
 
     seq: int
     type: str
@@ -26,21 +27,28 @@ class LoggedEvent(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Events after `after` that are kept no more; the next that is has the number `next`."""
+    """Events after `after` that are kept no more, or were another log's; `next` comes next."""
 
     after: int
     next: int
 
 
 class EventLog(Listener):
-    """Reads a bus while it is entered. Any number of readers follow it, each at its own speed."""
+    """Reads a bus while it is entered. Any number of readers follow it, each at its own speed.
 
-    def __init__(self, bus: EventBus, *, most_characters: int = MOST_CHARACTERS) -> None:
+    Events are numbered from `begin` on. Whoever starts a log in the place of one that ended gives a
+    number beyond its last, so that a reader who goes on from there is told of the gap.
+    """
+
+    def __init__(
+        self, bus: EventBus, *, begin: int = 0, most_characters: int = MOST_CHARACTERS
+    ) -> None:
         self._bus = bus
+        self._begin = begin
         self._most = most_characters
         self._events: deque[LoggedEvent] = deque()
         self._characters = 0
-        self._forgotten = 0
+        self._forgotten = begin
         """The number of the newest event that is kept no more."""
         self._grown = asyncio.Event()
 
@@ -55,7 +63,7 @@ class EventLog(Listener):
 
     @property
     def newest(self) -> int:
-        """The number of the newest event, 0 before the first."""
+        """The number of the newest event, that of the beginning before the first."""
         return self._events[-1].seq if self._events else self._forgotten
 
     async def follow(
@@ -67,10 +75,9 @@ class EventLog(Listener):
         """
         seen = self.newest if after is None else after
         while True:
-            if seen < self._forgotten and self._events:
-                first = self._events[0].seq
-                yield Gap(seen, first)
-                seen = first - 1
+            if not self._forgotten <= seen <= self.newest:
+                lost, seen = seen, self._forgotten
+                yield Gap(lost, seen + 1)
             place = bisect_right(self._events, seen, key=lambda event: event.seq)
             if place == len(self._events):
                 grown = self._grown
@@ -85,6 +92,7 @@ class EventLog(Listener):
         return self._bus.subscribe()
 
     async def _hear(self, envelope: Envelope) -> None:
+        envelope = replace(envelope, seq=self._begin + envelope.seq)
         event = envelope.event
         text = json.dumps(event_json(envelope), separators=(",", ":"))
         self._events.append(LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text))

@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from treadle.app.stores import open_trace_store
+from treadle.config.traces import RedactionSettings
 from treadle.errors import StoreError
 from treadle.events import EventBus
-from treadle.traces import Recorder
+from treadle.secrets import Rule, Rules, use_rules
+from treadle.traces import Recorder, SqliteTraceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,7 @@ class Recording:
     """A recorder, or the reason why there is none."""
 
     recorder: Recorder | None
+    store: SqliteTraceStore | None
     broken_store: str | None = None
 
     @property
@@ -28,15 +31,27 @@ class Recording:
 
 
 @asynccontextmanager
-async def recording(bus: EventBus) -> AsyncIterator[Recording]:
+async def recording(bus: EventBus, redaction: RedactionSettings) -> AsyncIterator[Recording]:
     """Record all runs on `bus` until it is left; then everything is on disk."""
+    redact_by(redaction)
     try:
         store = await asyncio.to_thread(open_trace_store)
     except StoreError as error:
-        yield Recording(None, str(error))
+        yield Recording(None, None, str(error))
         return
     try:
         async with Recorder(bus, store) as recorder:
-            yield Recording(recorder)
+            yield Recording(recorder, store)
     finally:
         store.close()
+
+
+def redact_by(settings: RedactionSettings) -> None:
+    """Let the person's own rules hold for everything that is kept from now on."""
+    rules = settings.rules.items()
+    use_rules(
+        Rules(
+            tuple(Rule(name, rule.pattern, rule.replacement) for name, rule in rules),
+            settings.allow,
+        )
+    )

@@ -78,7 +78,7 @@ class ToolCalls:
             registry = build_registry(root, index, edits, settings) if tools else Registry(())
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             await stack.enter_async_context(logged(bus, settings.logs, log_path()))
-            recorded = await stack.enter_async_context(recording(bus))
+            recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction))
             serving = Dispatcher(
                 bus, registry, root, clock=clock, bridge=bridge, approvals=approvals
             )

@@ -1,0 +1,97 @@
+"""Tells the bus which spans were written, by this process or another, soon and never too much."""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from treadle.errors import StoreError
+from treadle.events import EventBus
+from treadle.events.spans import SpanEnded, SpansLeftOut, SpanStarted
+from treadle.events.types import Event
+from treadle.traces.store.protocol import Changes, SpanChange, TraceStore
+
+TICK_SECONDS = 0.1
+"""What is written within this time is told together, each span once."""
+POLL_SECONDS = 0.25
+"""How often the store is asked what other processes wrote."""
+TOLD_AT_ONCE = 500
+"""Spans told of in one tick; the others are only counted."""
+
+
+class LiveSpans:
+    """Follows the store's revisions while it is entered."""
+
+    def __init__(self, store: TraceStore, bus: EventBus) -> None:
+        self._store = store
+        self._bus = bus
+        self._written = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+
+        def wake(_revision: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended before the writer
+                loop.call_soon_threadsafe(self._written.set)
+
+        self._store.on_commit(wake)
+        self._seen = (await asyncio.to_thread(self._store.changes, None)).newest
+        self._task = asyncio.create_task(self._follow(), name="live spans")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._written.wait(), POLL_SECONDS)
+            self._written.clear()
+            # One that cannot be read now is read later: nothing is seen as told before it is.
+            with contextlib.suppress(StoreError):
+                await self._tell()
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _tell(self) -> None:
+        changes = await asyncio.to_thread(self._store.changes, self._seen, limit=TOLD_AT_ONCE)
+        for change in changes.spans:
+            await self._bus.publish(_event(change))
+        self._seen = changes.newest
+        if changes.more:
+            await self._leave_out()
+
+    async def _leave_out(self) -> None:
+        """Go on from what is newest now, and tell how much that skips."""
+        before = self._seen
+        newest: Changes = await asyncio.to_thread(self._store.changes, None)
+        self._seen = newest.newest
+        count = self._seen - before
+        await self._bus.publish(
+            SpansLeftOut(request_id=UUID(int=0), count=count, revision=self._seen)
+        )
+
+
+def _event(change: SpanChange) -> Event:
+    kind = SpanEnded if change.ended else SpanStarted
+    return kind(
+        request_id=_request(change.trace_id),
+        trace_id=change.trace_id,
+        span_id=change.span_id,
+        revision=change.revision,
+    )
+
+
+def _request(trace_id: str) -> UUID:
+    """The request whose trace that is: of our own its very id, of others one that stays."""
+    try:
+        return UUID(hex=trace_id)
+    except ValueError:
+        return uuid5(NAMESPACE_OID, trace_id)
