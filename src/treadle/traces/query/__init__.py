@@ -1,0 +1,32 @@
+"""What can be asked of recorded spans: conditions, their language, order and pages."""
+
+from treadle.traces.query.conditions import (
+    Condition,
+    Field,
+    GroupBy,
+    Operator,
+    Query,
+    Sort,
+    SortKey,
+    any_of,
+)
+from treadle.traces.query.language import QuerySyntaxError, parse_query
+from treadle.traces.query.moments import Period
+from treadle.traces.query.pages import Page
+from treadle.traces.query.writing import format_query
+
+__all__ = [
+    "Condition",
+    "Field",
+    "GroupBy",
+    "Operator",
+    "Page",
+    "Period",
+    "Query",
+    "QuerySyntaxError",
+    "Sort",
+    "SortKey",
+    "any_of",
+    "format_query",
+    "parse_query",
+]

@@ -1,0 +1,79 @@
+"""Moments and periods: ISO dates and times, or how long ago. All without an offset is UTC."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+_AGO = re.compile(r"(\d{1,6})(s|m|min|h|d|w)(?: ?ago)?")
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Period(StrEnum):
+    """A period up to now, or a calendar day in UTC."""
+
+    LAST_HOUR = "last_hour"
+    LAST_DAY = "last_day"
+    LAST_WEEK = "last_week"
+    LAST_MONTH = "last_month"
+    TODAY = "today"
+    YESTERDAY = "yesterday"
+
+
+_LENGTHS = {
+    Period.LAST_HOUR: timedelta(hours=1),
+    Period.LAST_DAY: timedelta(days=1),
+    Period.LAST_WEEK: timedelta(weeks=1),
+    Period.LAST_MONTH: timedelta(days=30),
+}
+
+
+def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
+    """Its beginning and its end (None: open), in Unix microseconds. A month is 30 days."""
+    now = _EPOCH + now_us * _MICROSECOND
+    if period in _LENGTHS:
+        return _microseconds(now - _LENGTHS[period]), None
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period is Period.TODAY:
+        return _microseconds(today), None
+    return _microseconds(today - timedelta(days=1)), _microseconds(today)
+
+
+def read_moment(text: str, now_us: int) -> int:
+    """Unix microseconds of an ISO date or time, of `now`, or of so long ago as `2h` or `7d`.
+
+    Raises ValueError with what is wrong and what would be right.
+    """
+    text = text.strip()
+    if text == "now":
+        return now_us
+    try:
+        if found := _AGO.fullmatch(text):
+            return now_us - int(found[1]) * (_UNITS[found[2]] // _MICROSECOND)
+        moment = datetime.fromisoformat(text)
+        return _microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{text!r} is no time.", "Write it like 2h, 7d, 2026-11-01 or 2026-11-01T09:30Z."
+        ) from error
+
+
+def write_moment(at_us: int) -> str:
+    """The moment in ISO form, to the microsecond. Beyond the years 1 to 9999, the nearest end."""
+    try:
+        moment = _EPOCH + at_us * _MICROSECOND
+    except OverflowError:
+        moment = datetime.max.replace(tzinfo=UTC) if at_us > 0 else datetime.min.replace(tzinfo=UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND

@@ -1,0 +1,63 @@
+"""Pages of lists, and the cursors by which the next one is asked for."""
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from treadle.errors import UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list. `total` is None where counting all would take long.
+
+    `next_cursor` asks for what follows; None at the end. It stays right while spans arrive: what is
+    new and sorts before it is not shown again, nor is anything left out.
+    """
+
+    data: tuple[T, ...]
+    total: int | None
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The last row of a page: the value it is sorted by (None: unknown), and its key."""
+
+    value: int | None
+    key: int
+
+
+def write_cursor(position: Position, list_name: str) -> str:
+    """The cursor of a position in the list of that name, which must tell query and sort."""
+    content = json.dumps([_mark(list_name), position.value, position.key])
+    return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, list_name: str) -> Position:
+    """The position. Raises UsageError for a cursor of another list, or none at all."""
+    try:
+        content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        mark, value, key = json.loads(content)
+    except (ValueError, TypeError, binascii.Error, RecursionError):
+        mark, value, key = None, None, None
+    numbers = isinstance(key, int) and (value is None or isinstance(value, int))
+    if not numbers or not all(abs(number or 0) < 1 << 63 for number in (value, key)):
+        raise UsageError(
+            "The cursor cannot be read.", hint="Give the one that the page before it named."
+        )
+    if mark != _mark(list_name):
+        raise UsageError(
+            "The cursor belongs to another query or another order.",
+            hint="Begin without a cursor when the query or the order changes.",
+        )
+    return Position(value, key)
+
+
+def _mark(list_name: str) -> str:
+    return hashlib.blake2b(list_name.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -1,0 +1,47 @@
+r"""Patterns of the query language: `*` is any text, `?` one character, `\` makes one literal."""
+
+import re
+
+
+def literal(text: str) -> str:
+    """A pattern that matches `text` alone."""
+    return re.sub(r"([*?\\])", r"\\\1", text)
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern as a regular expression for whole values, whatever their case."""
+    return re.compile("".join(map(_regex, tokens(pattern))), re.IGNORECASE | re.DOTALL)
+
+
+def glob(pattern: str) -> str:
+    """The pattern in the notation of SQLite's GLOB, in lower case."""
+    return "".join(map(_glob, tokens(pattern))).lower()
+
+
+def tokens(pattern: str) -> list[tuple[bool, str]]:
+    """Its characters in order, and for each whether it stands for something else."""
+    found: list[tuple[bool, str]] = []
+    escaped = False
+    for character in pattern:
+        if escaped or character not in "*?\\":
+            found.append((False, character))
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        else:
+            found.append((True, character))
+    if escaped:
+        found.append((False, "\\"))
+    return found
+
+
+def _regex(token: tuple[bool, str]) -> str:
+    special, character = token
+    if not special:
+        return re.escape(character)
+    return ".*" if character == "*" else "."
+
+
+def _glob(token: tuple[bool, str]) -> str:
+    special, character = token
+    return character if special or character not in "*?[" else f"[{character}]"
