@@ -1,9 +1,7 @@
 """The outcomes of calls as spans, each told apart; and the statistics over them."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -218,22 +216,6 @@ def test_the_database_counts_what_a_list_would(
             assert stats.p95_us == ran[-(-len(ran) * 95 // 100) - 1]
         else:
             assert stats.p50_us is None
-
-
-def test_an_older_store_gets_its_figures_when_it_is_opened(
-    store: SqliteTraceStore, tmp_path: Path
-) -> None:
-    store.write([call_span(1, "grep", 40, "timeout", 0)]).result()
-    store.close()
-    with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
-        connection.execute("DROP INDEX tool_calls")
-        connection.execute("ALTER TABLE spans DROP COLUMN error_type")
-        connection.execute("ALTER TABLE spans DROP COLUMN work_us")
-        connection.execute("PRAGMA user_version = 1")
-    again = SqliteTraceStore.open(tmp_path / "traces.db")
-    (stats,) = again.tool_stats()
-    again.close()
-    assert (stats.failures, stats.p50_us) == ({"timeout": 1}, 40)
 
 
 def test_moments_are_ago_or_dates() -> None:

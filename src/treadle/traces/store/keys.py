@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 from treadle.traces.store.schema import KEY_BITS
 
-_PLACES = 1 << KEY_BITS
 _EARLIEST = -(1 << 51)
 _LATEST = (1 << 52) - (1 << 24)  # room to spill: 34 thousand million spans
 _REMEMBERED = 10_000
 
-_HIGHEST = f"""
+_HIGHEST = """
     SELECT value, highest FROM (
         SELECT value, (
-            SELECT max(id) FROM spans
-            WHERE id BETWEEN value << {KEY_BITS} AND (value << {KEY_BITS}) + {_PLACES - 1}
-        ) AS highest FROM json_each(?)
+            SELECT max(id) FROM spans WHERE id BETWEEN value << ?2 AND ((value + 1) << ?2) - 1
+        ) AS highest FROM json_each(?1)
     ) WHERE highest IS NOT NULL"""
 
 
@@ -51,7 +49,7 @@ class Keys:
 
 def _free(connection: sqlite3.Connection, moments: set[int]) -> dict[int, int]:
     """The first key behind the used ones of each microsecond; of a full one, the next one's."""
-    found = connection.execute(_HIGHEST, (json.dumps(list(moments)),))
+    found = connection.execute(_HIGHEST, (json.dumps(list(moments)), KEY_BITS))
     return {moment: moment << KEY_BITS for moment in moments} | {
         moment: highest + 1 for moment, highest in found
     }

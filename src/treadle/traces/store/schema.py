@@ -11,7 +11,7 @@ Three ideas carry it:
 - **The store is the truth of what is new**: `spans.revision` counts up with every commit, over all
   processes, so a live view reads what it has not seen, after any pause.
 
-Text that is no UTF-8 (a lone surrogate) is kept as bytes; `rows.packed` and `rows.unpacked`.
+Text that is no UTF-8 (a lone surrogate) is kept as bytes; `packing.packed` and `packing.unpacked`.
 """
 
 KEY_BITS = 11

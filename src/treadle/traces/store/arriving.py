@@ -1,0 +1,48 @@
+"""A version of a span made ready to be kept: all that can be done outside of the transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from treadle.traces.span import Span, more_complete
+from treadle.traces.store import contents
+from treadle.traces.store.blobs import Pieces
+from treadle.traces.store.packing import packed
+from treadle.traces.store.rows import Row, Text, span_row
+from treadle.traces.store.search_text import search_text
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A span in all the forms in which it is stored."""
+
+    span: Span
+    trace_id: Text
+    row: Row
+    data: bytes
+    pieces: Pieces
+    texts: tuple[str, str, str]
+    """What is searched: name, input, output."""
+    labels: tuple[Text, ...]
+
+
+def arrive(spans: Iterable[Span]) -> list[Arrival]:
+    """The spans made ready; of several versions of one only the most complete."""
+    newest: dict[tuple[str, str], Span] = {}
+    for span in spans:
+        key = (span.trace_id, span.span_id)
+        newest[key] = more_complete(newest[key], span) if key in newest else span
+    return [_arrival(span) for span in newest.values()]
+
+
+def _arrival(span: Span) -> Arrival:
+    texts = (search_text(span.name), search_text(span.input), search_text(span.output))
+    data, pieces = contents.encode(span)
+    return Arrival(
+        span=span,
+        trace_id=packed(span.trace_id) or "",
+        row=span_row(span, texts[1], texts[2]),
+        data=data,
+        pieces=pieces,
+        texts=texts,
+        labels=tuple(packed(label) or "" for label in sorted(set(span.labels))),
+    )

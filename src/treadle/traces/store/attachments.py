@@ -1,0 +1,96 @@
+"""Base64 in text: images, sound and files that are written into messages."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SHORTEST = 1024
+"""Characters of base64 from which on a value is taken out of its text."""
+
+_BLOCK = SHORTEST // 2
+_RUN = re.compile(rf"[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
+_PREFIX = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,$")
+_PREFIX_LENGTH = 200
+_SAMPLE = 4096
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+    (b"PK\x03\x04", "application/zip"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Where it stands in the text, and what it holds; writing `data` as base64 gives the text."""
+
+    start: int
+    end: int
+    media_type: str | None
+    data: bytes
+
+
+def may_hold_base64(text: str) -> bool:
+    """Whether there may be a long run of it: quick, and never wrong about a no.
+
+    Every run holds a whole block of half its length, and hardly anything else has neither a space
+    nor a quotation mark for so long.
+    """
+    return any(
+        text.find(" ", start, start + _BLOCK) < 0 and text.find('"', start, start + _BLOCK) < 0
+        for start in range(0, len(text) - _BLOCK + 1, _BLOCK)
+    )
+
+
+def attachments(text: str) -> Iterator[Attachment]:
+    """The long runs of base64 in `text` that can be written again exactly, in order."""
+    if not may_hold_base64(text):
+        return
+    for match in _RUN.finditer(text):
+        found = _decoded(match.group())
+        if found is None:
+            continue
+        data, length = found
+        start = match.start()
+        prefix = _PREFIX.search(text[max(0, start - _PREFIX_LENGTH) : start])
+        media_type = prefix.group(1) if prefix else _sniff(data)
+        yield Attachment(start, start + length, media_type, data)
+
+
+def is_random(run: str) -> bool:
+    """Whether letters of both cases and digits are mixed in it, as no word or ruler does."""
+    sample = run[:_SAMPLE]
+    return (
+        any(map(str.isdigit, sample))
+        and any(map(str.isupper, sample))
+        and any(map(str.islower, sample))
+    )
+
+
+def _decoded(run: str) -> tuple[bytes, int] | None:
+    """The bytes, and how much of the run they are: what does not decode stays text."""
+    if not is_random(run):
+        return None
+    whole = len(run) // 4 * 4
+    for length in (whole, whole - 4):
+        try:
+            data = base64.b64decode(run[:length], validate=True)
+        except binascii.Error:
+            continue
+        if base64.b64encode(data).decode() == run[:length]:
+            return data, length
+    return None
+
+
+def _sniff(data: bytes) -> str | None:
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)

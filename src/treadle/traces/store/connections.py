@@ -1,0 +1,129 @@
+"""Connections to the file of spans: how they are set, pooled, given up; and its log kept small."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from treadle.errors import StoreError
+from treadle.traces.store.statements import PREPARED
+
+BUSY_SECONDS = 10.0
+"""How long a connection waits for another process that writes."""
+
+_LOOK_EVERY = 10_000
+_MOST_IDLE = 4
+_CHECKPOINT_BYTES = 4_000_000
+_LARGE_LOG = 64_000_000
+_WAIT_FOR_READERS_MS = 200
+
+
+def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that may write, whose commits survive a loss of power."""
+    connection = sqlite3.connect(
+        path,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=PREPARED,
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # `LogKeeper` does it
+    return connection
+
+
+class Readers:
+    """Connections that only read, each used by one thread at a time."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._path = path
+        self._seconds = seconds
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the file.
+
+        What is not done in time is broken off; any failure becomes a StoreError.
+        """
+        deadline = time.monotonic() + self._seconds
+        try:
+            connection = self._take()
+            try:
+                connection.set_progress_handler(lambda: time.monotonic() > deadline, _LOOK_EVERY)
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                self._give_back(connection)
+        except sqlite3.Error as error:
+            late = time.monotonic() > deadline
+            reason = f"it took more than {self._seconds:g} s" if late else str(error)
+            raise StoreError(
+                f"The trace store {self._path} cannot be read: {reason}.",
+                hint="Try again; if it stays so, move the file aside to begin a new one.",
+            ) from error
+
+    def close(self) -> None:
+        """Close the connections; those in use, when they are given back."""
+        with self._lock:
+            idle, self._idle, self._closed = self._idle, [], True
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        connection = connect(self._path)
+        connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        connection.set_progress_handler(None, 0)
+        with suppress(sqlite3.Error):
+            connection.rollback()
+            with self._lock:
+                if not self._closed and len(self._idle) < _MOST_IDLE:
+                    self._idle.append(connection)
+                    return
+        connection.close()
+
+
+class LogKeeper:
+    """Moves what was committed from the write-ahead log into the file, after the callers know.
+
+    A reader of an old state holds the log back. So when it has grown large, the writer waits for
+    the readers there are, each of which has a deadline, and begins it anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log = path.with_name(path.name + "-wal")
+        self._written = 0
+
+    def keep_small(self, connection: sqlite3.Connection, size: int) -> None:
+        """Note that about `size` bytes were committed, and do what is due."""
+        self._written += size
+        if self._written < _CHECKPOINT_BYTES:
+            return
+        self._written = 0
+        with suppress(OSError, sqlite3.Error):  # then the log grows, and the next time may do
+            if self._log.stat().st_size > _LARGE_LOG:
+                empty_log(connection, _WAIT_FOR_READERS_MS)
+            else:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def empty_log(connection: sqlite3.Connection, wait_ms: int) -> bool:
+    """Cut the log to nothing. False when a reader still needed it after that time."""
+    before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+    try:
+        blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {before}")
+    return not blocked

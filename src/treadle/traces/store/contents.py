@@ -1,0 +1,179 @@
+"""Whole spans as bytes and back, without any loss.
+
+The bytes are compressed JSON, `{"span": {…}, "moved": [[path, parts or path], …]}`: fields at
+their defaults are left out, and what is kept elsewhere (in blobs, or once more in the same span) is
+listed in `moved` with its place, while null stands there. So nothing in a span can be mistaken for
+a reference.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from treadle.events.types import Usage
+from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.traces.store import blobs, statements
+from treadle.traces.store.attachments import SHORTEST, may_hold_base64
+from treadle.traces.store.packing import packed
+
+_COMPRESSION = 1
+_REPEATED = 200
+"""Characters from which on a text that the span holds twice is written once."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+_Path = list[str | int]
+_Moved = list[tuple[_Path, list[blobs.Part] | str]]
+"""What stands elsewhere: in blobs (parts), or in the field with that name."""
+_Values = dict[str, Any]  # a JSON object of the shape that `_values` gives
+
+_ONE = """
+    SELECT data FROM traces
+    JOIN spans ON spans.trace = traces.id JOIN contents ON contents.id = spans.id
+    WHERE trace_id = ? AND span_id = ?"""
+_OF_TRACE = """
+    SELECT data FROM traces
+    JOIN spans ON spans.trace = traces.id JOIN contents ON contents.id = spans.id
+    WHERE trace_id = ?"""
+_BY_KEY = "SELECT id, data FROM contents WHERE id IN ({})"
+
+
+def encode(span: Span) -> tuple[bytes, blobs.Pieces]:
+    """The bytes of `span`, and the blobs that they refer to."""
+    moved: _Moved = []
+    values = _without_repeated(_values(span), moved)
+    pieces: blobs.Pieces = {}
+    text = _encode({"span": values, "moved": moved})
+    if len(text) >= blobs.CHUNK or (len(text) >= SHORTEST and may_hold_base64(text)):
+        values = _without_large(values, [], moved, pieces)
+        if pieces:
+            text = _encode({"span": values, "moved": moved})
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
+
+
+def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
+    """The stored span with these ids; None when there is none."""
+    found = connection.execute(_ONE, (packed(trace_id), packed(span_id))).fetchone()
+    return _decoded(connection, [found[0]])[0] if found else None
+
+
+def spans(connection: sqlite3.Connection, trace_id: str) -> list[Span]:
+    """The spans of a trace, whole, by start time and then by id."""
+    rows = connection.execute(_OF_TRACE, (packed(trace_id),)).fetchall()
+    found = _decoded(connection, [data for (data,) in rows])
+    return sorted(found, key=lambda span: (span.start_us, span.span_id))
+
+
+def spans_by_key(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[int, Span]:
+    """The stored spans with these keys (`spans.id`)."""
+    rows = dict(statements.select(connection, _BY_KEY, keys))
+    found = _decoded(connection, list(rows.values()))
+    return dict(zip(rows, found, strict=True))
+
+
+def _decoded(connection: sqlite3.Connection, contents: Sequence[bytes]) -> list[Span]:
+    parsed = [json.loads(_expanded(data)) for data in contents]
+    hashes = {
+        part[0]
+        for one in parsed
+        for _, parts in one["moved"]
+        if isinstance(parts, list)
+        for part in parts
+        if not isinstance(part, str)
+    }
+    kept = blobs.load(connection, sorted(hashes))
+    return [_span(_restored(one["span"], one["moved"], kept)) for one in parsed]
+
+
+def _expanded(data: bytes) -> str:
+    return zlib.decompress(data).decode("utf-8", "surrogatepass")
+
+
+def _without_repeated(values: _Values, moved: _Moved) -> _Values:
+    """Without the attributes that are the input or the output once more, which many are."""
+    attributes = values.get("attributes")
+    for field in ("input", "output"):
+        content = values.get(field)
+        if content is None or attributes is None or len(content) < _REPEATED:
+            continue
+        for key in [key for key, value in attributes.items() if value == content]:
+            attributes = {**attributes, key: None}
+            moved.append((["attributes", key], field))
+    return {**values, "attributes": attributes} if moved else values
+
+
+def _without_large(value: Any, path: _Path, moved: _Moved, pieces: blobs.Pieces) -> Any:
+    """`value` with null for every text that was cut into parts."""
+    if isinstance(value, str):
+        parts = blobs.cut(value, pieces) if len(value) >= SHORTEST else None
+        if parts is None:
+            return value
+        moved.append((path, parts))
+        return None
+    if isinstance(value, Mapping):
+        return {
+            key: _without_large(item, [*path, key], moved, pieces) for key, item in value.items()
+        }
+    if isinstance(value, Sequence):
+        return [
+            _without_large(item, [*path, index], moved, pieces) for index, item in enumerate(value)
+        ]
+    return value
+
+
+def _restored(values: _Values, moved: _Moved, kept: Mapping[str, bytes]) -> _Values:
+    for path, parts in moved:
+        if isinstance(parts, list):
+            _put(values, path, blobs.join(parts, kept))
+    for path, parts in moved:
+        if isinstance(parts, str):
+            _put(values, path, values[parts])
+    return values
+
+
+def _put(values: Any, path: _Path, text: str) -> None:
+    for step in path[:-1]:
+        values = values[step]
+    values[path[-1]] = text
+
+
+def _values(span: Span) -> _Values:
+    """The fields that are not at their defaults, as JSON values."""
+    values: _Values = {name: value for name in _PLAIN if (value := getattr(span, name)) is not None}
+    tokens = span.tokens
+    if tokens != _NO_TOKENS:
+        values["tokens"] = [
+            tokens.input, tokens.output, tokens.cached, tokens.reasoning, tokens.cache_write
+        ]  # fmt: skip
+    for name in ("labels", "attributes", "resource"):
+        if value := getattr(span, name):
+            values[name] = value
+    if span.events:
+        values["events"] = [(event.at_us, event.name, event.attributes) for event in span.events]
+    if span.links:
+        values["links"] = [(link.trace_id, link.span_id, link.attributes) for link in span.links]
+    return values
+
+
+_NO_TOKENS = Usage()
+_PLAIN = (
+    "trace_id", "span_id", "parent_id", "kind", "operation", "name", "start_us", "end_us",
+    "status", "error", "model", "provider", "input_counts_cache", "cost", "cost_source",
+    "time_to_first_token_us", "thread_id", "run_id", "start_ns", "end_ns", "input", "output",
+)  # fmt: skip
+"""The fields that are JSON values as they are, or None by default."""
+
+
+def _span(values: _Values) -> Span:
+    tokens = values.get("tokens")
+    values["kind"] = SpanKind(values["kind"])
+    values["status"] = SpanStatus(values["status"])
+    if "cost_source" in values:
+        values["cost_source"] = CostSource(values["cost_source"])
+    values["tokens"] = Usage(*tokens) if tokens else _NO_TOKENS
+    values["labels"] = tuple(values.get("labels", ()))
+    values["events"] = tuple(SpanEvent(*event) for event in values.get("events", ()))
+    values["links"] = tuple(SpanLink(*link) for link in values.get("links", ()))
+    return Span(**values)

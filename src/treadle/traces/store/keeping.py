@@ -1,0 +1,265 @@
+"""Puts versions of spans into the tables, within a transaction of the writer.
+
+What is there afterwards does not depend on the order in which the versions arrived, nor on how
+often they did: rows, sums, facets and search text follow from the kept versions alone.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from treadle.traces.span import SpanKind, more_complete
+from treadle.traces.store import blobs, contents, statements, trace_states
+from treadle.traces.store.arriving import Arrival
+from treadle.traces.store.keys import Keys
+from treadle.traces.store.packing import labels_of
+from treadle.traces.store.rows import Row, Text, added, counters
+from treadle.traces.store.schema import SPAN_COLUMNS
+from treadle.traces.store.sums import Sums
+from treadle.traces.store.trace_states import TraceState
+
+_COLUMNS = ", ".join(SPAN_COLUMNS)
+_THERE = f"""
+    SELECT {", ".join(f"spans.{name}" for name in SPAN_COLUMNS)}
+    FROM (VALUES {{}}) AS wanted
+    CROSS JOIN spans ON spans.trace = wanted.column1 AND spans.span_id = wanted.column2"""  # noqa: S608
+_HOLDS_CALL = """ WHERE spans.kind = 'model' AND spans.counted = EXISTS (
+    SELECT 1 FROM spans AS child
+    WHERE child.trace = spans.trace AND child.parent_id = spans.span_id AND child.kind = 'model'
+        AND child.span_id NOT IN (spans.span_id, ifnull(spans.parent_id, spans.span_id))
+    )"""
+_MISCOUNTED = _THERE + _HOLDS_CALL
+"""A model call counts unless a call within it does. A ring of two hides neither from the sums."""
+
+_Place = tuple[int, Text]
+"""A trace (`traces.id`) and a span id."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """A version that is kept, and the row of the one that it takes the place of."""
+
+    arrival: Arrival
+    state: TraceState
+    before: Row | None
+    row: Row
+
+
+def keep(connection: sqlite3.Connection, arrivals: Sequence[Arrival], keys: Keys) -> None:
+    """Keep every version that is more complete than what is there. At most one for each span."""
+    if not arrivals:
+        return
+    states = trace_states.states(connection, (arrival.trace_id for arrival in arrivals))
+    changes = _changes(connection, arrivals, states)
+    if not changes:
+        return
+    _allot(connection, changes, keys)
+    sums = Sums()
+    for change in changes:
+        if change.before:
+            sums.add(change.before, labels_of(change.before.labels), change.state, -1)
+            change.state.take_out(change.before, change.row)
+    for change in changes:
+        sums.add(change.row, change.arrival.labels, change.state)
+        change.state.put_in(change.row)
+    remove(connection, [change.before.id for change in changes if change.before])
+    _insert(connection, changes)
+    _recount(connection, changes, sums)
+    sums.store_facets(connection)
+    touched = {change.state.id: change.state for change in changes}
+    for state in touched.values():
+        state.settle(connection)
+    sums.store(connection, touched.values())
+
+
+def count_redactions(connection: sqlite3.Connection, redacted: Mapping[str, int]) -> None:
+    """Add to what is known of secrets that were taken out."""
+    statements.insert(
+        connection,
+        "INSERT INTO redactions (kind, count)",
+        [(kind, count) for kind, count in sorted(redacted.items()) if count],
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count",
+    )
+
+
+def newest_revision(connection: sqlite3.Connection) -> int:
+    """The revision that was given last, ever."""
+    found = connection.execute("SELECT number FROM given WHERE what = 'revision'").fetchone()
+    return int(found[0])
+
+
+def remove(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
+    """Delete the rows of spans in all tables but the sums, and blobs that nothing uses any more."""
+    ordered = sorted(keys)
+    if not ordered:
+        return
+    used = {
+        key
+        for (key,) in statements.select(
+            connection, "SELECT hash FROM blob_uses WHERE span IN ({})", ordered
+        )
+    }
+    labelled = [
+        (label, key)
+        for key, labels in statements.select(
+            connection, "SELECT id, labels FROM spans WHERE id IN ({}) AND labels NOTNULL", ordered
+        )
+        for label in labels_of(labels)
+    ]
+    for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id")):
+        statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
+    statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)
+    connection.executemany("DELETE FROM span_labels WHERE label = ? AND span = ?", labelled)
+    statements.run(
+        connection,
+        "DELETE FROM blobs WHERE hash IN ({})"
+        " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.hash = blobs.hash)",
+        used,
+    )
+
+
+def recount(
+    connection: sqlite3.Connection,
+    places: Iterable[_Place],
+    states: Mapping[int, TraceState],
+    sums: Sums,
+) -> None:
+    """Count the model calls in these places, and leave out those within which one is."""
+    wrong = [Row(*found) for found in statements.select(connection, _MISCOUNTED, set(places))]
+    for row in wrong:
+        right = row._replace(counted=1 - row.counted)
+        share = added(counters(right), counters(row), -1)
+        sums.count(row, labels_of(row.labels), states[row.trace], share, 1)
+    statements.run(
+        connection,
+        "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
+        [row.id for row in wrong],
+    )
+
+
+def _changes(
+    connection: sqlite3.Connection, arrivals: Sequence[Arrival], states: Mapping[Text, TraceState]
+) -> list[_Change]:
+    """The versions that are new, or more complete than what is there."""
+    places = [
+        (state.id, arrival.row.span_id)
+        for arrival in arrivals
+        if not (state := states[arrival.trace_id]).empty
+    ]
+    there = {
+        (row.trace, row.span_id): row
+        for row in (Row(*found) for found in statements.select(connection, _THERE, places))
+    }
+    undecided = [
+        (row, arrival)
+        for arrival in arrivals
+        if (row := there.get((states[arrival.trace_id].id, arrival.row.span_id)))
+        and (row.end_us is None) == (arrival.row.end_us is None)
+    ]
+    better = _more_complete(connection, undecided)
+    changes = []
+    for arrival in arrivals:
+        state = states[arrival.trace_id]
+        before = there.get((state.id, arrival.row.span_id))
+        if before is None or _wins(before, arrival, better):
+            changes.append(_Change(arrival, state, before, arrival.row))
+    return changes
+
+
+def _wins(before: Row, arrival: Arrival, better: set[int]) -> bool:
+    if (before.end_us is None) != (arrival.row.end_us is None):
+        return before.end_us is None
+    return before.id in better
+
+
+def _more_complete(
+    connection: sqlite3.Connection, pairs: Sequence[tuple[Row, Arrival]]
+) -> set[int]:
+    """The keys of the stored spans that are less complete than what arrived."""
+    same = dict(
+        statements.select(
+            connection,
+            "SELECT id, data FROM contents WHERE id IN ({})",
+            [row.id for row, _ in pairs],
+        )
+    )
+    different = [(row, arrival) for row, arrival in pairs if same[row.id] != arrival.data]
+    stored = contents.spans_by_key(connection, [row.id for row, _ in different])
+    return {
+        row.id
+        for row, arrival in different
+        if more_complete(stored[row.id], arrival.span) is arrival.span
+    }
+
+
+def _allot(connection: sqlite3.Connection, changes: Sequence[_Change], keys: Keys) -> None:
+    """Give each row its key, trace and revision. A version that starts as before keeps the key."""
+    moving = [
+        change
+        for change in changes
+        if change.before is None or change.before.start_us != change.row.start_us
+    ]
+    allotted = keys.allot(connection, [change.row.start_us for change in moving])
+    new = dict(zip(map(id, moving), allotted, strict=True))
+    first = newest_revision(connection) + 1
+    within = {
+        (change.arrival.trace_id, change.row.parent_id)
+        for change in changes
+        if change.row.kind == SpanKind.MODEL and change.row.parent_id != change.row.span_id
+    }
+    for revision, change in enumerate(changes, start=first):
+        kept = change.before.id if change.before else 0
+        holds_call = (change.arrival.trace_id, change.row.span_id) in within
+        change.row = change.row._replace(
+            id=new.get(id(change), kept),
+            trace=change.state.id,
+            revision=revision,
+            counted=0 if holds_call else change.row.counted,
+        )
+    connection.execute(
+        "UPDATE given SET number = ? WHERE what = 'revision'", (first + len(changes) - 1,)
+    )
+
+
+def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
+    """Write the rows in the order of their keys: search would flush whenever one went back."""
+    ordered = sorted(changes, key=lambda change: change.row.id)
+    statements.insert(
+        connection, f"INSERT INTO spans ({_COLUMNS})", [change.row for change in ordered]
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO contents (id, data)",
+        [(change.row.id, change.arrival.data) for change in ordered],
+    )
+    pieces: blobs.Pieces = {}
+    for change in ordered:
+        pieces |= change.arrival.pieces
+    blobs.store(connection, pieces)
+    statements.insert(
+        connection,
+        "INSERT INTO blob_uses (span, hash)",
+        [(change.row.id, key) for change in ordered for key in sorted(change.arrival.pieces)],
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO span_labels (label, span)",
+        [(label, change.row.id) for change in ordered for label in change.arrival.labels],
+    )
+    statements.insert(
+        connection,
+        "INSERT INTO texts (rowid, name, input, output)",
+        [(change.row.id, *change.arrival.texts) for change in ordered],
+    )
+
+
+def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: Sums) -> None:
+    """Count the model calls that changed, and those that they are or were within."""
+    places: set[_Place] = set()
+    for change in changes:
+        for row in filter(None, (change.before, change.row)):
+            if row.kind == SpanKind.MODEL:
+                places.add((change.state.id, row.span_id))
+                if row.parent_id is not None:
+                    places.add((change.state.id, row.parent_id))
+    recount(connection, places, {change.state.id: change.state for change in changes}, sums)

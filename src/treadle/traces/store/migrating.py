@@ -1,0 +1,108 @@
+"""Brings a file of spans to the present form, whatever Treadle made it, in one transaction."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from treadle.databases import transaction, use_write_ahead_log
+from treadle.errors import StoreError
+from treadle.events.types import Usage
+from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces.store import keeping
+from treadle.traces.store.arriving import arrive
+from treadle.traces.store.keys import Keys
+from treadle.traces.store.packing import unpacked
+from treadle.traces.store.schema import TABLES
+
+VERSION = 3
+"""`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums."""
+
+_AT_ONCE = 500
+_OLD_TABLES = ("spans", "contents", "traces")
+
+_OLD_SPANS = """
+    SELECT spans.trace_id, spans.span_id, parent_id, kind, operation, name, start_us, end_us,
+        status, error, model, provider, input_tokens, output_tokens, cached_tokens,
+        reasoning_tokens, cost, ttft_us, thread_id, run_id,
+        attributes, events, input, output
+    FROM old_spans AS spans JOIN old_contents USING (trace_id, span_id)"""
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Make the tables, or take over what older ones hold.
+
+    Raises StoreError for a file of a newer Treadle.
+    """
+    if _version(connection) == VERSION:
+        return
+    use_write_ahead_log(connection)
+    with transaction(connection):
+        # Read again: another process may have done it while this one waited.
+        version = _version(connection)
+        if version > VERSION:
+            raise StoreError(
+                f"The trace store was written by a newer version of Treadle (form {version}).",
+                hint="Update Treadle, or set TREADLE_HOME to another folder.",
+            )
+        if version < VERSION:
+            _make(connection, old=version > 0)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _make(connection: sqlite3.Connection, *, old: bool) -> None:
+    if old:
+        for table in _OLD_TABLES:
+            connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
+            connection.execute(f"DROP INDEX IF EXISTS {name}")
+    for statement in TABLES:
+        connection.execute(statement)
+    if old:
+        _take_over(connection)
+        for table in _OLD_TABLES:
+            connection.execute(f"DROP TABLE old_{table}")
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
+    keys = Keys()
+    spans = _old_spans(connection.execute(_OLD_SPANS))
+    while some := list(islice(spans, _AT_ONCE)):
+        keeping.keep(connection, arrive(some), keys)
+
+
+def _old_spans(rows: Iterable[tuple[object, ...]]) -> Iterator[Span]:
+    for row in rows:
+        values = [unpacked(value) if isinstance(value, bytes) else value for value in row]
+        yield _old_span(*values)
+
+
+def _old_span(*values: Any) -> Span:
+    return Span(
+        trace_id=values[0],
+        span_id=values[1],
+        parent_id=values[2],
+        kind=SpanKind(values[3]),
+        operation=values[4],
+        name=values[5],
+        start_us=values[6],
+        end_us=values[7],
+        status=SpanStatus(values[8]),
+        error=values[9],
+        model=values[10],
+        provider=values[11],
+        tokens=Usage(input=values[12], output=values[13], cached=values[14], reasoning=values[15]),
+        cost=values[16],
+        time_to_first_token_us=values[17],
+        thread_id=values[18],
+        run_id=values[19],
+        attributes=json.loads(values[20]),
+        events=tuple(SpanEvent(*event) for event in json.loads(values[21])),
+        input=values[22],
+        output=values[23],
+    )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,148 @@
+"""What text search reads: content as people read it, not as it was encoded."""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from treadle.traces.span import JsonValue
+from treadle.traces.store.attachments import is_random, may_hold_base64
+
+LIMIT = 1_000_000
+"""Characters of one side of a span that are searched."""
+
+_PARSED = 4_000_000
+_DEEPEST = 60
+_NESTED = 4
+"""How often JSON within JSON is opened, such as the arguments of a call in a message."""
+
+_ESCAPE = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{512,}={0,2}")
+_WRAPPED = re.compile(r"(?:[A-Za-z0-9+/]{57,}={0,2}\s+){8,}(?:[A-Za-z0-9+/]+={0,2})?")
+_DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w.+-]+=[\w.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{40}[A-Za-z0-9+/_-]*={0,2}\Z")
+_LEFT_OUT = " … "
+
+_STRUCTURE = frozenset(
+    {"role", "type", "id", "index", "call_id", "tool_call_id", "finish_reason", "object"}
+)
+"""Keys of messages and their parts whose values nobody reads."""
+_MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
+_MEDIA_TYPES = frozenset({"image", "audio", "video", "file", "blob", "base64", "media"})
+_ALWAYS_BINARY = frozenset({"b64_json", "base64"})
+_BINARY = frozenset({"data", "content", "file_data", "blob"})
+
+
+def search_text(content: str | None) -> str:
+    """The text of `content`, which is text or JSON: without syntax, base64 and escapes.
+
+    Of messages the words, the names of tools, their arguments and results; of other JSON the keys
+    and values. At most `LIMIT` characters, all of them valid.
+    """
+    if not content:
+        return ""
+    parsed = _parse(content)
+    if parsed is None:
+        text = _plain(_unescaped(content[: 2 * LIMIT]))
+    else:
+        text = "\n".join(_within_limit(_leaves(parsed, False, _DEEPEST, _NESTED)))
+    return _valid(text[:LIMIT])
+
+
+def _parse(content: str) -> JsonValue | None:
+    """The list or object that `content` writes; None for everything else."""
+    if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, list | dict) else None
+
+
+def _within_limit(parts: Iterator[str]) -> Iterator[str]:
+    size = 0
+    for part in parts:
+        yield part
+        size += len(part) + 1
+        if size > LIMIT:
+            return
+
+
+def _leaves(value: JsonValue, message: bool, depth: int, nested: int) -> Iterator[str]:
+    """The texts within `value`, in order. `message`: it is a part of one."""
+    if isinstance(value, str):
+        yield from _text_leaves(value, depth, nested)
+    elif isinstance(value, list):
+        if depth:
+            for item in value:
+                yield from _leaves(item, message, depth - 1, nested)
+    elif isinstance(value, dict):
+        if depth:
+            yield from _entries(value, message, depth, nested)
+    elif value is not None:
+        yield json.dumps(value)
+
+
+def _text_leaves(value: str, depth: int, nested: int) -> Iterator[str]:
+    parsed = _parse(value) if nested and len(value) > 2 else None
+    if parsed is not None:
+        yield from _leaves(parsed, False, depth - 1, nested - 1)
+    elif value:
+        yield _plain(value)
+
+
+def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int) -> Iterator[str]:
+    message = "role" in value or (message and ("type" in value or "function" in value))
+    binary = _binary_keys(value)
+    for key, item in value.items():
+        if key in binary:
+            continue
+        if message and (key in _STRUCTURE or item is None):
+            continue
+        if message or isinstance(item, list | dict):
+            if not message:
+                yield key
+            within = message and key not in ("arguments", "input", "args", "response", "result")
+            yield from _leaves(item, within or key == "messages", depth - 1, nested)
+        else:
+            texts = list(islice(_leaves(item, False, depth - 1, nested), 1_000))
+            yield f"{key}: {' '.join(texts)}"
+
+
+def _binary_keys(value: dict[str, JsonValue]) -> Collection[str]:
+    """The keys whose values are bytes written as text, as the rest of the object says."""
+    kind = value.get("type")
+    if _MEDIA.isdisjoint(value) and not (isinstance(kind, str) and kind in _MEDIA_TYPES):
+        return _ALWAYS_BINARY
+    return _ALWAYS_BINARY | {
+        key
+        for key in _BINARY & value.keys()
+        if isinstance(item := value[key], str) and _ENCODED.match(item) and is_random(item)
+    }
+
+
+def _plain(text: str) -> str:
+    if ";base64," in text:
+        text = _DATA_URL.sub(_LEFT_OUT, text)
+    if len(text) >= 512 and may_hold_base64(text):
+        text = _RUN.sub(lambda run: _LEFT_OUT if is_random(run.group()) else run.group(), text)
+    if len(text) >= 512 and "\n" in text:
+        text = _WRAPPED.sub(lambda run: _LEFT_OUT if is_random(run.group()) else run.group(), text)
+    return text
+
+
+def _unescaped(text: str) -> str:
+    if "\\u" not in text:
+        return text
+    return _ESCAPE.sub(lambda escape: chr(int(escape.group(1), 16)), text)
+
+
+def _valid(text: str) -> str:
+    """Pairs of surrogates become the character that they mean, single ones the mark for it."""
+    text = text.replace("\0", " ")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,229 @@
+"""The one thread that writes: it commits together what waits, and tells callers when it is safe.
+
+What waits is bounded by count and by size, and so is what is committed together. A request may be
+larger than that: it is then committed in parts, and done with the last of them.
+"""
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from treadle.databases import transaction
+from treadle.errors import StoreError
+from treadle.traces.span import JsonValue, Span
+from treadle.traces.store import connections, keeping
+from treadle.traces.store.arriving import arrive
+from treadle.traces.store.keys import Keys
+from treadle.traces.store.protocol import StoreBusyError
+
+PENDING_LIMIT = 20_000
+"""Spans that may wait; further ones are refused, so that memory stays bounded."""
+PENDING_BYTES = 128_000_000
+"""How large they may be together."""
+
+_GROUP_LIMIT = 1_000
+_GROUP_BYTES = 8_000_000
+_SPAN_BYTES = 1_000
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """What the caller waits for: all parts of one request."""
+
+    done: Future[None]
+    parts: int
+    failure: StoreError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    spans: Sequence[Span]
+    size: int
+    ticket: _Ticket
+    redacted: Mapping[str, int] = field(default_factory=dict)
+
+
+class Writer:
+    """Writes to the file at `path`, in a thread that starts with the first request."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._keys = Keys()
+        self._parts: deque[_Part] = deque()
+        self._waiting = threading.Condition()
+        self._spans = 0
+        self._bytes = 0
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._listeners: list[Callable[[int], None]] = []
+        self._log = connections.LogKeeper(path)
+
+    def listen(self, listener: Callable[[int], None]) -> None:
+        """Call `listener` with the newest revision after every commit."""
+        self._listeners.append(listener)
+
+    def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
+        """As the store's `write`."""
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # nobody can take back what is handed over
+        parts = _parts(spans, redacted, done)
+        size = sum(part.size for part in parts)
+        with self._waiting:
+            refusal = self._refusal(len(spans), size)
+            if refusal is None:
+                self._spans += len(spans)
+                self._bytes += size
+                self._parts.extend(parts)
+                self._start()
+                self._waiting.notify_all()
+        if refusal is not None:
+            done.set_exception(refusal)
+        return done
+
+    def close(self) -> None:
+        """Write what waits, then end the thread. May be called twice."""
+        with self._waiting:
+            thread, self._thread, self._closed = self._thread, None, True
+            self._waiting.notify_all()
+        if thread is not None:
+            thread.join()
+
+    def _refusal(self, count: int, size: int) -> StoreError | None:
+        if self._closed:
+            return StoreError(f"The trace store {self._path} is closed.")
+        if count > PENDING_LIMIT or size > PENDING_BYTES:
+            return StoreBusyError(
+                f"{count} spans of {size // 1_000_000} MB are too much for the store at once.",
+                hint=f"Send at most {PENDING_LIMIT} spans and {PENDING_BYTES // 1_000_000} MB.",
+            )
+        if self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES:
+            return StoreBusyError(
+                f"The trace store {self._path} is too slow: {self._spans} spans wait.",
+                hint="Try again in a second; if it stays so, look whether its disk is full or"
+                " another process holds the file.",
+            )
+        return None
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._write_all, name="treadle-traces", daemon=True
+            )
+            self._thread.start()
+
+    def _write_all(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while group := self._next_group():
+            try:
+                connection = connection or connections.connect(self._path)
+                self._commit(connection, group)
+            except sqlite3.Error as error:
+                self._settle(group, error)
+                if connection is not None:  # whatever state it is in
+                    connection.close()
+                    connection = None
+            except BaseException as error:
+                self._settle(group, error)
+                raise
+            else:
+                self._log.keep_small(connection, sum(part.size for part in group))
+            with self._waiting:
+                self._spans -= sum(len(part.spans) for part in group)
+                self._bytes -= sum(part.size for part in group)
+        if connection is not None:
+            connection.close()
+
+    def _next_group(self) -> list[_Part]:
+        """Everything that waits, up to a limit; nothing when the store is closed."""
+        with self._waiting:
+            while not self._parts and not self._closed:
+                self._waiting.wait()
+            group: list[_Part] = []
+            count = size = 0
+            while self._parts:
+                part = self._parts[0]
+                count += len(part.spans)
+                size += part.size
+                if group and (count > _GROUP_LIMIT or size > _GROUP_BYTES):
+                    break
+                group.append(self._parts.popleft())
+            return group
+
+    def _commit(self, connection: sqlite3.Connection, group: list[_Part]) -> None:
+        """One transaction for the group; one for each part when one of them spoils it."""
+        try:
+            arrivals = arrive(span for part in group for span in part.spans)
+            with transaction(connection):
+                keeping.keep(connection, arrivals, self._keys)
+                for part in group:
+                    keeping.count_redactions(connection, part.redacted)
+                newest = keeping.newest_revision(connection)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:  # noqa: BLE001  (one ill span must not end the writer)
+            if len(group) == 1:
+                self._settle(group, error)
+                return
+            for part in group:
+                self._commit(connection, [part])
+            return
+        self._settle(group, None)
+        for listener in self._listeners:
+            listener(newest)
+
+    def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
+        """Tell those whose last part this was."""
+        for part in group:
+            ticket = part.ticket
+            if error is not None and ticket.failure is None:
+                ticket.failure = StoreError(
+                    f"Spans could not be written to {self._path}: {error}.",
+                    hint="Look whether its disk is full or another process holds the file.",
+                )
+                ticket.failure.__cause__ = error
+            ticket.parts -= 1
+            if ticket.parts == 0:
+                if ticket.failure is None:
+                    ticket.done.set_result(None)
+                else:
+                    ticket.done.set_exception(ticket.failure)
+
+
+def _parts(spans: Sequence[Span], redacted: Mapping[str, int], done: Future[None]) -> list[_Part]:
+    """The request in parts that may be committed together; one at least."""
+    ticket = _Ticket(done, 0)
+    parts: list[_Part] = []
+    some: list[Span] = []
+    size = 0
+    for span in spans:
+        more = _size(span)
+        if some and (len(some) == _GROUP_LIMIT or size + more > _GROUP_BYTES):
+            parts.append(_Part(some, size, ticket))
+            some, size = [], 0
+        some.append(span)
+        size += more
+    parts.append(_Part(some, size, ticket, redacted))
+    ticket.parts = len(parts)
+    return parts
+
+
+def _size(span: Span) -> int:
+    """About how many bytes the span takes while it waits."""
+    events = sum(_size_of(event.attributes) for event in span.events)
+    return _SPAN_BYTES + sum(
+        map(_size_of, (span.input, span.output, span.attributes, span.resource)), start=events
+    )
+
+
+def _size_of(value: JsonValue) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_size_of(item) for item in value.values()) + 100 * len(value)
+    if isinstance(value, Sequence):
+        return sum(map(_size_of, value)) + 100 * len(value)
+    return 0
