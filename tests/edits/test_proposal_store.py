@@ -32,6 +32,29 @@ def test_a_proposal_survives_a_restart_and_belongs_to_its_repository(
     again.close()
 
 
+def test_a_proposal_is_never_applied_to_another_copy_of_its_repository(
+    root: Path, edits: Edits, store: ProposalStore
+) -> None:
+    (root / "a.py").write_bytes(b"a = 1\n")
+    staged = edits.stage([ReplaceEdit("a.py", "1", "2")])
+    copy = root.parent / "copy"
+    copy.mkdir()
+    (copy / "a.py").write_bytes(b"a = 1\n")
+    there = Edits(copy, store)
+    for reference in (str(staged.id), str(staged.id)[:13]):
+        with pytest.raises(NotFoundError, match="in this repository"):
+            there.find(reference)
+    for decide in (there.get, there.preview, there.apply, there.deny, there.restage):
+        with pytest.raises(NotFoundError):
+            decide(staged.id)
+    assert (copy / "a.py").read_bytes() == b"a = 1\n"
+    edits.apply(staged.id)
+    for move in (there.undo, there.redo):
+        with pytest.raises(NotFoundError):
+            move(staged.id)
+    assert (root / "a.py").read_bytes() == b"a = 2\n"
+
+
 def test_two_who_decide_at_once_do_not_both_get_their_way(
     root: Path, edits: Edits, store: ProposalStore
 ) -> None:
@@ -40,7 +63,7 @@ def test_two_who_decide_at_once_do_not_both_get_their_way(
     other = ProposalStore.open(store.path)
     other.replace(staged, replace(staged, state=ProposalState.DENIED))
     with pytest.raises(TreadleError):
-        store.replace(staged, replace(staged, state=ProposalState.APPROVED))
+        store.replace(staged, replace(staged, state=ProposalState.CONFLICTED))
     assert edits.get(staged.id).state is ProposalState.DENIED
     with pytest.raises(TreadleError):
         edits.apply(staged.id)

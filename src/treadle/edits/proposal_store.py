@@ -110,24 +110,25 @@ class ProposalStore:
             return self._put(former, proposal)
 
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
-        """The proposal with that id or unique beginning of an id, or "last" of `root`.
+        """The proposal with that id or unique beginning of an id, or "last".
 
-        Raises NotFoundError when there is none, UsageError when several begin so.
+        With `root` only one of that repository: a copy of it may hold the very same files. Raises
+        NotFoundError when there is none, UsageError when several begin so.
         """
-        if isinstance(reference, UUID):
-            found = self._select("WHERE id = ?", (str(reference),), 1)
-        elif reference.strip().lower() == LAST:
+        if not isinstance(reference, UUID) and reference.strip().lower() == LAST:
             return self._last(root)
-        else:
-            prefix = reference.strip().lower().replace("-", "")
-            found = self._select(
-                "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
-                (prefix, prefix, prefix),
-                _SHOWN + 1,
-            )
+        prefix = str(reference).strip().lower().replace("-", "")
+        where = "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?"
+        values = [prefix] * 3
+        if isinstance(reference, UUID):
+            where, values = "WHERE id = ?", [str(reference)]
+        if root is not None:
+            where, values = f"{where} AND root = ?", [*values, _root_text(root)]
+        found = self._select(where, values, _SHOWN + 1)
         if not found:
+            here = " in this repository" if root is not None else ""
             raise NotFoundError(
-                f"There is no proposal {str(reference)!r}.",
+                f"There is no proposal {str(reference)!r}{here}.",
                 hint="`treadle edits list` shows those that there are.",
             )
         if len(found) > 1:

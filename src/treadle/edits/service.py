@@ -171,12 +171,12 @@ class Edits:
         return plan(requests, read_once)
 
     def find(self, reference: str) -> Proposal:
-        """The proposal with that id or unique beginning of one, or the "last" of this root."""
+        """The proposal of this root with that id or unique beginning of one, or the "last"."""
         return self._store.get(reference, root=self.root)
 
     def get(self, proposal_id: UUID) -> Proposal:
-        """The proposal of that id."""
-        return self._store.get(proposal_id)
+        """The proposal of that id, of this root."""
+        return self._store.get(proposal_id, root=self.root)
 
     def list(
         self,
@@ -377,7 +377,7 @@ class Edits:
     def _in_state(
         self, proposal_id: UUID, states: Collection[ProposalState], what: str
     ) -> Proposal:
-        proposal = self._store.get(proposal_id)
+        proposal = self.get(proposal_id)
         if proposal.state not in states:
             denied = proposal.state is ProposalState.DENIED
             raise EditError(
