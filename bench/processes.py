@@ -34,7 +34,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         if ended:
             break
-        sizes = [_resident(pid) for pid in _family(process.pid)]
+        sizes = [_resident(pid) for pid in family(process.pid)]
         largest, together = max(largest, *sizes), max(together, sum(sizes))
         time.sleep(_PAUSE)
     seconds = time.perf_counter() - started
@@ -46,7 +46,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     return Cost(seconds, usage.ru_utime + usage.ru_stime, largest, max(together, largest))
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
     """A process and all below it, as long as they live."""
     yield pid
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -55,7 +55,33 @@ def _family(pid: int) -> Iterator[int]:
         except OSError:
             continue
         for child in children:
-            yield from _family(int(child))
+            yield from family(int(child))
+
+
+def peak(pid: int) -> float:
+    """MB of memory that a process and all below it had at most, each at its own moment (Linux)."""
+    return sum(_status(member, "VmHWM:") for member in family(pid)) / 1e3
+
+
+def processor(pid: int) -> float:
+    """Seconds of processors that a running process and all below it took so far (Linux)."""
+    ticks = 0
+    for member in family(pid):
+        try:
+            _, _, fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")
+        except OSError:
+            continue
+        ticks += sum(map(int, fields.split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int, field: str) -> int:
+    """A number of `/proc/PID/status`, 0 when the process has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)
 
 
 def _resident(pid: int) -> float:

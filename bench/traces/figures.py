@@ -1,0 +1,61 @@
+"""Tables with a row for each figure and a column for each subject; the first is compared."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+NOT = "-"
+"""In place of a figure that there is not."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """Figures of several subjects, as they come. Those of others are told with the ratio to ours.
+
+    A ratio of 5 means that ours is five times better: faster, smaller, sooner.
+    """
+
+    subjects: Sequence[str]
+    _rows: dict[str, dict[str, str]] = field(default_factory=dict)
+    _ours: dict[str, float] = field(default_factory=dict)
+
+    def add(
+        self, label: str, subject: str, value: float | None, *, more_is_better: bool = False
+    ) -> None:
+        """Note a figure; None where a subject cannot do what is measured."""
+        cells = self._rows.setdefault(label, {})
+        if value is None:
+            cells[subject] = NOT
+            return
+        cells[subject] = written(value)
+        if subject == self.subjects[0]:
+            self._ours[label] = value
+        elif (ours := self._ours.get(label)) is not None and ours > 0 and value > 0:
+            ratio = ours / value if more_is_better else value / ours
+            cells[subject] += f" ({ratio:.2g} times)" if ratio < 10 else f" ({ratio:,.0f} times)"
+
+    def say(self, label: str, subject: str, text: str) -> None:
+        """Note a word in place of a figure."""
+        self._rows.setdefault(label, {})[subject] = text
+
+    def markdown(self, head: str) -> str:
+        lines = [
+            f"| {head} | {' | '.join(self.subjects)} |",
+            "|" + "---|" * (len(self.subjects) + 1),
+        ]
+        for label, cells in self._rows.items():
+            values = (cells.get(subject, NOT) for subject in self.subjects)
+            lines.append(f"| {label} | {' | '.join(values)} |")
+        return "\n".join(lines)
+
+
+def written(value: float) -> str:
+    """Three figures or all before the point."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far it is."""
+    print(text, file=sys.stderr, flush=True)
