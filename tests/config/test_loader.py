@@ -179,8 +179,8 @@ def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_co
     )
     spending = {("limits", "tokens"), ("limits", "cost")}
     for path in setting_paths(Settings):
-        # The store of traces is one for all repositories.
-        permitting = path == ("approvals", "allow") or path[0] == "traces"
+        # The store of traces and the gateway are there once, for all repositories.
+        permitting = path == ("approvals", "allow") or path[0] in {"traces", "gateway"}
         expected = permitting or path in spending or any(word in path[-1] for word in risky)
         assert schema.needs_consent(path) == expected, path
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, JsonValue
 
 from treadle.config.approval_rules import ApprovalRule
+from treadle.config.gateway import GatewaySettings
 from treadle.config.section import Joined, NeedsConsent, Section, UserOnly
 from treadle.config.traces import TraceSettings
 
@@ -213,3 +214,4 @@ class Settings(Section):
     checks: CheckSettings = Field(default_factory=CheckSettings)
     logs: LogSettings = Field(default_factory=LogSettings)
     traces: TraceSettings = Field(default_factory=TraceSettings)
+    gateway: GatewaySettings = Field(default_factory=GatewaySettings)
