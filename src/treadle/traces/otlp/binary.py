@@ -117,7 +117,7 @@ class _Reader:
         return attributes
 
     def _span(self, raw: RawSpan, start: int, end: int) -> None:
-        """Read a Span. It steps through the fields by itself: `_fields` would take twice as long."""
+        """Read a Span. It steps through the fields by itself: `_fields` would be half as fast."""
         data, attributes = self._data, raw.attributes
         while start < end:
             tag = data[start]
@@ -304,7 +304,8 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
             yield tag, _U64.unpack_from(data, start)[0], start + 8
             start += 8
         elif wire == _FIXED32 and start + 4 <= end:
-            start += 4  # no field that is read has this type
+            yield tag, 0, start + 4  # no field that is read has this type
+            start += 4
         else:
             raise _MalformedError
 
