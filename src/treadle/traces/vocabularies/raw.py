@@ -36,3 +36,9 @@ class RawSpan:
     resource: Attributes = field(default_factory=dict)
     events: list[SpanEvent] = field(default_factory=list)
     links: list[SpanLink] = field(default_factory=list)
+
+    @property
+    def scope(self) -> str:
+        """Name of the instrumentation that made it; empty when it did not say."""
+        name = self.resource.get("otel.scope.name")
+        return name if isinstance(name, str) else ""

@@ -1,0 +1,56 @@
+"""The tokens of a call, always with cached ones inside the input, and what the call cost.
+
+Providers count in two ways: OpenAI's input holds the tokens that were read from or written to its
+cache, Anthropic's and Bedrock's does not. Most instrumentations add up, as OpenTelemetry asks; the
+others are known by what made the span. Where the numbers themselves tell, they are believed.
+"""
+
+from treadle.events.types import Usage
+from treadle.llm.prices import price
+from treadle.traces.span import CostSource, SpanKind
+from treadle.traces.vocabularies.reading import Reading
+
+_BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
+"""Instrumentations that hand on what the provider counts beside its input."""
+
+
+def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
+    """The tokens, and whether the source counted cached ones inside its input (None: it has none).
+
+    What is not known stays unknown.
+    """
+    told, output = reading.input_tokens, reading.output_tokens
+    cache = (reading.cached or 0) + (reading.cache_write or 0)
+    inside = None if not cache or told is None else _counts_inside(reading, told, cache)
+    if output is not None and reading.reasoning is not None and reading.reasoning > output:
+        output += reading.reasoning  # some count thoughts beside the answer
+    usage = Usage(
+        input=told + cache if told is not None and inside is False else told,
+        output=output,
+        cached=reading.cached,
+        reasoning=reading.reasoning,
+        cache_write=reading.cache_write,
+    )
+    return usage, inside
+
+
+def _counts_inside(reading: Reading, told: int, cache: int) -> bool:
+    if cache > told:
+        return False
+    if reading.total_tokens is not None and reading.output_tokens is not None:
+        sums = {told + reading.output_tokens: True, told + cache + reading.output_tokens: False}
+        if reading.total_tokens in sums:
+            return sums[reading.total_tokens]
+    return not (reading.beside or reading.raw.scope.startswith(_BESIDE_SCOPES))
+
+
+def cost_of(reading: Reading, usage: Usage) -> tuple[float | None, CostSource | None]:
+    """US dollars, as they were reported, else by the table of prices; None when nobody knows."""
+    if reading.cost is not None:
+        return reading.cost, CostSource.REPORTED
+    if reading.model is None or reading.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
+        return None, None
+    if reading.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
+        usage = Usage(input=usage.input, output=0)  # an embedding has no tokens
+    reckoned = price(reading.model, reading.provider, usage)
+    return reckoned, None if reckoned is None else CostSource.PRICES
