@@ -103,7 +103,7 @@ async def test_a_run_becomes_linked_spans_with_all_their_figures(store: SqliteTr
     assert retrieval.attributes["treadle.retrieval.sources"] == [
         {"file": "src/bus.py", "start_line": 120, "end_line": 160, "name": "EventBus.publish"}
     ]
-    totals = store.runs()[0].totals
+    totals = store.runs().data[0].sums.totals
     assert (totals.model_calls, totals.tool_calls, totals.failed) == (3, 1, 1)
     assert (totals.tokens.input, totals.cost, totals.unpriced) == (200, 0.002, 0)
 
@@ -124,7 +124,7 @@ async def test_spans_are_on_disk_before_they_end(store: SqliteTraceStore) -> Non
     async with Recorder(bus, store):
         for event in events_now()[:8]:
             await bus.publish(event)
-        await until(lambda: bool(store.runs()) and len(store.trace("LAST").spans) == 4)
+        await until(lambda: bool(store.runs().data) and len(store.trace("LAST").spans) == 4)
     trace = store.trace("LAST")
 
     assert trace.status is SpanStatus.UNFINISHED
@@ -229,7 +229,7 @@ async def test_a_store_that_breaks_in_the_middle_costs_only_what_came_after(
     async with Recorder(bus, store) as recorder:
         events = events_now()
         await bus.publish(events[0])
-        await until(lambda: bool(store.runs()))
+        await until(lambda: bool(store.runs().data))
         breaker = sqlite3.connect(store.path, timeout=5)
         breaker.execute("ALTER TABLE contents RENAME TO elsewhere")
         breaker.close()
@@ -252,13 +252,13 @@ async def test_what_a_real_session_publishes_becomes_one_tree(store: SqliteTrace
     assert names[4:] == [(1, "chat fake-model")]
     assert trace.status is SpanStatus.OK
     assert {span.attributes.get("error.type") for span in trace.spans} == {None, "unknown_tool"}
-    assert store.runs()[0].question == "Say one"
+    assert store.runs().data[0].question == "Say one"
 
 
 async def test_cancelling_ends_the_model_request_that_it_cuts_off(store: SqliteTraceStore) -> None:
     async with stage(Echo(), clock=SystemClock()) as at, Recorder(at.bus, store):
         session = asyncio.create_task(at.session(FakeModel(Hang())).run("Wait"))
-        await until(lambda: bool(store.runs()) and len(store.trace("LAST").spans) == 2)
+        await until(lambda: bool(store.runs().data) and len(store.trace("LAST").spans) == 2)
         session.cancel()
         await asyncio.wait({session})
 

@@ -3,12 +3,25 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from treadle.traces.span import Span
+
+class Placed(Protocol):
+    """What a span must tell to be arranged."""
+
+    @property
+    def span_id(self) -> str: ...
+    @property
+    def parent_id(self) -> str | None: ...
+    @property
+    def start_us(self) -> int: ...
+
+
+T = TypeVar("T", bound=Placed)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Generic[T]):
     """A span at its place, in the order of reading: parents first, children by start time.
 
     `span` is None for a parent that never arrived; `span_id` is then what its children call it.
@@ -17,11 +30,11 @@ class Node:
 
     depth: int
     span_id: str
-    span: Span | None
+    span: T | None
     cycle: bool = False
 
 
-def arrange(spans: Sequence[Span]) -> list[Node]:
+def arrange(spans: Sequence[T]) -> list[Node[T]]:
     """Every span exactly once, below its parent where that exists. Linear, never recursive.
 
     A span that is its own parent and the earliest span of a ring of parents are shown as roots
@@ -29,8 +42,8 @@ def arrange(spans: Sequence[Span]) -> list[Node]:
     """
     ordered = sorted(spans, key=_by_start)
     known = {span.span_id: span for span in ordered}
-    children: dict[str, list[Span]] = defaultdict(list)
-    roots: list[Node] = []
+    children: dict[str, list[T]] = defaultdict(list)
+    roots: list[Node[T]] = []
     missing: set[str] = set()
     heads = _cycle_heads(ordered, known)
     for span in ordered:
@@ -41,7 +54,7 @@ def arrange(spans: Sequence[Span]) -> list[Node]:
             missing.add(span.parent_id)
             roots.append(Node(0, span.parent_id, None))
         children[span.parent_id].append(span)
-    arranged: list[Node] = []
+    arranged: list[Node[T]] = []
     waiting = roots[::-1]
     while waiting:
         node = waiting.pop()
@@ -51,17 +64,17 @@ def arrange(spans: Sequence[Span]) -> list[Node]:
     return arranged
 
 
-def _by_start(span: Span) -> tuple[int, str]:
+def _by_start(span: Placed) -> tuple[int, str]:
     return span.start_us, span.span_id
 
 
-def _cycle_heads(spans: Sequence[Span], known: dict[str, Span]) -> set[str]:
+def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
     """The earliest span of every ring of parents."""
     heads: set[str] = set()
     settled: set[str] = set()
     for start in spans:
         path: dict[str, None] = {}
-        current: Span | None = start
+        current: T | None = start
         while current and current.span_id not in settled and current.span_id not in path:
             path[current.span_id] = None
             current = known.get(current.parent_id) if current.parent_id is not None else None

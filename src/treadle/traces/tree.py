@@ -145,7 +145,7 @@ def one_line(text: str, length: int = _DETAIL_LENGTH) -> str:
     return line if whole else f"{line[: length - 1].rstrip()}…"
 
 
-def _rows(nodes: list[Node], start_us: int) -> Iterator[Row]:
+def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
     """Rows of the nodes, with the events of a span among its children by time."""
     waiting: list[tuple[int, list[SpanEvent]]] = []
     for node in nodes:
@@ -177,7 +177,7 @@ def _event_rows(events: list[SpanEvent], depth: int, start_us: int) -> Iterator[
         )
 
 
-def _row(node: Node, start_us: int) -> Row:
+def _row(node: Node[Span], start_us: int) -> Row:
     span = node.span
     if span is None:
         return Row(

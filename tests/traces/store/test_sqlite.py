@@ -16,6 +16,7 @@ from tests.traces.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
 from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import PENDING_LIMIT, StoreBusyError
 
 ROOT = Path(__file__).parents[3]
@@ -93,7 +94,7 @@ def test_any_order_of_arrival_and_any_repetition_give_the_same_trace(
     store = SqliteTraceStore.open(tmp_path_factory.mktemp("traces") / "traces.db")
     store.write(order[:cut]).result()
     store.write([*order[cut:], *again]).result()
-    trace, runs = store.trace("trace"), store.runs()
+    trace, runs = store.trace("trace"), store.runs().data
     store.close()
 
     assert trace.spans == (VERSIONS[6], VERSIONS[2], VERSIONS[5])
@@ -113,7 +114,11 @@ def test_a_trace_without_its_end_is_unfinished(store: SqliteTraceStore) -> None:
     store.write([span("root", end_us=None), span("child", "root")]).result()
 
     assert store.trace("trace").status is SpanStatus.UNFINISHED
-    assert store.runs()[0].status is SpanStatus.UNFINISHED
+    assert store.runs().data[0].status is SpanStatus.UNFINISHED
+
+
+def _of_thread(thread: str) -> Query:
+    return Query((any_of(Field.THREAD, [thread]),))
 
 
 def test_usage_of_repeated_versions_counts_once(store: SqliteTraceStore) -> None:
@@ -121,14 +126,14 @@ def test_usage_of_repeated_versions_counts_once(store: SqliteTraceStore) -> None
     store.write([model, model]).result()
     store.write([model]).result()
 
-    totals = store.runs()[0].totals
+    totals = store.runs().data[0].sums.totals
     assert (totals.model_calls, totals.tokens, totals.cost) == (1, Usage(input=7, output=3), 0.5)
 
 
 def test_unknown_tokens_and_cost_stay_unknown_in_the_sums(store: SqliteTraceStore) -> None:
     store.write([span("m", kind=SpanKind.MODEL)]).result()
 
-    totals = store.runs()[0].totals
+    totals = store.runs().data[0].sums.totals
     assert (totals.tokens, totals.cost, totals.unmetered, totals.unpriced) == (Usage(), None, 1, 1)
 
 
@@ -176,10 +181,10 @@ def test_runs_are_listed_newest_first_by_thread_and_up_to_the_limit(
         ]
     ).result()
 
-    assert [run.trace_id for run in store.runs(limit=2)] == ["t5", "t4"]
-    assert [run.trace_id for run in store.runs(thread_id="even")] == ["t4", "t2", "t0"]
-    assert store.runs(thread_id="none") == []
-    assert store.runs(limit=1)[0].question == "q" * 400
+    assert [run.trace_id for run in store.runs(limit=2).data] == ["t5", "t4"]
+    assert [run.trace_id for run in store.runs(_of_thread("even")).data] == ["t4", "t2", "t0"]
+    assert store.runs(_of_thread("none")).data == ()
+    assert store.runs(limit=1).data[0].question == "q" * 400
 
 
 def test_one_ill_span_fails_alone(store: SqliteTraceStore) -> None:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(store: SqliteTraceStore, options: argparse.Namespace) -> int:
-    runs = store.runs(limit=options.limit)
+    runs = store.runs(limit=options.limit).data
     if options.json:
         print_json({"runs": [asdict(run) for run in runs]})
         return 0
@@ -49,7 +49,7 @@ def _list(store: SqliteTraceStore, options: argparse.Namespace) -> int:
             short_id(run.trace_id),
             when(run.start_us),
             run.status.value,
-            str(run.totals.spans),
+            str(run.sums.totals.spans),
             one_line(_what(run)),
         )
         for run in runs

@@ -1,6 +1,7 @@
 """What can be asked of recorded spans: conditions, their language, order and pages."""
 
 from treadle.traces.query.conditions import (
+    NEWEST,
     Condition,
     Field,
     GroupBy,
@@ -16,6 +17,7 @@ from treadle.traces.query.pages import Page
 from treadle.traces.query.writing import format_query
 
 __all__ = [
+    "NEWEST",
     "Condition",
     "Field",
     "GroupBy",

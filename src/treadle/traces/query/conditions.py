@@ -134,6 +134,10 @@ class Sort:
         return f"{'' if self.ascending else '-'}{self.key.value}"
 
 
+NEWEST = Sort()
+"""The newest first."""
+
+
 class GroupBy(StrEnum):
     """What spans are summed by."""
 

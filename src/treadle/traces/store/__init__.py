@@ -9,7 +9,8 @@ from treadle.traces.store.protocol import (
     StoreBusyError,
     TraceStore,
 )
-from treadle.traces.store.sqlite import LAST, RunSummary, SqliteTraceStore
+from treadle.traces.store.reading.listed import RunSummary
+from treadle.traces.store.sqlite import LAST, SqliteTraceStore
 from treadle.traces.store.writer import PENDING_LIMIT
 
 __all__ = [

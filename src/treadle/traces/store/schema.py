@@ -100,7 +100,8 @@ TABLES: tuple[str, ...] = (
         labels TEXT, -- a JSON list, null for none
         input_preview TEXT, output_preview TEXT -- the beginning of the search text of each
     )""",
-    "CREATE UNIQUE INDEX spans_of_trace ON spans (trace, span_id)",
+    "CREATE UNIQUE INDEX spans_by_span_id ON spans (span_id, trace)",
+    "CREATE INDEX spans_of_trace ON spans (trace)",
     "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",
     "CREATE INDEX roots_of_trace ON spans (trace) WHERE parent_id IS NULL",
     "CREATE INDEX model_calls_of_parent ON spans (trace, parent_id) WHERE kind = 'model'",
@@ -109,6 +110,9 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX spans_not_ok ON spans (status) WHERE status != 'ok'",
     "CREATE INDEX spans_by_duration ON spans (duration_us) WHERE duration_us IS NOT NULL",
     "CREATE INDEX spans_by_cost ON spans (cost_nano) WHERE cost_nano IS NOT NULL",
+    """CREATE INDEX spans_by_tokens ON spans (
+        coalesce(input_tokens, 0) + coalesce(output_tokens, 0)
+    ) WHERE coalesce(input_tokens, output_tokens) IS NOT NULL""",
     """CREATE INDEX tool_calls ON spans (kind, name, work_us, start_us, status, error_type)
         WHERE kind = 'tool'""",
     # The whole span, for whoever opens one: compressed JSON. Large values are in `blobs`.

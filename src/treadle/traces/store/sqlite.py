@@ -9,15 +9,15 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.traces.span import Span, SpanStatus, Totals, Trace, totals, true_root
+from treadle.traces.span import Span, Trace
 from treadle.traces.store import blobs, connections, contents, keeping, migrating
 from treadle.traces.store.packing import packed, unpacked
 from treadle.traces.store.protocol import NOTHING, Blob, Changes, SpanChange
+from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
 from treadle.traces.tool_stats import ToolStats, tool_stats
 
@@ -28,9 +28,6 @@ _CANDIDATES = 4
 _MIGRATION_SECONDS = 600.0
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
-_RECENT_OF_THREAD = """
-    SELECT trace_id FROM runs JOIN traces USING (run_id) WHERE thread_id = ?
-    ORDER BY traces.start_us DESC, traces.id DESC LIMIT ?"""
 _BEGINNING = """
     SELECT trace_id FROM traces WHERE trace_id >= ?1 AND trace_id < ?1 || char(0x10FFFF)
     ORDER BY trace_id LIMIT ?2"""
@@ -40,23 +37,7 @@ _CHANGES = """
     WHERE revision > ? ORDER BY revision LIMIT ?"""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """One line of a list of runs. `question` is the beginning of the input of the root."""
-
-    trace_id: str
-    run_id: str | None
-    thread_id: str | None
-    name: str | None
-    question: str | None
-    status: SpanStatus
-    start_us: int
-    duration_us: int | None
-    models: tuple[str, ...]
-    totals: Totals
-
-
-class SqliteTraceStore:
+class SqliteTraceStore(ReadingStore):
     """Spans in a SQLite file; `protocol.TraceStore` says what it promises."""
 
     def __init__(self, path: Path, read_seconds: float) -> None:
@@ -120,16 +101,6 @@ class SqliteTraceStore:
         with self.reader() as connection:
             trace_id = _resolve(connection, reference.strip())
             return Trace(trace_id, tuple(contents.spans(connection, trace_id)))
-
-    def runs(self, *, limit: int = 50, thread_id: str | None = None) -> list[RunSummary]:
-        """The latest runs, newest first; of one thread only when `thread_id` is given."""
-        with self.reader() as connection:
-            if thread_id is None:
-                found = connection.execute(_RECENT, (limit,)).fetchall()
-            else:
-                found = connection.execute(_RECENT_OF_THREAD, (packed(thread_id), limit)).fetchall()
-            recent = [unpacked(trace_id) for (trace_id,) in found]
-            return [_summary(trace_id, contents.spans(connection, trace_id)) for trace_id in recent]
 
     def tool_stats(self, *, since_us: int = 0) -> list[ToolStats]:
         """How the calls of each tool went that began at that moment or later."""
@@ -196,19 +167,3 @@ def _beginning(connection: sqlite3.Connection, prefix: str) -> list[str]:
     """Ids that begin with `prefix`, in order, so the one that equals it comes first."""
     found = connection.execute(_BEGINNING, (packed(prefix), _CANDIDATES + 1))
     return [unpacked(trace_id) for (trace_id,) in found]
-
-
-def _summary(trace_id: str, spans: Sequence[Span]) -> RunSummary:
-    root = true_root(spans)
-    return RunSummary(
-        trace_id=trace_id,
-        run_id=next((span.run_id for span in spans if span.run_id), None),
-        thread_id=next((span.thread_id for span in spans if span.thread_id), None),
-        name=root.name if root else None,
-        question=root.input[:400] if root and root.input else None,
-        status=root.status if root else SpanStatus.UNFINISHED,
-        start_us=min(span.start_us for span in spans),
-        duration_us=root.duration_us if root else None,
-        models=tuple(dict.fromkeys(span.model for span in spans if span.model)),
-        totals=totals(spans),
-    )

@@ -1,0 +1,243 @@
+"""Spans summed by time, model, thread, run, label or operation.
+
+Where the kept sums can answer, they do: whole hours from `rollups`, the pieces of hours at the ends
+from the spans. Everything else is summed up from the spans that fit, with the same result.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+
+from treadle.errors import UsageError
+from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator, Query, SortKey
+from treadle.traces.query.pages import Page
+from treadle.traces.store.reading.listed import (
+    SUMS,
+    Group,
+    LabelCount,
+    LabelCounts,
+    Sums,
+    plain,
+    sums,
+)
+from treadle.traces.store.reading.planning import ALL_SPANS, HOUR_US, best_source
+from treadle.traces.store.reading.spans import check_page, conditions
+from treadle.traces.store.reading.text_terms import add_holds
+from treadle.traces.store.reading.where import Sql, joined, listing, resolved
+from treadle.traces.store.schema import COUNTERS
+
+HOUR_SECONDS = 3_600
+
+_SECOND_US = 1_000_000
+_LONGEST_US, _MOST_TOKENS, _MOST_NANO = 10**12, 10**12, 10**14
+
+
+def _within(column: str, most: int) -> str:
+    return f"max(-{most}, min({most}, coalesce({column}, 0)))"
+
+
+_MODEL_ONLY = "iif(s.counted, {}, 0)"
+_REPLIED = "s.counted AND s.status IN ('ok', 'cancelled')"
+_UNKNOWN_TOKENS = "(s.input_tokens IS NULL OR s.output_tokens IS NULL)"
+_ADDED = {
+    "spans": "1",
+    "model_calls": "s.counted",
+    "tool_calls": "s.kind = 'tool'",
+    "failed": "s.status = 'error' AND (s.kind = 'tool' OR s.counted)",
+    "errors": "s.status = 'error'",
+    "unfinished": "s.status = 'unfinished'",
+    **{
+        f"{name}_tokens": _MODEL_ONLY.format(_within(f"s.{name}_tokens", _MOST_TOKENS))
+        for name in ("input", "output", "cached", "cache_write", "reasoning")
+    },
+    "cost_nano": _MODEL_ONLY.format(_within("s.cost_nano", _MOST_NANO)),
+    "metered": f"s.counted AND NOT {_UNKNOWN_TOKENS}",
+    "unmetered": f"{_REPLIED} AND {_UNKNOWN_TOKENS}",
+    "priced": "s.counted AND s.cost_nano IS NOT NULL",
+    "unpriced": f"{_REPLIED} AND s.cost_nano IS NULL",
+    "timed": "s.duration_us IS NOT NULL",
+    "busy_us": _within("s.duration_us", _LONGEST_US),
+}
+"""What a span adds to each counter: `rows.counters` in SQL."""
+
+_DIMENSIONS = {
+    GroupBy.MODEL: (Field.MODEL, "model"),
+    GroupBy.OPERATION: (Field.OPERATION, "operation"),
+    GroupBy.LABEL: (Field.LABEL, "label"),
+}
+_OF_FIELD = dict(_DIMENSIONS.values())
+_VALUES = {
+    GroupBy.MODEL: "coalesce(s.model, '')",
+    GroupBy.OPERATION: "s.operation",
+    GroupBy.THREAD: "r.thread_id",
+    GroupBy.RUN: "t.run_id",
+    GroupBy.LABEL: "e.value",
+}
+_KEPT = {
+    GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
+    GroupBy.RUN: (Field.RUN, "runs", "run_id"),
+}
+
+
+def groups_page(
+    connection: sqlite3.Connection,
+    by: GroupBy,
+    query: Query,
+    *,
+    bucket_seconds: int = HOUR_SECONDS,
+    limit: int = 50,
+    offset: int = 0,
+) -> Page[Group]:
+    """A page of the groups: of time the newest first, otherwise those of most spans.
+
+    Spans without a model are in the group of the model ''; spans without a label in none.
+    """
+    check_page(limit, offset)
+    if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
+        raise UsageError(
+            f"A bucket is 1 second to 366 days long, not {bucket_seconds} s.",
+            hint="Give its length in seconds, such as 3600.",
+        )
+    add_holds(connection)
+    query = resolved(connection, query)
+    rows = (
+        _from_kept(by, query)
+        or _from_rollups(connection, by, query, bucket_seconds)
+        or _from_spans(connection, by, query, bucket_seconds)
+    )
+    order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
+    totals = ", ".join(f"sum({name}) AS {name}" for name in COUNTERS)
+    statement = (
+        f"SELECT value, {totals}, count(*) OVER () FROM ({rows.text})"
+        f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
+    )
+    found = connection.execute(statement, (*rows.values, limit, offset)).fetchall()
+    data = tuple(Group(plain(row[0]), sums(row[1:-1])) for row in found)
+    total = found[0][-1] if found else (None if offset else 0)
+    return Page(data, total, None)
+
+
+def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
+    """The sums over all spans that fit. `query` is resolved."""
+    rows = _from_rollups(connection, GroupBy.TIME, query, HOUR_SECONDS) or _from_spans(
+        connection, GroupBy.TIME, query, HOUR_SECONDS
+    )
+    totals = ", ".join(f"sum({name})" for name in COUNTERS)
+    return sums(connection.execute(f"SELECT {totals} FROM ({rows.text})", rows.values).fetchone())
+
+
+def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
+    """The labels of the spans that fit, those of most spans first."""
+    page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
+    data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
+    return LabelCounts(tuple(data), page.total or 0)
+
+
+def _from_kept(by: GroupBy, query: Query) -> Sql | None:
+    """Whole threads or runs, where nothing else is asked."""
+    if by not in _KEPT:
+        return None
+    field, table, column = _KEPT[by]
+    parts = []
+    for condition in query.conditions:
+        if condition.field is not field or condition.negated:
+            return None
+        places, values = listing(condition.values)
+        parts.append(Sql(f"{column} IN ({places})", values))
+    where = joined(parts)
+    return Sql(f"SELECT {column} AS value, {SUMS} FROM {table} WHERE {where.text}", where.values)
+
+
+def _from_rollups(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """Whole hours, and the spans at the ends of the time that is asked for."""
+    others = [each for each in query.conditions if each.field is not Field.START]
+    span = _hours([each for each in query.conditions if each.field is Field.START])
+    if span is None or (by is GroupBy.TIME and bucket_seconds % HOUR_SECONDS):
+        return None
+    if by is GroupBy.TIME:
+        kept = _kept_values(others)
+        bucket = bucket_seconds * _SECOND_US
+        value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
+    elif by in _DIMENSIONS and all(each.field is _DIMENSIONS[by][0] for each in others):
+        kept = _kept_values(others, _DIMENSIONS[by][1])
+        value = "value"
+    else:
+        return None
+    if kept is None:
+        return None
+    since, until = span
+    first = None if since is None else -(-since // HOUR_US) * HOUR_US
+    last = None if until is None else until // HOUR_US * HOUR_US
+    if first is not None and last is not None and first > last:
+        return None
+    parts = [kept]
+    if first is not None:
+        parts.append(Sql("hour_us >= ?", (first,)))
+    if last is not None:
+        parts.append(Sql("hour_us < ?", (last,)))
+    where = joined(parts)
+    whole = Sql(f"SELECT {value} AS value, {SUMS} FROM rollups WHERE {where.text}", where.values)
+    ends = [
+        _from_spans(connection, by, Query((*others, *_between(low, high))), bucket_seconds)
+        for low, high in ((since, first), (last, until))
+        if low is not None and high is not None and low < high
+    ]
+    return joined((whole, *ends), " UNION ALL ")
+
+
+def _kept_values(others: Sequence[Condition], dimension: str | None = None) -> Sql | None:
+    """Which rows of `rollups` are meant; None where they cannot answer."""
+    if not others:
+        return Sql("dimension = ?", (dimension or "all",))
+    condition = others[0]
+    if len(others) > 1 or condition.negated or condition.operator is not Operator.IS:
+        return None
+    of_field = _OF_FIELD.get(condition.field)
+    if of_field is None or dimension not in {None, of_field}:
+        return None
+    if of_field == "label" and len(condition.values) > 1 and dimension is None:
+        return None  # a span with two of them would count twice
+    if of_field == "label" and dimension is not None:
+        return None  # its other labels are groups too
+    places, values = listing(condition.values)
+    return Sql(f"dimension = ? AND value IN ({places})", (of_field, *values))
+
+
+def _hours(times: Sequence[Condition]) -> tuple[int | None, int | None] | None:
+    """The first moment asked for and the one behind the last; None for anything but a range."""
+    since: int | None = None
+    until: int | None = None
+    for condition in times:
+        if condition.negated or condition.operator is Operator.IS:
+            return None
+        after = condition.operator in {Operator.MORE, Operator.AT_MOST}
+        moment = int(condition.values[0]) + after
+        if condition.operator in {Operator.MORE, Operator.AT_LEAST}:
+            since = moment if since is None else max(since, moment)
+        else:
+            until = moment if until is None else min(until, moment)
+    return since, until
+
+
+def _between(since: int, until: int) -> tuple[Condition, Condition]:
+    return (
+        Condition(Field.START, Operator.AT_LEAST, (since,)),
+        Condition(Field.START, Operator.LESS, (until,)),
+    )
+
+
+def _from_spans(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql:
+    """The counters of every span that fits."""
+    source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    bucket = bucket_seconds * _SECOND_US
+    value = _VALUES.get(by, f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}")
+    labels = "CROSS JOIN json_each(s.labels) e" if by is GroupBy.LABEL else ""
+    added = ", ".join(f"{_ADDED[name]} AS {name}" for name in COUNTERS)
+    where = conditions(source, query)
+    return Sql(
+        f"SELECT {value} AS value, {added} FROM {source.tables.text} {labels} WHERE {where.text}",
+        (*source.tables.values, *where.values),
+    )

@@ -1,0 +1,215 @@
+"""From where spans are read: by the kept sums it is known how many each condition leaves.
+
+SQLite would guess; a wrong guess reads a million rows for a page of fifty.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treadle.traces.query.conditions import Condition, Field, Operator, Query, SortKey
+from treadle.traces.store.reading.text_terms import text_term
+from treadle.traces.store.reading.where import ALL, Sql, joined, listing, literally
+
+HOUR_US = 3_600_000_000
+
+ALL_SPANS = 1 << 40
+"""Wanted: whatever fits."""
+
+_JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
+"""CROSS keeps the order in which tables are read as it is written."""
+
+_COUNTED_MATCHES = 20_000
+_SIFTED = 10
+"""How many spans of an index in the right order are read for each one that fits, at a guess."""
+
+_COUNTS = {
+    Field.TRACE: "SELECT sum(spans) FROM traces WHERE trace_id IN ({})",
+    Field.RUN: "SELECT sum(spans) FROM runs WHERE run_id IN ({})",
+    Field.THREAD: "SELECT sum(spans) FROM threads WHERE thread_id IN ({})",
+    Field.MODEL: "SELECT sum(spans) FROM rollups WHERE dimension = 'model' AND value IN ({})",
+    Field.OPERATION: """
+        SELECT sum(spans) FROM rollups WHERE dimension = 'operation' AND value IN ({})""",
+    Field.LABEL: "SELECT sum(spans) FROM rollups WHERE dimension = 'label' AND value IN ({})",
+}
+_INDEXES = {
+    Field.TRACE: "spans_of_trace",
+    Field.RUN: "spans_of_trace",
+    Field.THREAD: "spans_of_trace",
+    Field.MODEL: "spans_by_model",
+    Field.OPERATION: "spans_by_operation",
+    Field.SPAN: "spans_by_span_id",
+    Field.STATUS: "spans_not_ok",
+    Field.ERROR: "spans_not_ok",
+}
+_ORDERED = frozenset({Field.MODEL, Field.OPERATION, Field.STATUS, Field.LABEL, Field.ERROR})
+"""Fields of which one value alone gives its spans in the order of time."""
+
+_SORTED = {
+    SortKey.DURATION: "spans_by_duration",
+    SortKey.COST: "spans_by_cost",
+    SortKey.TOKENS: "spans_by_tokens",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What stands behind FROM, what that must fulfil, and how many spans it has, about.
+
+    `used` are the conditions which it answers in full. `exact` says that `count` is no estimate,
+    and that nothing else is asked.
+    """
+
+    tables: Sql
+    count: int
+    where: Sql = ALL
+    used: tuple[Condition, ...] = ()
+    in_time_order: bool = False
+    exact: bool = False
+
+
+def best_source(
+    connection: sqlite3.Connection, query: Query, order: SortKey, wanted: int
+) -> Source:
+    """The source from which `wanted` spans in that order are found with the least reading."""
+    everything = spans_in_all(connection)
+    best, least = _walked(query, order, everything), everything
+    narrower = list(_narrower(connection, query))
+    if narrower:
+        # Walking in order meets a fitting span every so often.
+        fewest = min(source.count for source in narrower)
+        least = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
+    for source in narrower:
+        ordered = source.in_time_order and order is SortKey.TIME
+        cost = min(source.count, wanted * _SIFTED) if ordered else source.count
+        if cost <= least:
+            best, least = source, cost
+    return best
+
+
+def spans_in_all(connection: sqlite3.Connection) -> int:
+    """How many spans are stored."""
+    return _first(connection, Sql("SELECT sum(spans) FROM rollups WHERE dimension = 'all'"))
+
+
+def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
+    """The spans that the full-text index finds, if it can help; in the order of time."""
+    terms = [
+        (condition, text_term(condition))
+        for condition in query.of(Field.TEXT)
+        if not condition.negated
+    ]
+    matches = [term.match for _, term in terms if term.match is not None]
+    if not matches:
+        return None
+    found = Sql("texts MATCH ?", (" AND ".join(matches),))
+    count = _first(
+        connection,
+        Sql(
+            f"SELECT count(*) FROM (SELECT 1 FROM texts WHERE {found.text}"
+            f" LIMIT {_COUNTED_MATCHES})",
+            found.values,
+        ),
+    )
+    checks = [literally("x", term.literal) for _, term in terms if term.literal is not None]
+    return Source(
+        Sql(f"texts x CROSS JOIN spans s ON s.id = x.rowid {_JOINED}"),
+        count,
+        joined([Sql("x.texts MATCH ?", found.values), *checks]),
+        used=tuple(condition for condition, _ in terms),
+        in_time_order=True,
+    )
+
+
+def _walked(query: Query, order: SortKey, everything: int) -> Source:
+    """All spans in order."""
+    index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
+    return Source(
+        Sql(f"spans s {index} {_JOINED}"),
+        everything,
+        in_time_order=True,
+        exact=not query.conditions,
+    )
+
+
+def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
+    for condition in query.conditions:
+        if condition.negated or condition.operator is not Operator.IS:
+            continue
+        alone = query.conditions == (condition,)
+        if condition.field is Field.LABEL:
+            yield _labelled(connection, condition, alone=alone)
+        elif condition.field in _INDEXES:
+            count = _count(connection, condition)
+            if count is not None:
+                index = _INDEXES[condition.field]
+                yield Source(
+                    Sql(f"spans s INDEXED BY {index} {_JOINED}"),
+                    count,
+                    Sql("s.status != 'ok'") if index == "spans_not_ok" else ALL,
+                    in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
+                    exact=alone and condition.field in _COUNTS,
+                )
+    text = texts_source(connection, query)
+    if text is not None:
+        yield text
+
+
+def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
+    count = _count(connection, condition) or 0
+    places, values = listing(condition.values)
+    if len(condition.values) == 1:
+        return Source(
+            Sql(f"span_labels l CROSS JOIN spans s ON s.id = l.span {_JOINED}"),
+            count,
+            Sql("l.label = ?", values),
+            used=(condition,),
+            in_time_order=True,
+            exact=alone,
+        )
+    spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({places})"
+    return Source(
+        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span {_JOINED}", values),
+        count,
+        used=(condition,),
+    )
+
+
+def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
+    """About how many spans fit; None where their index cannot be used."""
+    if condition.field is Field.SPAN:
+        return len(condition.values)
+    if condition.field in {Field.STATUS, Field.ERROR}:
+        statuses = set(condition.values) or {"error"}
+        if "ok" in statuses:
+            return None
+        counters = [
+            counter
+            for status, counter in (("error", "errors"), ("unfinished", "unfinished"))
+            if status in statuses
+        ]
+        sums = " + ".join(counters) or "0"
+        return _first(connection, Sql(f"SELECT sum({sums}) FROM rollups WHERE dimension = 'all'"))
+    places, values = listing(condition.values)
+    return _first(connection, Sql(_COUNTS[condition.field].format(places), values))
+
+
+def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:
+    """How many spans there are at most in the time that is asked for, when walked in its order."""
+    hours = [Sql("dimension = 'all'")]
+    if order is SortKey.TIME:
+        for condition in query.of(Field.START):
+            moment = int(condition.values[0])
+            if condition.negated or condition.operator is Operator.IS:
+                continue
+            if condition.operator in {Operator.AT_LEAST, Operator.MORE}:
+                hours.append(Sql("hour_us > ?", (moment - HOUR_US,)))
+            else:
+                hours.append(Sql("hour_us <= ?", (moment,)))
+    where = joined(hours)
+    counted = Sql(f"SELECT sum(spans) FROM rollups WHERE {where.text}", where.values)
+    return _first(connection, counted)
+
+
+def _first(connection: sqlite3.Connection, sql: Sql) -> int:
+    return int(connection.execute(sql.text, sql.values).fetchone()[0] or 0)

@@ -1,0 +1,317 @@
+"""Pages of runs and of threads, from the sums that are kept of each.
+
+A condition on something that only spans have holds for a run or a thread when it holds for one of
+its spans. Time, duration, cost and tokens are those of the whole.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from treadle.traces.query.conditions import NEWEST, Condition, Field, Query, Sort, SortKey
+from treadle.traces.query.pages import Page, Position, read_cursor, write_cursor
+from treadle.traces.query.writing import format_query
+from treadle.traces.span import SpanStatus
+from treadle.traces.store.reading.listed import (
+    RunSummary,
+    ThreadSummary,
+    plain,
+    sums,
+)
+from treadle.traces.store.reading.planning import texts_source
+from treadle.traces.store.reading.spans import check_page
+from treadle.traces.store.reading.text_terms import add_holds
+from treadle.traces.store.reading.where import (
+    ALL,
+    Sql,
+    compared,
+    joined,
+    listing,
+    on_spans,
+    resolved,
+)
+from treadle.traces.store.schema import COUNTERS
+
+T = TypeVar("T")
+
+_FACETS = {Field.MODEL: "model", Field.LABEL: "label", Field.OPERATION: "operation"}
+_MOST_NAMED = 8
+
+_RUN_COLUMNS = f"""
+    g.id, g.run_id, g.thread_id, t.trace_id, s.name, s.input_preview, s.output_preview, s.status,
+    g.start_us, g.last_us, s.duration_us, {", ".join(f"g.{name}" for name in COUNTERS)}"""
+_THREAD_COLUMNS = f"""
+    g.id, g.thread_id, s.input_preview, s.name, g.runs, g.start_us, g.last_us,
+    {", ".join(f"g.{name}" for name in COUNTERS)}"""
+
+_NAMES_OF_RUN = """
+    SELECT facet, value FROM traces JOIN trace_facets ON trace_facets.trace = traces.id
+    WHERE run_id = ?1 AND facet IN ('model', 'label')
+    GROUP BY facet, value ORDER BY sum(count) DESC, value"""
+_NAMES_OF_THREAD = """
+    SELECT facet, value
+    FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC LIMIT 100)
+    JOIN traces USING (run_id) JOIN trace_facets ON trace_facets.trace = traces.id
+    WHERE facet IN ('model', 'label')
+    GROUP BY facet, value ORDER BY sum(count) DESC, value"""
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """What differs between a list of runs and one of threads. Rows `g` are those listed."""
+
+    name: str
+    columns: str
+    tables: str
+    identity: str
+    traces: str
+    """The traces t of a row g."""
+    time: str
+    began: str
+    duration: str
+    own: Callable[[Condition], Sql | None]
+    """A condition that the row itself answers."""
+
+
+class _Part(NamedTuple):
+    """Which part of a list is asked for, in which order."""
+
+    sort: Sort
+    limit: int
+    offset: int
+    cursor: str | None
+
+
+def runs_page(
+    connection: sqlite3.Connection,
+    query: Query,
+    *,
+    sort: Sort = NEWEST,
+    limit: int = 50,
+    offset: int = 0,
+    cursor: str | None = None,
+) -> Page[RunSummary]:
+    """A page of the runs that fit, by their start."""
+
+    def summary(row: Sequence[Any]) -> RunSummary:
+        values = list(map(plain, row))
+        models, labels = _names(connection, _NAMES_OF_RUN, row[1])
+        return RunSummary(
+            key=values[0],
+            run_id=values[1],
+            thread_id=values[2],
+            trace_id=values[3],
+            name=values[4],
+            question=values[5],
+            answer=values[6],
+            status=SpanStatus(values[7]),
+            start_us=values[8],
+            last_us=values[9],
+            duration_us=values[10],
+            models=models,
+            labels=labels,
+            sums=sums(values[11:]),
+        )
+
+    return _page(connection, _RUNS, query, _Part(sort, limit, offset, cursor), summary)
+
+
+def threads_page(
+    connection: sqlite3.Connection,
+    query: Query,
+    *,
+    sort: Sort = NEWEST,
+    limit: int = 50,
+    offset: int = 0,
+    cursor: str | None = None,
+) -> Page[ThreadSummary]:
+    """A page of the threads that fit, by their last activity."""
+
+    def summary(row: Sequence[Any]) -> ThreadSummary:
+        values = list(map(plain, row))
+        models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
+        return ThreadSummary(
+            key=values[0],
+            thread_id=values[1],
+            title=values[2] or values[3],
+            runs=values[4],
+            start_us=values[5],
+            last_us=values[6],
+            models=models,
+            labels=labels,
+            sums=sums(values[7:]),
+        )
+
+    return _page(connection, _THREADS, query, _Part(sort, limit, offset, cursor), summary)
+
+
+def _of_run(condition: Condition) -> Sql | None:
+    if condition.field is Field.RUN:
+        places, values = listing(condition.values)
+        return Sql(f"g.run_id IN ({places})", values)
+    if condition.field is Field.THREAD:
+        places, values = listing(condition.values)
+        return Sql(f"g.thread_id IN ({places})", values)
+    if condition.field is Field.STATUS:
+        places, values = listing(condition.values)
+        return Sql(f"s.status IN ({places})", values)
+    return _of_sums(_RUNS, condition)
+
+
+def _of_thread(condition: Condition) -> Sql | None:
+    if condition.field is Field.THREAD:
+        places, values = listing(condition.values)
+        return Sql(f"g.thread_id IN ({places})", values)
+    return _of_sums(_THREADS, condition)
+
+
+def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
+    columns = {
+        Field.COST: "iif(g.priced, g.cost_nano, NULL)",
+        Field.TOKENS: "iif(g.metered, g.input_tokens + g.output_tokens, NULL)",
+        Field.INPUT: "iif(g.metered, g.input_tokens, NULL)",
+        Field.OUTPUT: "iif(g.metered, g.output_tokens, NULL)",
+        Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
+        Field.DURATION: listed.duration,
+        # Active in the time that is asked for: it ended after its beginning, began before its end.
+        Field.START: listed.time if condition.operator.value.startswith(">") else listed.began,
+    }
+    if condition.field is Field.ERROR:
+        return Sql("g.errors > 0")
+    column = columns.get(condition.field)
+    return compared(column, condition) if column else None
+
+
+_RUNS = _List(
+    name="runs",
+    columns=_RUN_COLUMNS,
+    tables="runs g CROSS JOIN spans s ON s.id = g.root CROSS JOIN traces t ON t.id = s.trace",
+    identity="g.run_id",
+    traces="traces t WHERE t.run_id = g.run_id",
+    time="g.start_us",
+    began="g.start_us",
+    duration="s.duration_us",
+    own=_of_run,
+)
+_THREADS = _List(
+    name="threads",
+    columns=_THREAD_COLUMNS,
+    tables="""threads g
+        CROSS JOIN runs f ON f.id = (
+            SELECT id FROM runs WHERE thread_id = g.thread_id ORDER BY start_us, id LIMIT 1
+        )
+        CROSS JOIN spans s ON s.id = f.root""",
+    identity="g.thread_id",
+    traces="runs o JOIN traces t USING (run_id) WHERE o.thread_id = g.thread_id",
+    time="g.last_us",
+    began="g.start_us",
+    duration="g.last_us - g.start_us",
+    own=_of_thread,
+)
+
+
+def _page(
+    connection: sqlite3.Connection,
+    listed: _List,
+    query: Query,
+    part: _Part,
+    summary: Callable[[Sequence[Any]], T],
+) -> Page[T]:
+    sort, limit, offset, cursor = part
+    check_page(limit, offset)
+    add_holds(connection)
+    name = f"{listed.name} {sort} {format_query(query)}"
+    after = read_cursor(cursor, name) if cursor else None
+    where = joined(
+        _condition(connection, listed, each) for each in resolved(connection, query).conditions
+    )
+    value = {
+        SortKey.TIME: listed.time,
+        SortKey.DURATION: listed.duration,
+        SortKey.COST: "iif(g.priced, g.cost_nano, NULL)",
+        SortKey.TOKENS: "iif(g.metered, g.input_tokens + g.output_tokens, NULL)",
+    }[sort.key]
+    way = "ASC" if sort.ascending else "DESC"
+    last = "" if sort.key is SortKey.TIME else f"{value} IS NULL, "
+    behind = _behind(value, after, sort)
+    statement = (
+        f"SELECT {value}, {listed.columns} FROM {listed.tables}"
+        f" WHERE {where.text} AND {behind.text}"
+        f" ORDER BY {last}{value} {way}, g.id {way} LIMIT ? OFFSET ?"
+    )
+    values = (*where.values, *behind.values, limit + 1, offset)
+    rows = connection.execute(statement, values).fetchall()
+    more = len(rows) > limit
+    end = Position(rows[limit - 1][0], rows[limit - 1][1]) if more else None
+    total = None
+    if after is None:
+        total = _total(connection, listed, where, query) if more or not rows else offset + len(rows)
+    return Page(
+        tuple(summary(row[1:]) for row in rows[:limit]),
+        total,
+        write_cursor(end, name) if end else None,
+    )
+
+
+def _behind(value: str, after: Position | None, sort: Sort) -> Sql:
+    if after is None:
+        return ALL
+    sign = ">" if sort.ascending else "<"
+    if after.value is None:
+        return Sql(f"({value} IS NULL AND g.id {sign} ?)", (after.key,))
+    behind = Sql(f"({value}, g.id) {sign} (?, ?)", (after.value, after.key))
+    if sort.key is SortKey.TIME:
+        return behind
+    return Sql(f"({behind.text} OR {value} IS NULL)", behind.values)
+
+
+def _condition(connection: sqlite3.Connection, listed: _List, condition: Condition) -> Sql:
+    positive = Condition(condition.field, condition.operator, condition.values)
+    sql = listed.own(positive) or _of_spans(connection, listed, positive)
+    return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
+
+
+def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Condition) -> Sql:
+    """Whether one of its spans fits."""
+    if condition.field in _FACETS:
+        places, values = listing(condition.values)
+        return Sql(
+            f"EXISTS (SELECT 1 FROM trace_facets a JOIN {listed.traces} AND a.trace = t.id"
+            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({places}))",
+            values,
+        )
+    if condition.field is Field.TRACE:
+        places, values = listing(condition.values)
+        return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({places}))", values)
+    identity = listed.identity.replace("g.", "r.")
+    found = texts_source(connection, Query((condition,))) if condition.field is Field.TEXT else None
+    if found is not None:
+        return Sql(
+            f"{listed.identity} IN"
+            f" (SELECT {identity} FROM {found.tables.text} WHERE {found.where.text})",
+            (*found.tables.values, *found.where.values),
+        )
+    fitting = on_spans(condition)
+    return Sql(
+        f"EXISTS (SELECT 1 FROM spans s JOIN {listed.traces} AND s.trace = t.id"
+        f" AND ({fitting.text}))",
+        fitting.values,
+    )
+
+
+def _total(connection: sqlite3.Connection, listed: _List, where: Sql, query: Query) -> int:
+    tables = listed.tables if query.conditions else f"{listed.name} g"
+    statement = f"SELECT count(*) FROM {tables} WHERE {where.text}"
+    return int(connection.execute(statement, where.values).fetchone()[0])
+
+
+def _names(
+    connection: sqlite3.Connection, statement: str, identity: object
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models and the labels of a row, those of most spans first."""
+    found: dict[str, list[str]] = {"model": [], "label": []}
+    for facet, value in connection.execute(statement, (identity,)):
+        if len(found[facet]) < _MOST_NAMED:
+            found[facet].append(plain(value))
+    return tuple(found["model"]), tuple(found["label"])

@@ -1,0 +1,187 @@
+"""The skeleton of a trace: what a tree and a timeline need, column by column, without contents."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from typing import NamedTuple
+
+from treadle.errors import NotFoundError
+from treadle.traces.forest import Node, arrange
+from treadle.traces.store.packing import packed
+from treadle.traces.store.reading.listed import plain
+
+
+class Flag(IntFlag):
+    """What is odd about a span."""
+
+    CYCLE = 1
+    """It is its own ancestor; here the ring was cut open."""
+    MISSING = 2
+    """A parent that never arrived; only its children are known."""
+    CLOCK_SKEW = 4
+    """It ended before it started."""
+    UNFINISHED = 8
+    OUTSIDE_PARENT = 16
+    """It is not within the time of its parent."""
+    UNCOUNTED = 32
+    """A model call around another one, whose tokens and cost count there."""
+
+
+@dataclass(slots=True)
+class Columns:
+    """One entry a span in each, parents before children, children by their start.
+
+    `parents` are places in these lists, -1 for none. `names`, `operations` and `models` are places
+    in `Skeleton.texts`, -1 for none; `kinds` and `statuses` too. `starts` are microseconds since
+    the start of the trace, `durations` microseconds, None where there is none. `costs` are
+    billionths of a dollar.
+    """
+
+    span_ids: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    names: list[int] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
+    operations: list[int] = field(default_factory=list)
+    models: list[int] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    starts: list[int | None] = field(default_factory=list)
+    durations: list[int | None] = field(default_factory=list)
+    input_tokens: list[int | None] = field(default_factory=list)
+    output_tokens: list[int | None] = field(default_factory=list)
+    costs: list[int | None] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A trace without contents. `root` is the place of the true root, None while there is none.
+
+    `start_us` is the first start, in Unix microseconds, `last_us` the last moment that is known.
+    """
+
+    trace_id: str
+    run_id: str
+    thread_id: str
+    start_us: int
+    last_us: int
+    root: int | None
+    revision: int
+    """The newest revision of its spans: what was written later is not in it."""
+    texts: tuple[str, ...]
+    columns: Columns
+
+
+class _Row(NamedTuple):
+    span_id: str
+    parent_id: str | None
+    key: int
+    name: str
+    kind: str
+    operation: str
+    model: str | None
+    status: str
+    start_us: int
+    end_us: int | None
+    duration_us: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_nano: int | None
+    counted: int
+    revision: int
+
+
+_TRACE = """
+    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root, t.rooted
+    FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
+_SPANS = """
+    SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
+        duration_us, input_tokens, output_tokens, cost_nano, counted, revision
+    FROM spans INDEXED BY spans_of_trace WHERE trace = ?"""
+
+
+def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
+    """The skeleton of the trace with that id. Raises NotFoundError when there is none."""
+    found = connection.execute(_TRACE, (packed(trace_id),)).fetchone()
+    if found is None:
+        raise NotFoundError(
+            f"There is no trace {trace_id}.", hint="`treadle traces list` shows what was recorded."
+        )
+    key, run_id, thread_id, start_us, last_us, root, rooted = map(plain, found)
+    rows = [_row(each) for each in connection.execute(_SPANS, (key,))]
+    texts: dict[str, int] = {}
+    columns, places = Columns(), dict[str, int]()
+    for node in arrange(rows):
+        _add(columns, texts, places, node, start_us)
+    root_row = next((row for row in rows if rooted and row.key == root), None)
+    return Skeleton(
+        trace_id=trace_id,
+        run_id=run_id,
+        thread_id=thread_id,
+        start_us=start_us,
+        last_us=last_us,
+        root=places[root_row.span_id] if root_row else None,
+        revision=max(row.revision for row in rows),
+        texts=tuple(texts),
+        columns=columns,
+    )
+
+
+def _row(values: Sequence[object]) -> _Row:
+    if any(isinstance(value, bytes) for value in values):
+        values = list(map(plain, values))
+    return _Row(*values)  # type: ignore[arg-type]  # the columns of _SPANS
+
+
+def _add(
+    columns: Columns,
+    texts: dict[str, int],
+    places: dict[str, int],
+    node: Node[_Row],
+    start_us: int,
+) -> None:
+    row = node.span
+    place = len(columns.span_ids)
+    parent = -1
+    if row is not None and node.depth and row.parent_id is not None:
+        parent = places[row.parent_id]
+    places[node.span_id] = place
+    columns.span_ids.append(node.span_id)
+    columns.parents.append(parent)
+    columns.depths.append(node.depth)
+    for column, text in (
+        (columns.names, row.name if row else None),
+        (columns.kinds, row.kind if row else None),
+        (columns.operations, row.operation if row else None),
+        (columns.models, row.model if row else None),
+        (columns.statuses, row.status if row else None),
+    ):
+        column.append(-1 if text is None else texts.setdefault(text, len(texts)))
+    columns.starts.append(row.start_us - start_us if row else None)
+    columns.durations.append(row.duration_us if row else None)
+    columns.input_tokens.append(row.input_tokens if row else None)
+    columns.output_tokens.append(row.output_tokens if row else None)
+    columns.costs.append(row.cost_nano if row else None)
+    columns.flags.append(_flags(columns, node, parent))
+
+
+def _flags(columns: Columns, node: Node[_Row], parent: int) -> int:
+    row = node.span
+    if row is None:
+        return Flag.MISSING
+    flags = Flag.CYCLE if node.cycle else Flag(0)
+    if row.end_us is None:
+        flags |= Flag.UNFINISHED
+    elif row.duration_us is None:
+        flags |= Flag.CLOCK_SKEW
+    if row.kind == "model" and not row.counted:
+        flags |= Flag.UNCOUNTED
+    above = columns.starts[parent] if parent >= 0 else None
+    took = columns.durations[parent] if parent >= 0 else None
+    if above is not None:
+        start = columns.starts[-1] or 0
+        end = start + (row.duration_us or 0)
+        if start < above or (took is not None and end > above + took):
+            flags |= Flag.OUTSIDE_PARENT
+    return int(flags)

@@ -1,0 +1,155 @@
+"""Pages of spans: filtered, in any order, by cursor or offset."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.errors import UsageError
+from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
+from treadle.traces.query.pages import Page, Position, read_cursor, write_cursor
+from treadle.traces.query.writing import format_query
+from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
+from treadle.traces.store.reading.planning import Source, best_source
+from treadle.traces.store.reading.text_terms import add_holds
+from treadle.traces.store.reading.where import (
+    ALL,
+    TOKENS,
+    Sql,
+    joined,
+    key_bounds,
+    on_spans,
+    resolved,
+)
+
+MOST_OFFSET = 10_000
+"""Rows that an offset may pass over; further on, cursors lead."""
+
+_COUNTED = 20_000
+_VALUES = {
+    SortKey.DURATION: "s.duration_us",
+    SortKey.COST: "s.cost_nano",
+    SortKey.TOKENS: TOKENS,
+}
+_KNOWN = {
+    SortKey.DURATION: "s.duration_us IS NOT NULL",
+    SortKey.COST: "s.cost_nano IS NOT NULL",
+    SortKey.TOKENS: "coalesce(s.input_tokens, s.output_tokens) IS NOT NULL",
+}
+
+
+def spans_page(
+    connection: sqlite3.Connection,
+    query: Query,
+    *,
+    sort: Sort = NEWEST,
+    limit: int = 50,
+    offset: int = 0,
+    cursor: str | None = None,
+) -> Page[ListedSpan]:
+    """A page of the spans that fit. Raises UsageError for a cursor of another list."""
+    check_page(limit, offset)
+    add_holds(connection)
+    name = f"spans {sort} {format_query(query)}"
+    after = read_cursor(cursor, name) if cursor else None
+    query = resolved(connection, query)
+    wanted = offset + limit + 1
+    source = best_source(connection, query, sort.key, wanted)
+    rows = _rows(connection, source, query, sort, wanted=wanted, after=after)
+    more = len(rows) == wanted
+    shown = rows[offset : offset + limit]
+    data = tuple(listed_span(row[1:]) for row in shown)
+    total = None if after else _total(connection, source, query, len(rows), more=more)
+    last = Position(shown[-1][0], data[-1].key) if more and shown else None
+    return Page(data, total, write_cursor(last, name) if last else None)
+
+
+def conditions(source: Source, query: Query) -> Sql:
+    """All that the rows of `source` must still fulfil, behind WHERE."""
+    rest = [on_spans(each) for each in query.conditions if each not in source.used]
+    return joined([source.where, key_bounds(query), *rest])
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Raise UsageError for a page that cannot be."""
+    if not 0 < limit <= 1_000:
+        raise UsageError(f"A page has 1 to 1000 rows, not {limit}.", hint="Ask for fewer.")
+    if not 0 <= offset <= MOST_OFFSET:
+        raise UsageError(
+            f"The offset is 0 to {MOST_OFFSET}, not {offset}.",
+            hint="Further on, follow `next_cursor`.",
+        )
+
+
+def _rows(
+    connection: sqlite3.Connection,
+    source: Source,
+    query: Query,
+    sort: Sort,
+    *,
+    wanted: int,
+    after: Position | None,
+) -> list[Sequence[Any]]:
+    """At most `wanted` rows behind `after`, each with the value that it is sorted by in front."""
+    where = conditions(source, query)
+    way = "ASC" if sort.ascending else "DESC"
+    if sort.key is SortKey.TIME:
+        behind = _behind_key(after, sort)
+        where = joined([where, behind])
+        return _select(connection, source, where, order=f"s.id {way}", wanted=wanted)
+    value = _VALUES[sort.key]
+    rows: list[Sequence[Any]] = []
+    if after is None or after.value is not None:
+        behind = ALL
+        if after is not None:
+            sign = ">" if sort.ascending else "<"
+            behind = Sql(f"({value}, s.id) {sign} (?, ?)", (after.value, after.key))
+        known = joined([where, Sql(_KNOWN[sort.key]), behind])
+        order = f"{value} {way}, s.id {way}"
+        rows = _select(connection, source, known, value=value, order=order, wanted=wanted)
+        after = None
+    if len(rows) < wanted:  # what is unknown comes last
+        unknown = joined([where, Sql(f"NOT ({_KNOWN[sort.key]})"), _behind_key(after, sort)])
+        walked = best_source(connection, query, SortKey.TIME, wanted)
+        if walked.used == source.used:
+            source = walked
+        rest = wanted - len(rows)
+        rows += _select(connection, source, unknown, order=f"s.id {way}", wanted=rest)
+    return rows
+
+
+def _behind_key(after: Position | None, sort: Sort) -> Sql:
+    if after is None:
+        return ALL
+    return Sql(f"s.id {'>' if sort.ascending else '<'} ?", (after.key,))
+
+
+def _select(
+    connection: sqlite3.Connection,
+    source: Source,
+    where: Sql,
+    *,
+    value: str = "NULL",
+    order: str,
+    wanted: int,
+) -> list[Sequence[Any]]:
+    statement = (
+        f"SELECT {value}, {LISTED_COLUMNS} FROM {source.tables.text}"
+        f" WHERE {where.text} ORDER BY {order} LIMIT ?"
+    )
+    values = (*source.tables.values, *where.values, wanted)
+    return connection.execute(statement, values).fetchall()
+
+
+def _total(
+    connection: sqlite3.Connection, source: Source, query: Query, read: int, *, more: bool
+) -> int | None:
+    if not more:
+        return read
+    if source.exact:
+        return source.count
+    if source.count > _COUNTED or query.of(Field.TEXT):
+        return None
+    where = conditions(source, query)
+    statement = f"SELECT count(*) FROM {source.tables.text} WHERE {where.text}"
+    values = (*source.tables.values, *where.values)
+    return int(connection.execute(statement, values).fetchone()[0])

@@ -1,0 +1,180 @@
+"""Conditions on spans as SQL, and by which index they are best found."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from treadle.traces.query import patterns
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.store.packing import packed
+from treadle.traces.store.reading.listed import plain
+from treadle.traces.store.reading.text_terms import text_term
+from treadle.traces.store.schema import KEY_BITS
+from treadle.traces.store.statements import Value
+
+_SPILL_US = 1_000_000
+"""How far behind its start a span's key may lie, where very many start at once."""
+
+TOKENS = "coalesce(s.input_tokens, 0) + coalesce(s.output_tokens, 0)"
+
+_NUMBERS = {
+    Field.COST: "s.cost_nano",
+    Field.DURATION: "s.duration_us",
+    Field.TTFT: "s.ttft_us",
+    Field.INPUT: "s.input_tokens",
+    Field.OUTPUT: "s.output_tokens",
+    Field.CACHED: "s.cached_tokens",
+    Field.START: "s.start_us",
+    Field.TOKENS: f"iif(coalesce(s.input_tokens, s.output_tokens) IS NULL, NULL, {TOKENS})",
+}
+_COLUMNS = {
+    Field.SPAN: "s.span_id",
+    Field.PARENT: "s.parent_id",
+    Field.KIND: "s.kind",
+    Field.OPERATION: "s.operation",
+    Field.NAME: "s.name",
+    Field.STATUS: "s.status",
+    Field.MODEL: "s.model",
+    Field.PROVIDER: "s.provider",
+}
+_TRACES = {
+    Field.TRACE: "SELECT id FROM traces WHERE trace_id IN ({})",
+    Field.RUN: "SELECT id FROM traces WHERE run_id IN ({})",
+    Field.THREAD: """SELECT traces.id FROM runs JOIN traces USING (run_id)
+        WHERE runs.thread_id IN ({})""",
+}
+_ROLLED = {Field.MODEL: "model", Field.OPERATION: "operation", Field.LABEL: "label"}
+"""Fields whose values, and how many spans have each, the roll-ups know."""
+
+_KNOWN_VALUES = """
+    WITH RECURSIVE known (value) AS (
+        SELECT min(value) FROM rollups WHERE dimension = ?1
+        UNION ALL
+        SELECT (SELECT min(value) FROM rollups WHERE dimension = ?1 AND value > known.value)
+        FROM known WHERE value IS NOT NULL
+    )
+    SELECT value FROM known WHERE value IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A piece of SQL with the values of its question marks."""
+
+    text: str
+    values: tuple[Value, ...] = ()
+
+
+ALL = Sql("1")
+"""What everything fulfils."""
+
+
+def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
+    """The pieces with `between` between them; `1` for none."""
+    parts = tuple(parts)
+    return Sql(
+        between.join(part.text for part in parts) or ALL.text,
+        tuple(value for part in parts for value in part.values),
+    )
+
+
+def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
+    """Question marks for `IN (…)`, and their values as the file holds them."""
+    kept = tuple(packed(each) if isinstance(each, str) else int(str(each)) for each in values)
+    return ", ".join("?" * len(kept)), kept
+
+
+def resolved(connection: sqlite3.Connection, query: Query) -> Query:
+    """`query` with patterns on models, operations and labels as the values that they match."""
+    return Query(tuple(_resolve(connection, each) for each in query.conditions))
+
+
+def on_spans(condition: Condition) -> Sql:
+    """A condition on the row `s` of `spans`. What is unknown fits only where it is negated."""
+    sql = _positive(condition)
+    return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
+
+
+def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
+    """All values of a dimension of the roll-ups, in order."""
+    return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
+
+
+def key_bounds(query: Query) -> Sql:
+    """The range of keys that the times in `query` leave, which is a little too wide at its end."""
+    parts = []
+    for condition in query.of(Field.START):
+        if condition.negated or condition.operator is Operator.IS:
+            continue
+        moment = min(max(int(condition.values[0]), -(1 << 51)), 1 << 51)
+        if condition.operator in {Operator.AT_LEAST, Operator.MORE}:
+            parts.append(Sql("s.id >= ?", (moment << KEY_BITS,)))
+        else:
+            parts.append(Sql("s.id < ?", ((moment + _SPILL_US) << KEY_BITS,)))
+    return joined(parts)
+
+
+def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
+    if condition.operator is not Operator.LIKE or condition.field not in _ROLLED:
+        return condition
+    fitting = [patterns.compiled(str(value)) for value in condition.values]
+    values = tuple(
+        value
+        for value in known_values(connection, _ROLLED[condition.field])
+        if value and any(pattern.fullmatch(value) for pattern in fitting)
+    )
+    return Condition(condition.field, Operator.IS, values, condition.negated)
+
+
+def _positive(condition: Condition) -> Sql:
+    field = condition.field
+    if field is Field.ERROR:
+        return Sql("s.status = 'error' AND s.status != 'ok'")
+    if field is Field.TEXT:
+        return _holding(condition)
+    if field in _NUMBERS:
+        return compared(_NUMBERS[field], condition)
+    if condition.operator is Operator.LIKE:
+        return _alike(_COLUMNS[field], condition.values)
+    return _equal(condition)
+
+
+def _equal(condition: Condition) -> Sql:
+    field = condition.field
+    places, values = listing(condition.values)
+    if field in _TRACES:
+        return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
+    if field is Field.LABEL:
+        return Sql(f"s.id IN (SELECT span FROM span_labels WHERE label IN ({places}))", values)
+    return Sql(f"{_COLUMNS[field]} IN ({places})", values)
+
+
+def compared(column: str, condition: Condition) -> Sql:
+    """A comparison of `column` with the integers of the condition."""
+    if condition.operator is Operator.IS:
+        places, values = listing(condition.values)
+        return Sql(f"{column} IN ({places})", values)
+    return Sql(f"{column} {condition.operator.value} ?", (int(condition.values[0]),))
+
+
+def _alike(column: str, values: Sequence[object]) -> Sql:
+    globs = tuple(patterns.glob(str(value)) for value in values)
+    return Sql(" OR ".join([f"lower({column}) GLOB ?"] * len(globs)), globs)
+
+
+def _holding(condition: Condition) -> Sql:
+    """Whether the texts of the span hold the term, asked span by span."""
+    term = text_term(condition)
+    parts = [Sql("x.rowid = s.id")]
+    if term.match is not None:
+        parts.append(Sql("x.texts MATCH ?", (term.match,)))
+    if term.literal is not None:
+        parts.append(literally("x", term.literal))
+    where = joined(parts)
+    return Sql(f"EXISTS (SELECT 1 FROM texts x WHERE {where.text})", where.values)
+
+
+def literally(table: str, literal: str) -> Sql:
+    """Whether one of the texts of a row of `texts` holds the literal."""
+    columns = ("name", "input", "output")
+    held = " OR ".join(f"holds({table}.{column}, ?)" for column in columns)
+    return Sql(f"({held})", (packed(literal),) * len(columns))
