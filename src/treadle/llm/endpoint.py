@@ -8,6 +8,12 @@ from treadle.config.model import ProviderSettings
 _LOOPBACK = ("localhost", "::1")
 
 
+def is_loopback(base_url: str) -> bool:
+    """Whether a server runs on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    return host in _LOOPBACK or host.startswith("127.")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where requests go. `api_key` is never shown; `key_name` says where a person sets it."""
@@ -22,5 +28,4 @@ class Endpoint:
     @property
     def loopback(self) -> bool:
         """Whether the server runs on this machine."""
-        host = urlsplit(self.base_url).hostname or ""
-        return host in _LOOPBACK or host.startswith("127.")
+        return is_loopback(self.base_url)

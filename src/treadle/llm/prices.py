@@ -1,63 +1,212 @@
 """What a reply costs and how much a model can take, by the public data of genai-prices.
 
 Unknown is None, never 0: a sum with a hole in it must not look complete. Servers on this machine
-have no price, so their cost is unknown too.
+have no price, so their cost is unknown too. The data takes a third of a second to import, once.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
 from treadle.events.types import Usage
-from treadle.llm.endpoint import Endpoint
+from treadle.llm.endpoint import Endpoint, is_loopback
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+_KNOWN_MODELS = 2_048
+"""How many models are remembered, with those that have no price: a look takes 1 ms."""
+
+_PROVIDERS = {
+    "azure.ai.openai": "azure",
+    "azure.ai.inference": "azure",
+    "aws.bedrock": "aws",
+    "gcp.gen_ai": "google",
+    "gcp.gemini": "google",
+    "gcp.vertex_ai": "google",
+    "mistral_ai": "mistral",
+    "together_ai": "together",
+    "x_ai": "x-ai",
+    "xai": "x-ai",
+}
+"""Providers that OpenTelemetry calls otherwise than the data."""
+
+_PREFIXES = {
+    "openrouter": "openrouter",
+    "azure": "azure",
+    "bedrock": "aws",
+    "vertex_ai": "google",
+    "gemini": "google",
+    "models": "google",
+    "together_ai": "together",
+    "fireworks_ai": "fireworks",
+    "xai": "x-ai",
+}
+"""What routers put before the name of a model to say whose it is, where it is no provider's id."""
 
 
 def cost(endpoint: Endpoint, usage: Usage) -> float | None:
     """US dollars for one reply, or None when the price or the tokens are not known.
 
-    Imports the price data, which takes half a second: call it in a thread.
+    May import the price data: call it in a thread.
     """
-    if endpoint.loopback or usage.input is None or usage.output is None:
-        return None
-    from genai_prices import Usage as PricedUsage
-    from genai_prices import calc_price
+    return price(endpoint.model, endpoint.provider, usage, base_url=endpoint.base_url)
 
-    tokens = PricedUsage(
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=min(usage.cached or 0, usage.input),
-    )
-    try:
-        price = calc_price(tokens, endpoint.model, provider_api_url=endpoint.base_url)
-    except (LookupError, ValueError):
+
+def price(
+    model: str,
+    provider: str | None,
+    usage: Usage,
+    *,
+    base_url: str | None = None,
+    at_us: int | None = None,
+) -> float | None:
+    """US dollars for a call of `model`, or None when the price or the tokens are not known.
+
+    Where `base_url` is given it says whose prices hold, else `provider`, else the model's name.
+    `at_us` is when the call was made, in Unix microseconds; now if it is not given. May import the
+    price data; later calls take microseconds.
+    """
+    if usage.input is None or usage.output is None:
         return None
-    return float(price.total_price)
+    choose = _table(model, provider, base_url)
+    rates = choose(at_us) if choose is not None else None
+    return None if rates is None else rates.total(usage, usage.input, usage.output)
 
 
 def context_window(endpoint: Endpoint) -> int | None:
     """Tokens that the model takes, or None when the data does not say. Call it in a thread."""
-    if endpoint.loopback:
+    found = _find(endpoint.model, endpoint.provider, endpoint.base_url)
+    return None if found is None else found.context_window
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """Dollars for a token: from the beginning, and where the whole input is longer than a step."""
+
+    base: float
+    steps: tuple[tuple[int, float], ...] = ()
+
+    def at(self, whole_input: int) -> float:
+        rate = self.base
+        for start, higher in self.steps:
+            if whole_input > start:
+                rate = higher
+        return rate
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """The prices of one model. None: it has none for such tokens."""
+
+    input: _Rate | None
+    output: _Rate | None
+    cached: _Rate | None
+    cache_write: _Rate | None
+    reasoning: _Rate | None
+    request: float
+
+    def total(self, usage: Usage, given: int, answered: int) -> float | None:
+        """The cost of a call; parts without a price of their own cost what the whole does."""
+        if (given and self.input is None) or (answered and self.output is None):
+            return None
+        cached = min(usage.cached or 0, given)
+        written = min(usage.cache_write or 0, given - cached)
+        thought = min(usage.reasoning or 0, answered)
+        counted = (
+            (given - cached - written, self.input),
+            (cached, self.cached or self.input),
+            (written, self.cache_write or self.input),
+            (answered - thought, self.output),
+            (thought, self.reasoning or self.output),
+        )
+        total = sum(tokens * rate.at(given) for tokens, rate in counted if rate is not None)
+        return round(self.request + total, 12)
+
+
+_FREE = _Rates(_Rate(0.0), _Rate(0.0), None, None, None, 0.0)
+
+_Table = Callable[[int | None], _Rates | None]
+"""The prices at a moment in Unix microseconds."""
+
+
+@lru_cache(maxsize=_KNOWN_MODELS)
+def _table(model: str, provider: str | None, base_url: str | None) -> _Table | None:
+    """The prices of a model; None when the data has none."""
+    found = _find(model, provider, base_url)
+    if found is None:
         return None
+    if not isinstance(found.prices, list):
+        constant = _rates(found.prices, found)
+        return lambda _at_us: constant
+    rates = [(each.constraint, _rates(each.prices, found)) for each in found.prices]
+
+    def choose(at_us: int | None) -> _Rates | None:
+        at = datetime.now(UTC) if at_us is None else datetime.fromtimestamp(at_us / 1e6, UTC)
+        held = (each for limit, each in reversed(rates) if limit is None or limit.active(at))
+        return next(held, rates[0][1])
+
+    return choose
+
+
+def _find(model: str, provider: str | None, base_url: str | None) -> "ModelInfo | None":
+    """The entry of a model, under the names that routers and instrumentations give it."""
+    if base_url is not None and is_loopback(base_url):
+        return None
+    for place, name in _places(model, None if base_url is not None else provider):
+        found = _look(name, place, base_url)
+        if found is not None:
+            return found
+    return None
+
+
+def _places(model: str, provider: str | None) -> Sequence[tuple[str | None, str]]:
+    """Providers and names under which a model may stand in the data, the most telling first."""
+    own = _PROVIDERS.get(provider, provider) if provider else None
+    places = [(own, model)]
+    prefix, _, rest = model.partition("/")
+    if rest:
+        named = _PREFIXES.get(prefix, prefix)
+        if own is None or named == own:
+            places.append((named, rest))
+    if own is None and ".anthropic." in f".{model}":  # ids of Bedrock, with or without a region
+        places.insert(0, ("aws", model))
+    return places
+
+
+def _look(model: str, provider: str | None, base_url: str | None) -> "ModelInfo | None":
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, model = get_snapshot().find_provider_model(endpoint.model, None, None, endpoint.base_url)
+        return get_snapshot().find_provider_model(model, None, provider, base_url)[1]
     except LookupError:
         return None
-    return model.context_window
 
 
-def price(
-    model: str, provider: str | None, usage: Usage, *, base_url: str | None = None
-) -> float | None:
-    """US dollars for a call of `model`, whoever made it; None when price or tokens are unknown."""
-    if usage.input is None or usage.output is None:
+def _rates(prices: "ModelPrice", model: "ModelInfo") -> _Rates | None:
+    """None when tokens have no price. No price at all means free, unless a comment objects."""
+    known = {name: value for name, value in vars(prices).items() if value is not None}
+    if not known:
+        comment = (model.price_comments or "").lower()
+        return _FREE if not comment or "free" in comment else None
+    if "input_mtok" not in known and "output_mtok" not in known:
         return None
-    from genai_prices import Usage as PricedUsage
-    from genai_prices import calc_price
+    return _Rates(
+        input=_rate(known.get("input_mtok")),
+        output=_rate(known.get("output_mtok")),
+        cached=_rate(known.get("cache_read_mtok")),
+        cache_write=_rate(known.get("cache_write_mtok")),
+        reasoning=_rate(known.get("output_reasoning_mtok")),
+        request=float(known.get("requests_kcount", 0)) / 1_000,
+    )
 
-    tokens = PricedUsage(input_tokens=usage.input, output_tokens=usage.output)
-    try:
-        if base_url is None:
-            found = calc_price(tokens, model, provider_id=provider)
-        else:
-            found = calc_price(tokens, model, provider_api_url=base_url)
-    except (LookupError, ValueError):
+
+def _rate(value: Any) -> _Rate | None:
+    """Dollars for a token, of dollars for a million."""
+    if value is None:
         return None
-    return float(found.total_price)
+    steps = getattr(value, "tiers", ())
+    base = value.base if steps else value
+    return _Rate(float(base) / 1e6, tuple((step.start, float(step.price) / 1e6) for step in steps))

@@ -44,6 +44,9 @@ _KINDS = {
 _SAME = {"embedding": "embeddings", "completion": "text_completion", "responses": "chat"}
 """Operations that have another name by now."""
 
+EARLIEST = frozenset({"llm.request.type", "llm.usage.total_tokens", "llm.usage.prompt_tokens"})
+"""Names that traceloop used before there was a vocabulary."""
+
 _DETAILS = "gen_ai.client.inference.operation.details"
 _FLAT_INPUT, _FLAT_OUTPUT = "gen_ai.prompt.", "gen_ai.completion."
 _SECOND = 1_000_000

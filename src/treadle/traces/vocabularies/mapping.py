@@ -28,7 +28,7 @@ _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
     ),
     (frozenset({"ai"}), vercel.read),
     (frozenset({"traceloop"}), traceloop.read),
-    (frozenset({"gen_ai", "llm"}), gen_ai.read),
+    (frozenset({"gen_ai"}), gen_ai.read),
     (
         frozenset(
             {"logfire", "pydantic_ai", "all_messages_events", "events", "tool_arguments",
@@ -44,6 +44,8 @@ def to_span(raw: RawSpan) -> Span:
     """The span that `raw` is, with everything derived that its attributes tell. Never raises."""
     reading = Reading(raw)
     prefixes = {name.partition(".")[0] for name in raw.attributes}
+    if not gen_ai.EARLIEST.isdisjoint(raw.attributes):
+        prefixes.add("gen_ai")
     for names, read in _VOCABULARIES:
         if not prefixes.isdisjoint(names):
             read(reading)

@@ -25,7 +25,10 @@ def written_messages(value: JsonValue, role: str, system: JsonValue = None) -> s
 
     `role` is whose words they are where it is not said; `system` is what was instructed apart.
     """
-    messages = read_messages(value, role)
+    given = parsed(value)
+    messages = read_messages(given, role)
+    if messages == given and isinstance(value, str) and "\\u" not in value and system is None:
+        return value  # it has the form already, and nothing in it is escaped
     if system is not None and not (messages and messages[0].get("role") == "system"):
         messages = [*_instructions(system), *messages]
     return (written(messages) or _plain(value, role)) if messages else None

@@ -84,16 +84,16 @@ def _read_call(reading: Reading, said: Attributes) -> None:
             reading.model = text(parameters.get("model"))
     if reading.provider is None:
         reading.provider = canonical(text(said.get("llm.provider") or said.get("llm.system")))
-    counted = "llm.token_count."
-    details = f"{counted}prompt_details."
-    cached = said.get(f"{details}cache_read")
+    cached = said.get("llm.token_count.prompt_details.cache_read")
+    if cached is None:
+        cached = said.get("llm.token_count.prompt_details.cache_input")
     reading.set_tokens(
-        input=said.get(f"{counted}prompt"),
-        output=said.get(f"{counted}completion"),
-        cached=said.get(f"{details}cache_input") if cached is None else cached,
-        cache_write=said.get(f"{details}cache_write"),
-        reasoning=said.get(f"{counted}completion_details.reasoning"),
-        total=said.get(f"{counted}total"),
+        input=said.get("llm.token_count.prompt"),
+        output=said.get("llm.token_count.completion"),
+        cached=cached,
+        cache_write=said.get("llm.token_count.prompt_details.cache_write"),
+        reasoning=said.get("llm.token_count.completion_details.reasoning"),
+        total=said.get("llm.token_count.total"),
     )
     if reading.cost is None:
         reading.cost = dollars(said.get("llm.cost.total"))

@@ -147,9 +147,12 @@ _BEGINS = frozenset('[{"')
 def written(value: Any) -> str | None:
     """JSON text, readable in every language; None when it is nested too deeply to be written."""
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return _WRITER.encode(value)
     except RecursionError:
         return None
+
+
+_WRITER = json.JSONEncoder(ensure_ascii=False)
 
 
 def texts(value: JsonValue, *, separator: str | None = None) -> list[str]:

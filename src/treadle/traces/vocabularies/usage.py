@@ -52,5 +52,5 @@ def cost_of(reading: Reading, usage: Usage) -> tuple[float | None, CostSource | 
         return None, None
     if reading.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
         usage = Usage(input=usage.input, output=0)  # an embedding has no tokens
-    reckoned = price(reading.model, reading.provider, usage)
+    reckoned = price(reading.model, reading.provider, usage, at_us=reading.raw.start_ns // 1_000)
     return reckoned, None if reckoned is None else CostSource.PRICES
