@@ -10,7 +10,7 @@ from treadle.traces.query.moments import read_moment, write_moment
 NANO = 1_000_000_000
 _LARGEST = 1 << 62
 
-_NUMBER = re.compile(r"(?P<sign>\$?)(?P<number>\d{1,15}(?:\.\d{1,12})?)(?P<unit>[A-Za-zµμ]*)")
+_NUMBER = re.compile(r"(?P<sign>\$?)(?P<number>[0-9]{1,19}(?:\.[0-9]{1,12})?)(?P<unit>[A-Za-zµμ]*)")
 _TIME_UNITS = {
     "us": 1, "µs": 1, "μs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000,
     "h": 3_600_000_000,

@@ -1,25 +1,28 @@
 """The query language for people: `status:error model:gpt* cost>0.01 label:search "not found"`.
 
 A query is a row of terms, all of which must hold. A term is a field with its values, or text that
-is searched for; `-` before it turns it round. `docs/trace-queries.md` shows it by example.
+is searched for. `-` before it turns it round, and so does `not` before a field or quotes: in
+`file not found` it is a word. `docs/trace-queries.md` shows the language by example.
 """
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 from treadle.errors import UsageError
 from treadle.traces.query import patterns
 from treadle.traces.query.amounts import read_amount
 from treadle.traces.query.conditions import NUMERIC, Condition, Field, Operator, Query
-from treadle.traces.query.moments import Period, period_bounds, read_moment
+from treadle.traces.query.moments import read_moment, read_period
 from treadle.traces.span import SpanKind, SpanStatus
 
 T = TypeVar("T")
 
 _HEAD = re.compile(r"(?P<name>[A-Za-z_]+)(?P<operator>:(?:>=|<=|>|<)|:|>=|<=|>|<|=)")
+_NOT = re.compile(r"not\s+(?=-?(?:[A-Za-z_]+(?:[:=]|[<>])|\"))", re.IGNORECASE)
 _BARE = re.compile(r'[^\s",]+')
 _TEXT = re.compile(r'[^\s"]+')
 
@@ -85,8 +88,7 @@ class _Parser:
 
     def _term(self) -> list[Condition]:
         start = self._place
-        negated = self._text.startswith("-", start) and not self._blank_at(start + 1)
-        self._place += negated
+        negated = self._negation()
         head = _HEAD.match(self._text, self._place)
         if head is None:
             return [self._searched(negated=negated)]
@@ -95,10 +97,21 @@ class _Parser:
         values = self._values(start)
         found = self._compared(name, operator, values, head.start() + 1)
         if negated and len(found) > 1:
-            raise self._error(start + 1, "a range cannot be turned round.", "Write its two ends.")
+            raise self._error(
+                start + 1, "a range cannot be turned round.", "Ask for what is below or above it."
+            )
         return [
             Condition(each.field, each.operator, each.values, negated=negated) for each in found
         ]
+
+    def _negation(self) -> bool:
+        """Step over what turns the next term round."""
+        negated = False
+        if found := _NOT.match(self._text, self._place):
+            negated, self._place = True, found.end()
+        if self._text.startswith("-", self._place) and not self._blank_at(self._place + 1):
+            negated, self._place = not negated, self._place + 1
+        return negated
 
     def _searched(self, *, negated: bool) -> Condition:
         value = self._value(_TEXT)
@@ -159,8 +172,7 @@ class _Parser:
             return self._special(name, operator, values, column)
         field = _FIELDS.get(name) or _ALIASES.get(name)
         if field is None:
-            near = difflib.get_close_matches(name, (*_FIELDS, *_SPECIAL), n=1)
-            meant = f"Perhaps you mean {near[0]!r}. " if near else ""
+            meant = _meant(name, (*_FIELDS, *_ALIASES, *_SPECIAL))
             raise self._error(
                 column,
                 f"there is no field {name!r}.",
@@ -171,22 +183,31 @@ class _Parser:
         if operator not in {"", "="}:
             raise self._error(column, f"{name} has no order.", f"Write `{name}:{values[0].text}`.")
         if field is Field.TEXT:
-            return [Condition(field, Operator.CONTAINS, (value.text,)) for value in values]
+            if len(values) > 1:
+                raise self._error(
+                    values[1].column, "text is searched for as a whole.", "Put it in quotes."
+                )
+            return [Condition(field, Operator.CONTAINS, (values[0].text,))]
         return [self._equal(field, values)]
 
     def _equal(self, field: Field, values: list[_Value]) -> Condition:
         if closed := _CLOSED.get(field):
-            allowed = [each.value for each in closed]
-            for value in values:
-                if value.text not in allowed:
-                    raise self._error(
-                        value.column,
-                        f"{field.value} is never {value.text!r}.",
-                        f"It is one of {', '.join(allowed)}.",
-                    )
+            return Condition(
+                field, Operator.IS, tuple(self._member(field, closed, each) for each in values)
+            )
         if field in _PATTERNS and any(value.special for value in values):
             return Condition(field, Operator.LIKE, tuple(value.pattern for value in values))
         return Condition(field, Operator.IS, tuple(value.text for value in values))
+
+    def _member(self, field: Field, closed: Iterable[StrEnum], value: _Value) -> str:
+        allowed = [each.value for each in closed]
+        if value.text.lower() in allowed:
+            return value.text.lower()
+        raise self._error(
+            value.column,
+            f"{field.value} is never {value.text!r}.",
+            f"{_meant(value.text, allowed)}It is one of {', '.join(allowed)}.",
+        )
 
     def _numeric(self, field: Field, operator: Operator, values: list[_Value]) -> list[Condition]:
         first = values[0]
@@ -220,9 +241,7 @@ class _Parser:
                 )
             return [Condition(Field.ERROR, Operator.IS)]
         if name == "period":
-            since, until = self._read(
-                value, lambda: period_bounds(Period(value.text), self._now_us)
-            )
+            since, until = self._read(value, lambda: read_period(value.text, self._now_us))
             bounds = [Condition(Field.START, Operator.AT_LEAST, (since,))]
             if until is not None:
                 bounds.append(Condition(Field.START, Operator.LESS, (until,)))
@@ -248,8 +267,12 @@ class _Parser:
         return QuerySyntaxError(self._text, column, what, hint)
 
 
+def _meant(text: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(text.lower(), known, n=1)
+    return f"Perhaps you mean {near[0]!r}. " if near else ""
+
+
 def _told(error: ValueError) -> tuple[str, str]:
     """What is wrong and what would be right, of an error of `amounts` or `moments`."""
-    if len(error.args) == 2:
-        return error.args[0], error.args[1]
-    return f"{error}.", f"It is one of {', '.join(Period)}."
+    what, hint = error.args
+    return what, hint

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-_AGO = re.compile(r"(\d{1,6})(s|m|min|h|d|w)(?: ?ago)?")
+_AGO = re.compile(r"([0-9]{1,6})(s|m|min|h|d|w)(?: ?ago)?")
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
@@ -34,6 +34,7 @@ _LENGTHS = {
     Period.LAST_WEEK: timedelta(weeks=1),
     Period.LAST_MONTH: timedelta(days=30),
 }
+_DAYS = {period.value: period for period in (Period.TODAY, Period.YESTERDAY)}
 
 
 def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
@@ -47,14 +48,25 @@ def period_bounds(period: Period, now_us: int) -> tuple[int, int | None]:
     return _microseconds(today - timedelta(days=1)), _microseconds(today)
 
 
+def read_period(text: str, now_us: int) -> tuple[int, int | None]:
+    """The bounds of the period of that name; a ValueError says what would be right."""
+    if text.lower() not in list(Period):
+        raise ValueError(f"{text!r} is no period.", f"It is one of {', '.join(Period)}.")
+    return period_bounds(Period(text.lower()), now_us)
+
+
 def read_moment(text: str, now_us: int) -> int:
-    """Unix microseconds of an ISO date or time, of `now`, or of so long ago as `2h` or `7d`.
+    """Unix microseconds of an ISO date or time, of so long ago as `2h` or `7d`, or of a day.
+
+    `today` and `yesterday` are the beginnings of these days in UTC; `now` is now.
 
     Raises ValueError with what is wrong and what would be right.
     """
     text = text.strip()
     if text == "now":
         return now_us
+    if text in _DAYS:
+        return period_bounds(_DAYS[text], now_us)[0]
     try:
         if found := _AGO.fullmatch(text):
             return now_us - int(found[1]) * (_UNITS[found[2]] // _MICROSECOND)

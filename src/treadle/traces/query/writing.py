@@ -7,6 +7,8 @@ from treadle.traces.query.amounts import write_amount
 from treadle.traces.query.conditions import NUMERIC, Condition, Field, Operator, Query
 
 _PLAIN = re.compile(r"[^\s\",*?\\]+")
+_COMPARISON = ("<", ">", "=")
+"""A value that begins so would be read as the end of the operator before it."""
 
 
 def format_query(query: Query) -> str:
@@ -34,12 +36,13 @@ def _positive(condition: Condition) -> str:
 
 
 def _literal(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else _quoted(text)
+    plain = _PLAIN.fullmatch(text) and not text.startswith(_COMPARISON)
+    return text if plain else _quoted(text)
 
 
 def _pattern(pattern: str) -> str:
     return "".join(
-        character if special or _PLAIN.fullmatch(character) else _quoted(character)
+        character if special else _literal(character)
         for special, character in patterns.tokens(pattern)
     )
 
