@@ -27,7 +27,7 @@ def programs(requirement: str) -> Path:
         make, install = [sys.executable, "-m", "venv"], [python, "-m", "pip", "install"]
         if uv is not None:
             make, install = [uv, "venv", "--quiet", "--clear", "--python", sys.executable], [
-                uv, "pip", "install", "--python", python,
+                uv, "pip", "install", "--compile-bytecode", "--python", python,
             ]  # fmt: skip
         environment = {"UV_SYSTEM_CERTS": "true"} | os.environ
         subprocess.run([*make, str(folder)], check=True, stdout=sys.stderr, env=environment)

@@ -31,7 +31,7 @@ CONNECTIONS = 4
 FEWEST = 4 * BATCH
 """Spans that are sent at least, however long they take."""
 
-WAIT_SECONDS = 300.0
+WAIT_SECONDS = 200.0
 """How long spans may take to become readable after the last acknowledgement."""
 
 OPEN_SECONDS = 120.0
@@ -77,6 +77,8 @@ class Load:
     retries: int
     processor: float
     """Seconds of processors that the server took meanwhile."""
+    missing: int = 0
+    """Acknowledged spans that were not readable when the wait ended."""
 
     @property
     def rate(self) -> float:
@@ -102,10 +104,7 @@ def make_batches(folder: Path, spans: int) -> Batches:
 def send(
     server: Server, at: Running, path: Path, *, connections: int, most: int = 1_000_000
 ) -> Load:
-    """Send at most so many spans of a file and wait until all that was acknowledged is readable.
-
-    Raises RuntimeError when it never is.
-    """
+    """Send at most so many spans of a file and wait until all that was acknowledged is readable."""
     before, busy = server.count(at.folder), at.processor
     words = [sys.executable, "-m", "bench.traces.load", str(at.port), str(path)]
     words += ["--connections", str(connections), "--spans", str(most)]
@@ -114,16 +113,15 @@ def send(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE)
     told = json.loads(done.stdout)
-    acknowledged = told["spans"]
-    deadline = time.monotonic() + WAIT_SECONDS
+    acknowledged, deadline = told["spans"], time.monotonic() + WAIT_SECONDS
     while (kept := server.count(at.folder) - before) < acknowledged:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{server.name} kept {kept} of {acknowledged} spans")
+            break
         time.sleep(0.05)
-    seconds = time.time() - told["started_at"]
     if kept > acknowledged:
         raise RuntimeError(f"{server.name} kept {kept} for {acknowledged} spans")
-    return Load(kept, seconds, told["latencies"], told["retries"], at.processor - busy)
+    seconds, busy = time.time() - told["started_at"], at.processor - busy
+    return Load(kept, seconds, told["latencies"], told["retries"], busy, acknowledged - kept)
 
 
 def measure(servers: Sequence[Server], *, spans: int, seconds: float) -> str:
@@ -153,13 +151,16 @@ def _measured(figures: Figures, server: Server, at: Running, made: Batches, seco
             figures.add(label, name, 1e3 * share(load.latencies, part))
         figures.add(f"processor µs a span, {who}", name, 1e6 * load.processor / load.spans)
     for what, path, count, trace_id in (
-        (f"a trace of {BIG:,} spans", made.big, BIG, made.big_id),
         (f"a chain {DEEP:,} deep", made.deep, DEEP, made.deep_id),
+        (f"a trace of {BIG:,} spans", made.big, BIG, made.big_id),
     ):
         load = send(server, at, path, connections=1)
         say(f"ingest: {name}, {what}: {load.rate:,.0f} spans/s")
         figures.add(f"durable spans/s, {what}", name, load.rate, more_is_better=True)
-        _open(figures, server, at, what, trace_id, count)
+        if load.missing:
+            figures.say(f"open {what}: ms", name, f"{load.missing:,} missing")
+        else:
+            _open(figures, server, at, what, trace_id, count)
     figures.add("peak MB of memory", name, at.peak_mb)
     kept = server.count(at.folder)
     figures.add("KB on disk for a span", name, 1e3 * at.disk_mb / kept)
