@@ -40,6 +40,16 @@ def test_line_ends_themselves_can_be_changed() -> None:
     assert result(data, planned(data, replace("a\nb\n", "a\r\nb\r\n"))) == b"a\r\nb\r\nc\n"
 
 
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: bool) -> None:  # E1
+    data = b"a\nb\nc\n"
+    plan = planned(data, replace("a\r\nb\r\n", "a\r\nx\r\ny\r\n", everywhere=everywhere))
+    assert result(data, plan) == b"a\nx\ny\nc\n"
+    assert "line ends were taken as those of the file" in plan.notes[0]
+    one = planned(data, replace("b\r\n", "x\r\n", everywhere=everywhere))
+    assert result(data, one) == b"a\nx\nc\n"
+
+
 def test_the_mark_of_utf8_is_matched_without_and_kept() -> None:  # E2
     data = b"\xef\xbb\xbfa\nb\n"
     assert result(data, planned(data, replace("a\n", "x\n"))) == b"\xef\xbb\xbfx\nb\n"

@@ -104,7 +104,8 @@ def _steps(source: Source, old: bytes, new: bytes, limit: int) -> Iterator[list[
         ]
     # LF in a text may mean any line end, so all places are looked at together
     found = islice(occurrences(source.plain, plain, source.floor), limit)
-    yield [_in_plain(source, at, plain) for at in found]
+    exact = b"\r" not in old
+    yield [_in_plain(source, at, plain, exact=exact) for at in found]
     if not plain.strip():
         return
     yield list(_but_for_last_end(source, plain, new))
@@ -121,10 +122,10 @@ def occurrences(data: bytes, text: bytes, begin: int = 0) -> Iterator[int]:
         at = data.find(text, at + 1)
 
 
-def _in_plain(source: Source, at: int, plain: bytes) -> Place:
-    """The place of `plain` at offset `at` of the plain text."""
+def _in_plain(source: Source, at: int, plain: bytes, *, exact: bool = True) -> Place:
+    """The place of `plain` at offset `at` of the plain text; `exact` unless its ends were other."""
     start, end = source.origin(at), source.origin(at + len(plain))
-    same = end - start == len(plain) and b"\r" not in source.data[start:end]
+    same = exact and end - start == len(plain) and b"\r" not in source.data[start:end]
     return Place(start, end, None if same else ENDS)
 
 
