@@ -244,3 +244,18 @@ def _without_markers(data: bytes) -> bytes:
     A line that is put behind one without an end gives it one.
     """
     return re.sub(rb"@\d+@(?:\r\n|\n|\r)?", b"", data).rstrip(b"\r\n")
+
+
+@pytest.mark.parametrize("name", ["folder/", "a\0b", "/"])
+def test_what_names_no_file_is_refused(root: Path, edits: Edits, name: str) -> None:
+    with pytest.raises(PathRefusedError) as error:
+        edits.stage([CreateFile(name, "x")])
+    assert error.value.hint
+    assert names(root) == []
+
+
+def test_a_name_that_the_system_does_not_take_is_not_laid_to_the_disk(edits: Edits) -> None:
+    with pytest.raises(EditError) as error:
+        edits.stage([CreateFile("n" * 300, "x")])
+    assert error.value.kind is ErrorKind.VALIDATION
+    assert error.value.hint == "Choose another name."

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.edits.planned import failure, planned, result
-from treadle.edits.model import ChangeKind, EditError, content_hash
+from treadle.edits.model import ChangeKind, EditError
 from treadle.edits.patches import parse_patch
 from treadle.edits.requests import CreateFile, DeleteFile, PatchEdit, RenameFile
 from treadle.events.types import ErrorKind
@@ -63,7 +63,7 @@ rename to new name
     assert first == [
         CreateFile("new.py", "a\nb"),
         CreateFile("empty", ""),
-        DeleteFile("gone", content_hash(b"a\n")),
+        DeleteFile("gone", content="a\n"),
         RenameFile("old name", "new name"),
     ]
     assert isinstance(moved, PatchEdit)
@@ -270,6 +270,10 @@ def test_a_rename_with_hunks_is_one_change() -> None:
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary patch"),
         ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "copies a file"),
         ("diff --git a/f b/f\nnew file mode 120000\n", "a link or a submodule"),
+        (
+            "diff --git a/f b/f\nnew file mode 100755\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n",
+            "may be executed",
+        ),
         (update(""), "Line 2 of the patch updates f, but no lines"),
         (update("@@\n"), "Line 3 of the patch begins a hunk without any line"),
         (update("@@\nx\n"), "Line 4 of the patch begins with none of"),

@@ -3,8 +3,10 @@
 import pytest
 
 from tests.edits.planned import failure, planned, result
-from treadle.edits.model import ChangeKind, EditError, Hunk, content_hash
+from treadle.edits.model import ChangeKind, EditError, Hunk, content_hash, splice
+from treadle.edits.patches import parse_patch
 from treadle.edits.planning import plan
+from treadle.edits.relocating import reverse
 from treadle.edits.requests import (
     CreateFile,
     DeleteFile,
@@ -299,3 +301,74 @@ def test_an_item_at_the_left_is_taken_as_it_is() -> None:
     data = b"def f():\r\n    return 1\r\n"
     expected = b"def f():\r\n    return 2\r\n"
     assert item(data, b"def f():\r\n    return 1", "def f():\n    return 2\n") == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\nb", b"a\rb\r", b"\xef\xbb\xbfa\r\nb"],
+)
+def test_a_patch_deletes_a_file_however_its_lines_end(data: bytes) -> None:  # E1, E2
+    made = planned(data, *parse_patch("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"))
+    (change,) = made.changes
+    assert change.kind is ChangeKind.DELETE
+    assert splice(data, change.hunks) == b""
+    assert reverse(change).hunks[0].new == data
+
+
+def test_a_patch_that_deletes_a_file_names_all_of_its_lines() -> None:
+    patch = parse_patch("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n")
+    error = failure(b"a\nb\n", *patch)
+    assert "does not hold just the lines" in error.message
+    assert error.hint
+
+
+def test_a_patch_deletes_a_file_with_bytes_that_are_no_utf8() -> None:  # E3
+    shown = "caf\ufffd"
+    patch = parse_patch(f"--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-{shown}\n")
+    (change,) = planned(b"caf\xe9\n", *patch).changes
+    assert change.hunks[0].old == b"caf\xe9\n"
+
+
+def test_no_replacement_character_overwrites_a_file_that_cannot_be_shown() -> None:  # E3
+    new = CreateFile("f", "caf\ufffd\nb\n", overwrite=True)
+    assert "U+FFFD" in failure(b"caf\xe9\na\n", new).message
+    assert result(b"a\n", planned(b"a\n", new)) == "caf\ufffd\nb\n".encode()
+
+
+@pytest.mark.parametrize("data", ["a\n".encode("utf-16"), "a\n".encode("utf-32"), b"a\0b"])
+def test_no_text_overwrites_a_file_in_another_encoding(data: bytes) -> None:  # E2
+    error = failure(data, CreateFile("f", "b\n", overwrite=True))
+    assert error.number == 0
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        CreateFile("new", "caf\0e9\n"),
+        ReplaceEdit("f", "a", "a\0"),
+        LineRangeEdit("f", 1, 1, "\0"),
+        RangeEdit("f", 0, 1, "\0"),
+        *parse_patch("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+a\0\n"),
+    ],
+)
+def test_nul_is_never_written_since_the_file_could_not_be_edited_again(edit: EditRequest) -> None:
+    error = failure(b"a\nb\n", edit)
+    assert "NUL" in error.message
+    assert error.hint
+
+
+def test_one_path_is_not_to_be_a_file_and_a_folder() -> None:
+    error = failure(b"a\n", CreateFile("n/deep/m", "x"), CreateFile("n", "y"))
+    assert "n cannot be a file and, for n/deep/m, a folder" in error.message
+    assert "for x/g" in failure(b"a\n", RenameFile("f", "x/g"), CreateFile("x", "y")).message
+
+
+def test_a_file_is_not_renamed_to_its_own_name() -> None:
+    assert "that is its path already" in failure(b"a\n", RenameFile("f", "f")).message
+
+
+@pytest.mark.parametrize(("start", "end"), [(1, 2), (0, 2), (2, 4)])
+def test_a_range_does_not_cut_a_byte_order_mark(start: int, end: int) -> None:  # E2
+    error = failure(b"\xef\xbb\xbfab\n", RangeEdit("f", start, end, "x"))
+    assert "inside of a character" in error.message

@@ -16,7 +16,9 @@ def overwritten(path: str, base: bytes, content: bytes) -> tuple[FileChange, lis
     """The change of a file to what a model wrote as its whole content, and notes on it.
 
     A byte order mark stays, and where all lines end with CRLF those of the content do as well.
+    Raises EditError for a file in another encoding or a binary one.
     """
+    Source(path, base).check()
     notes: list[str] = []
     if base.startswith(BOM) and not content.startswith(BOM):
         content = BOM + content

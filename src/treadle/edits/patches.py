@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from treadle.edits.model import content_hash
 from treadle.edits.patch_hunks import Lines, mismatch, unified_hunks, update_hunks
 from treadle.edits.patch_names import git_names, name_of, same_file
 from treadle.edits.requests import (
@@ -106,8 +105,8 @@ class _Section:
         if self.created or old is None:
             yield CreateFile(self._named(new), self._content("+"))
         elif self.deleted or new is None:
-            content = self._content("-").encode("utf-8", "replace")
-            yield DeleteFile(self._named(old), content_hash(content) if self.hunks else None)
+            content = self._content("-") if self.hunks else None
+            yield DeleteFile(self._named(old), content=content)
         elif not self.hunks:
             raise mismatch(self.number, f"names {new}, but no hunk of it follows")
         else:
@@ -184,6 +183,11 @@ def _extended(section: _Section, lines: Lines) -> None:
     if before_hunks and line.startswith(("new file mode ", "deleted file mode ")):
         if line.endswith(("120000", "160000")):
             raise mismatch(number, "is of a link or a submodule, which cannot be patched")
+        if line.startswith("new") and line.endswith("755"):
+            raise mismatch(
+                number, "makes a file that may be executed, which cannot be done: write 100644, "
+                "and let the person set the mode"
+            )  # fmt: skip
         section.created = line.startswith("new")
         section.deleted = not section.created
     elif before_hunks and line.startswith(("rename from ", "rename to ")):

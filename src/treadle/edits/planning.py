@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import assert_never
 
 from treadle.edits.hunks import hunks_of
@@ -30,7 +31,7 @@ from treadle.edits.requests import (
     RenameFile,
     ReplaceEdit,
 )
-from treadle.edits.text import REPLACEMENT, Source, encoded
+from treadle.edits.text import BOM, REPLACEMENT, Source, encoded, with_plain_ends
 from treadle.events.types import ErrorKind
 
 Read = Callable[[str], bytes | None]
@@ -70,6 +71,7 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
     for file in files.values():
         with _about(file):
             changes.append(_change(file, read(file.path), notes))
+    _check_folders(changes)
     if not changes:
         raise EditError(ErrorKind.VALIDATION, "No edit was given.", hint="Give at least one edit.")
     return Plan(tuple(changes), tuple(notes))
@@ -128,7 +130,9 @@ def _check_targets(files: dict[str, _File], read: Read) -> None:
         if file.rename is None:
             continue
         number, rename = file.rename
-        if rename.target in files or rename.target in targets:
+        if rename.target == file.path:
+            what = "that is its path already"
+        elif rename.target in files or rename.target in targets:
             what = "another edit of the same plan names that path"
         elif read(rename.target) is not None:
             what = "there is a file already"
@@ -142,6 +146,22 @@ def _check_targets(files: dict[str, _File], read: Read) -> None:
             number=number,
             hint="Choose another path, or do it in two steps.",
         )
+
+
+def _check_folders(changes: Sequence[FileChange]) -> None:
+    """Refuse a plan in which one path is to be a file and a folder."""
+    files = {
+        change.target or change.path for change in changes if change.kind is not ChangeKind.DELETE
+    }
+    for path in files:
+        for folder in map(str, PurePosixPath(path).parents):
+            if folder in files:
+                raise EditError(
+                    ErrorKind.VALIDATION,
+                    f"{folder} cannot be a file and, for {path}, a folder.",
+                    path=path,
+                    hint="Choose another path for one of them.",
+                )
 
 
 def _change(file: _File, data: bytes | None, notes: list[str]) -> FileChange:
@@ -198,6 +218,7 @@ def _created(request: CreateFile, data: bytes | None, notes: list[str]) -> FileC
             received=content_hash(data),
             hint="Edit it, or ask for it to be overwritten.",
         )
+    _refuse_replacement(Source(request.path, data), request.content)
     change, note = overwritten(request.path, data, content)
     if not change.hunks:
         raise _changes_nothing(request.path)
@@ -210,8 +231,22 @@ def _deleted(request: DeleteFile, data: bytes | None) -> FileChange:
         raise _missing(request.path)
     base = content_hash(data)
     _check_hash(request, base)
+    if request.content is not None and not _is_content(data, request.content):
+        raise EditError(
+            ErrorKind.CONFLICT,
+            f"The patch deletes {request.path}, but the file does not hold just the lines that "
+            "the patch removes.",
+            hint="Read it again and remove all of its lines, or delete it by its name alone.",
+        )
     hunk = Hunk(0, 1, data, b"")
     return FileChange(request.path, ChangeKind.DELETE, base, None, (hunk,))
+
+
+def _is_content(data: bytes, content: str) -> bool:
+    """Whether a file is what a patch says, however its lines end and its bytes were shown."""
+    there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
+    told = with_plain_ends(encoded(content, "The patch")).removesuffix(b"\n")
+    return told.removeprefix(BOM) in {there, there.decode(errors="replace").encode()}
 
 
 def _edited(file: _File, data: bytes, notes: list[str]) -> tuple[Hunk, ...]:
@@ -237,13 +272,7 @@ def _edited(file: _File, data: bytes, notes: list[str]) -> tuple[Hunk, ...]:
 def _located(source: Source, request: _TextEdit) -> tuple[list[Located], list[str]]:
     """Which bytes of the file an edit replaces with what, and what was not compared."""
     for text in _texts(request):
-        if REPLACEMENT in text and not source.readable:
-            raise EditError(
-                ErrorKind.VALIDATION,
-                f"The edit holds U+FFFD, and {source.path} has bytes that are no UTF-8, which "
-                "are shown as that character; they would be lost.",
-                hint="Edit only lines without such bytes.",
-            )
+        _refuse_replacement(source, text)
     match request:
         case ReplaceEdit():
             return _replaced(source, request)
@@ -255,6 +284,16 @@ def _located(source: Source, request: _TextEdit) -> tuple[list[Located], list[st
             return placed(source, request.hunks)
         case _:
             assert_never(request)
+
+
+def _refuse_replacement(source: Source, text: str) -> None:
+    if REPLACEMENT in text and not source.readable:
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"The edit holds U+FFFD, and {source.path} has bytes that are no UTF-8, which "
+            "are shown as that character; they would be lost.",
+            hint="Edit only lines without such bytes.",
+        )
 
 
 def _texts(request: _TextEdit) -> Iterator[str]:

@@ -22,7 +22,7 @@ def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], l
             f"Bytes {request.start} to {request.end} are not in {source.path}, which has "
             f"{len(source.data)} bytes."
         )
-    for offset in (start, end):
+    for offset in (request.start, request.end):
         if source.splits_character(offset):
             raise _outside(f"Byte {offset} of {source.path} is inside of a character or line end.")
     _refuse_unreadable(source, start, end)

@@ -80,10 +80,14 @@ class CreateFile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """The file is removed; its content stays in the proposal, so that it can come back."""
+    """The file is removed; its content stays in the proposal, so that it can come back.
+
+    `content` is what a patch says is in it, line ends and a byte order mark aside.
+    """
 
     path: str
     expected_hash: str | None = None
+    content: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,12 @@ class Edits:
         """The path, as proposals have it, of `name`, relative to the root or absolute inside it.
 
         The file need not exist; no link below the root is followed. Raises PathRefusedError for
-        a path that leads out of the root, and for the root itself.
+        a path that leads out of the root, for the root itself, and for the name of a folder.
         """
+        if name.endswith("/") or "\0" in name:
+            raise PathRefusedError(
+                f"{name!r} cannot be the path of a file.", hint="Give the path of a file."
+            )
         path = Path(os.path.normpath(os.path.join(self.root, name)))  # noqa: PTH118  (drops "a/..")
         for folder in path.parents:
             if folder == self.root or _is_same(folder, self.root):

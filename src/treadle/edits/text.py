@@ -243,7 +243,13 @@ def line_break_of(hunks: Sequence[Hunk]) -> bytes:
 
 
 def encoded(text: str, what: str) -> bytes:
-    """The UTF-8 of what a model wrote. Raises EditError for half a surrogate pair."""
+    """The UTF-8 of what a model wrote. Raises EditError for half a surrogate pair, and for NUL."""
+    if "\0" in text:
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"{what} holds a NUL at character {text.index(chr(0))}, which no text file has.",
+            hint="Write the character that is meant, or the escape that the language has for it.",
+        )
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -193,6 +193,9 @@ def as_edit_error(path: str, error: OSError) -> EditError:
     elif error.errno in {errno.ENOSPC, errno.EDQUOT}:
         hint = "Free some space, then apply the edit again."
         kind = ErrorKind.UNAVAILABLE
+    elif error.errno in {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}:
+        hint = "Choose another name."
+        kind = ErrorKind.VALIDATION
     else:
         hint = "See to the disk, then apply the edit again."
         kind = ErrorKind.UNAVAILABLE
