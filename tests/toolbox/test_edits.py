@@ -465,6 +465,18 @@ def test_a_patch_changes_several_files_at_once(bench: Bench) -> None:
     assert ill.kind is ErrorKind.PARSING
 
 
+def test_a_failure_names_the_argument_that_is_to_blame(bench: Bench) -> None:
+    bench.write("wide.py", "x = 1\n".encode("utf-16"))
+    edit = {"file": "wide.py", "replace": {"old": "x", "new": "y"}}
+    absent = {"file": "cart.py", "replace": {"old": "no such text", "new": ""}}
+    assert bench.refused(absent).field == "edits.0"
+    assert bench.refused(edit).field is None  # which of several it was is in the text
+    patch = "--- a/nothing.py\n+++ b/nothing.py\n@@ -1 +1 @@\n-a\n+b\n"
+    assert bench.failed("apply_patch", diff=patch).field == "diff"
+    assert bench.failed("apply_patch", diff="nothing").field == "diff"
+    assert bench.failed("delete_file", path="nothing.py").field == "path"
+
+
 @pytest.mark.parametrize("path", ["../out.py", "/etc/passwd", ".git/config", ".env", "link/a.py"])
 def test_what_lies_outside_or_holds_secrets_is_not_changed(bench: Bench, path: str) -> None:
     bench.person = None
@@ -480,6 +492,7 @@ def test_what_lies_outside_or_holds_secrets_is_not_changed(bench: Bench, path: s
         bench.refused({"file": path, "lines": {"first": 1, "last": 1, "code": "x"}}),
     ):
         assert failure.kind in {ErrorKind.PERMISSION, ErrorKind.DENIED, ErrorKind.PARSING}
+        assert failure.effect is Effect.NONE
     assert list(outside.iterdir()) == []
     assert not (bench.root / ".git/config").exists()
 

@@ -73,7 +73,9 @@ def _cut(text: str) -> str:
 def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     if isinstance(error, ToolError):
         return error.failure
-    effect = Effect.UNKNOWN if tool.effect is ToolEffect.WRITE else Effect.NONE
+    refused = isinstance(error, PathRefusedError)  # before anything is done there
+    writes = tool.effect is ToolEffect.WRITE and not refused
+    effect = Effect.UNKNOWN if writes else Effect.NONE
     kind = next((kind for of, kind in _KINDS if isinstance(error, of)), ErrorKind.INTERNAL)
     if isinstance(error, TreadleError):
         return ToolFailure(kind, error.message, hint=error.hint, effect=effect)

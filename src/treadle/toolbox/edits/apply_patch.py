@@ -50,7 +50,9 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
 
     async def run(self, arguments: ApplyPatchArguments, context: ToolContext) -> EditResult:
         requests = _requests(arguments)
-        return await self._proposer.propose(lambda: requests, context, _subjects(requests))
+        return await self._proposer.propose(
+            lambda: requests, context, _subjects(requests), field="diff"
+        )
 
     def view(self, arguments: ApplyPatchArguments, result: EditResult) -> ToolView:  # noqa: ARG002
         return view(result)
@@ -60,7 +62,7 @@ def _requests(arguments: ApplyPatchArguments) -> tuple[EditRequest, ...]:
     try:
         return parse_patch(arguments.diff)
     except EditError as error:
-        raise tool_error(error) from error
+        raise tool_error(error, "diff") from error
 
 
 def _subjects(requests: tuple[EditRequest, ...]) -> tuple[Subject, ...]:

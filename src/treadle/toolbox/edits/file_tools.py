@@ -76,7 +76,9 @@ class _FileTool(Tool[A, EditResult]):
 
     async def run(self, arguments: A, context: ToolContext) -> EditResult:
         request = self.request(arguments)
-        return await self._proposer.propose(lambda: (request,), context, self.subjects(arguments))
+        return await self._proposer.propose(
+            lambda: (request,), context, self.subjects(arguments), field="path"
+        )
 
     def view(self, arguments: A, result: EditResult) -> ToolView:  # noqa: ARG002
         return view(result)

@@ -42,13 +42,16 @@ class Proposer:
         requests: Callable[[], Sequence[EditRequest]],
         context: ToolContext,
         subjects: tuple[Subject, ...],
+        *,
+        field: str | None = None,
     ) -> EditResult:
         """Stage what `requests` gives (called in a thread), and apply it if it is approved.
 
+        `field` is the argument that errors are about; without it, the one of `edits` that is.
         Raises ToolError: of kind `denied` with the person's words, of kind `conflict` when a file
         changed meanwhile, and of others when the edits cannot be planned or written.
         """
-        proposal, broken = await asyncio.to_thread(self._staged, requests, context)
+        proposal, broken = await asyncio.to_thread(self._staged, requests, context, field)
         event = partial(
             _event,
             request_id=context.request_id,
@@ -69,13 +72,16 @@ class Proposer:
             applied, broken = await asyncio.to_thread(self._applied, proposal)
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
-            raise tool_error(error) from error
+            raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))
         return edit_result(applied, broken, said=decision.words)
 
     def _staged(
-        self, requests: Callable[[], Sequence[EditRequest]], context: ToolContext
+        self,
+        requests: Callable[[], Sequence[EditRequest]],
+        context: ToolContext,
+        field: str | None,
     ) -> tuple[Proposal, list[str]]:
         try:
             proposal = self.edits.stage(
@@ -88,7 +94,7 @@ class Proposer:
             )
             broken = self._broken(self._contents(proposal))
         except EditError as error:
-            raise tool_error(error) from error
+            raise tool_error(error, field) from error
         if broken and self.settings.syntax_errors == "refuse":
             self.edits.deny(proposal.id)
             raise ToolError(
@@ -155,13 +161,14 @@ def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
     return kind(**fields)
 
 
-def tool_error(error: EditError) -> ToolError:
-    """An edit's error as the model is told it."""
-    where = None if error.number is None else f"edits.{error.number}"
+def tool_error(error: EditError, field: str | None) -> ToolError:
+    """An edit's error as the model is told it; `field` as `propose` has it."""
+    if field is None and error.number is not None:
+        field = f"edits.{error.number}"
     return ToolError(
         error.kind,
         error.message,
-        field=where or ("path" if error.path else None),
+        field=field,
         expected=error.expected,
         received=error.received,
         hint=error.hint,
