@@ -9,7 +9,7 @@ from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, read_cursor, write_cursor
 from treadle.traces.query.writing import format_query
 from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
-from treadle.traces.store.reading.planning import Source, best_source
+from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
     ALL,
@@ -58,7 +58,7 @@ def spans_page(
     more = len(rows) == wanted
     shown = rows[offset : offset + limit]
     data = tuple(listed_span(row[1:]) for row in shown)
-    total = None if after else _total(connection, source, query, len(rows), more=more)
+    total = None if after else _total(connection, query, len(rows), more=more)
     last = Position(shown[-1][0], data[-1].key) if more and shown else None
     return Page(data, total, write_cursor(last, name) if last else None)
 
@@ -90,30 +90,26 @@ def _rows(
     after: Position | None,
 ) -> list[Sequence[Any]]:
     """At most `wanted` rows behind `after`, each with the value that it is sorted by in front."""
-    where = conditions(source, query)
     way = "ASC" if sort.ascending else "DESC"
-    if sort.key is SortKey.TIME:
-        behind = _behind_key(after, sort)
-        where = joined([where, behind])
-        return _select(connection, source, where, order=f"s.id {way}", wanted=wanted)
-    value = _VALUES[sort.key]
     rows: list[Sequence[Any]] = []
-    if after is None or after.value is not None:
+    if sort.key is not SortKey.TIME and (after is None or after.value is not None):
+        value = _VALUES[sort.key]
         behind = ALL
         if after is not None:
             sign = ">" if sort.ascending else "<"
             behind = Sql(f"({value}, s.id) {sign} (?, ?)", (after.value, after.key))
-        known = joined([where, Sql(_KNOWN[sort.key]), behind])
+        known = joined([conditions(source, query), Sql(_KNOWN[sort.key]), behind])
         order = f"{value} {way}, s.id {way}"
         rows = _select(connection, source, known, value=value, order=order, wanted=wanted)
         after = None
-    if len(rows) < wanted:  # what is unknown comes last
-        unknown = joined([where, Sql(f"NOT ({_KNOWN[sort.key]})"), _behind_key(after, sort)])
-        walked = best_source(connection, query, SortKey.TIME, wanted)
-        if walked.used == source.used:
-            source = walked
+    if len(rows) < wanted:  # in the order of time: everything, or what is unknown, which comes last
+        unknown = ALL
+        if sort.key is not SortKey.TIME:
+            unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
+            source = best_source(connection, query, SortKey.TIME, wanted)
+        where = joined([conditions(source, query), unknown, _behind_key(after, sort)])
         rest = wanted - len(rows)
-        rows += _select(connection, source, unknown, order=f"s.id {way}", wanted=rest)
+        rows += _select(connection, source, where, order=f"s.id {way}", wanted=rest)
     return rows
 
 
@@ -140,11 +136,11 @@ def _select(
     return connection.execute(statement, values).fetchall()
 
 
-def _total(
-    connection: sqlite3.Connection, source: Source, query: Query, read: int, *, more: bool
-) -> int | None:
+def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: bool) -> int | None:
+    """How many there are in all: known when all were read, or counted when that is quick."""
     if not more:
         return read
+    source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
     if source.exact:
         return source.count
     if source.count > _COUNTED or query.of(Field.TEXT):
