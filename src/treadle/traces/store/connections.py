@@ -13,6 +13,9 @@ from treadle.traces.store.statements import PREPARED
 BUSY_SECONDS = 10.0
 """How long a connection waits for another process that writes."""
 
+INCREMENTAL = 2
+"""`auto_vacuum` of a file that can give free pages back."""
+
 _LOOK_EVERY = 10_000
 _MOST_IDLE = 4
 _CHECKPOINT_BYTES = 4_000_000

@@ -1,9 +1,9 @@
 """Whole spans as bytes and back, without any loss.
 
-The bytes are compressed JSON, `{"span": {…}, "moved": [[path, parts or path], …]}`: fields at
-their defaults are left out, and what is kept elsewhere (in blobs, or once more in the same span) is
-listed in `moved` with its place, while null stands there. So nothing in a span can be mistaken for
-a reference.
+The bytes are compressed: a line of JSON, `[fields, moved, sizes]`, then the input and the output as
+they are, with those sizes in characters. Fields at their defaults are left out. What is kept
+elsewhere (in blobs, or once more in the same span) is listed in `moved` with its path, while null
+stands in its place. So nothing in a span can be mistaken for a reference.
 """
 
 import json
@@ -21,6 +21,8 @@ from treadle.traces.store.packing import packed
 _COMPRESSION = 1
 _REPEATED = 200
 """Characters from which on a text that the span holds twice is written once."""
+
+_TEXTS = ("input", "output")
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -43,14 +45,17 @@ _BY_KEY = "SELECT id, data FROM contents WHERE id IN ({})"
 def encode(span: Span) -> tuple[bytes, blobs.Pieces]:
     """The bytes of `span`, and the blobs that they refer to."""
     moved: _Moved = []
-    values = _without_repeated(_values(span), moved)
+    values = _without_repeated(span, _values(span), moved)
     pieces: blobs.Pieces = {}
-    text = _encode({"span": values, "moved": moved})
-    if len(text) >= blobs.CHUNK or (len(text) >= SHORTEST and may_hold_base64(text)):
+    texts = [span.input or "", span.output or ""]
+    head = _encode([values, moved, list(map(len, texts))])
+    if _may_be_cut(head) or any(map(_may_be_cut, texts)):
+        texts = [_cut(field, texts[at], moved, pieces) for at, field in enumerate(_TEXTS)]
         values = _without_large(values, [], moved, pieces)
         if pieces:
-            text = _encode({"span": values, "moved": moved})
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
+            head = _encode([values, moved, list(map(len, texts))])
+    whole = "".join((head, "\n", *texts))
+    return zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
@@ -74,28 +79,46 @@ def spans_by_key(connection: sqlite3.Connection, keys: Iterable[int]) -> dict[in
 
 
 def _decoded(connection: sqlite3.Connection, contents: Sequence[bytes]) -> list[Span]:
-    parsed = [json.loads(_expanded(data)) for data in contents]
+    parsed = list(map(_parsed, contents))
     hashes = {
         part[0]
-        for one in parsed
-        for _, parts in one["moved"]
+        for _, moved in parsed
+        for _, parts in moved
         if isinstance(parts, list)
         for part in parts
         if not isinstance(part, str)
     }
     kept = blobs.load(connection, sorted(hashes))
-    return [_span(_restored(one["span"], one["moved"], kept)) for one in parsed]
+    return [_span(_restored(values, moved, kept)) for values, moved in parsed]
 
 
-def _expanded(data: bytes) -> str:
-    return zlib.decompress(data).decode("utf-8", "surrogatepass")
+def _parsed(data: bytes) -> tuple[_Values, _Moved]:
+    whole = zlib.decompress(data).decode("utf-8", "surrogatepass")
+    head, _, texts = whole.partition("\n")
+    values, moved, (size, _) = json.loads(head)
+    for field, text in zip(_TEXTS, (texts[:size], texts[size:]), strict=True):
+        if field in values:
+            values[field] = text
+    return values, moved
 
 
-def _without_repeated(values: _Values, moved: _Moved) -> _Values:
+def _may_be_cut(text: str) -> bool:
+    return len(text) >= blobs.CHUNK or (len(text) >= SHORTEST and may_hold_base64(text))
+
+
+def _cut(field: str, text: str, moved: _Moved, pieces: blobs.Pieces) -> str:
+    """What is left of the input or output as it is: all or nothing."""
+    parts = blobs.cut(text, pieces)
+    if parts is None:
+        return text
+    moved.append(([field], parts))
+    return ""
+
+
+def _without_repeated(span: Span, values: _Values, moved: _Moved) -> _Values:
     """Without the attributes that are the input or the output once more, which many are."""
     attributes = values.get("attributes")
-    for field in ("input", "output"):
-        content = values.get(field)
+    for field, content in ((field, getattr(span, field)) for field in _TEXTS):
         if content is None or attributes is None or len(content) < _REPEATED:
             continue
         for key in [key for key, value in attributes.items() if value == content]:
@@ -142,6 +165,7 @@ def _put(values: Any, path: _Path, text: str) -> None:
 def _values(span: Span) -> _Values:
     """The fields that are not at their defaults, as JSON values."""
     values: _Values = {name: value for name in _PLAIN if (value := getattr(span, name)) is not None}
+    values |= {name: None for name in _TEXTS if getattr(span, name) is not None}
     tokens = span.tokens
     if tokens != _NO_TOKENS:
         values["tokens"] = [
@@ -161,7 +185,7 @@ _NO_TOKENS = Usage()
 _PLAIN = (
     "trace_id", "span_id", "parent_id", "kind", "operation", "name", "start_us", "end_us",
     "status", "error", "model", "provider", "input_counts_cache", "cost", "cost_source",
-    "time_to_first_token_us", "thread_id", "run_id", "start_ns", "end_ns", "input", "output",
+    "time_to_first_token_us", "thread_id", "run_id", "start_ns", "end_ns",
 )  # fmt: skip
 """The fields that are JSON values as they are, or None by default."""
 

@@ -37,6 +37,9 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     if _version(connection) == VERSION:
         return
+    connection.execute(
+        "PRAGMA auto_vacuum = INCREMENTAL"
+    )  # only a file that is still empty heeds it
     use_write_ahead_log(connection)
     with transaction(connection):
         # Read again: another process may have done it while this one waited.

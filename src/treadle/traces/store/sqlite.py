@@ -15,8 +15,9 @@ from typing import Self
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.traces.span import Span, Trace
 from treadle.traces.store import blobs, connections, contents, keeping, migrating
+from treadle.traces.store.deleting import Deleter
 from treadle.traces.store.packing import packed, unpacked
-from treadle.traces.store.protocol import NOTHING, Blob, Changes, SpanChange
+from treadle.traces.store.protocol import NOTHING, Blob, Changes, Deleted, SpanChange
 from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
 from treadle.traces.tool_stats import ToolStats, tool_stats
@@ -44,6 +45,7 @@ class SqliteTraceStore(ReadingStore):
         """Use `open` instead; it prepares the file."""
         self.path = path
         self._writer = Writer(path)
+        self._deleter = Deleter(self._writer)
         self._readers = connections.Readers(path, read_seconds)
 
     @classmethod
@@ -127,6 +129,33 @@ class SqliteTraceStore(ReadingStore):
         It is called by the writer, so it must not block.
         """
         self._writer.listen(listener)
+
+    def delete(
+        self,
+        *,
+        threads: Sequence[str] = (),
+        runs: Sequence[str] = (),
+        traces: Sequence[str] = (),
+    ) -> Deleted:
+        """Delete all spans of these for good, between which others are written and read.
+
+        Afterwards the bytes are no longer in the file, nor in its log. Unknown ids are no error.
+        """
+        return self._deleter.delete(threads=threads, runs=runs, traces=traces)
+
+    def prune(
+        self,
+        *,
+        before_us: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Delete the traces that ended before a moment, then the oldest until the rest fits.
+
+        `before_us` is in Unix microseconds; `max_bytes` is about the size of the file without its
+        free pages. `dry_run` only says what would go.
+        """
+        return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
 
     def blob(self, hash_hex: str) -> Blob | None:
         """The blob whose BLAKE2b-256 is that; None when there is none."""

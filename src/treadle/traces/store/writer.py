@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from treadle.databases import transaction
 from treadle.errors import StoreError
@@ -25,6 +26,10 @@ PENDING_LIMIT = 20_000
 PENDING_BYTES = 128_000_000
 """How large they may be together."""
 
+T = TypeVar("T")
+
+_HINT = "Look whether its disk is full or another process holds the file."
+_CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
 _GROUP_LIMIT = 1_000
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
@@ -47,6 +52,25 @@ class _Part:
     redacted: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[T]):
+    """Something else to do with the writer's connection, between two commits."""
+
+    work: Callable[[sqlite3.Connection], T]
+    done: Future[T]
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        try:
+            self.done.set_result(self.work(connection))
+        except sqlite3.Error as error:
+            failure = StoreError(f"The trace store cannot be changed: {error}.", hint=_HINT)
+            failure.__cause__ = error
+            self.done.set_exception(failure)
+            raise
+        except BaseException as error:  # noqa: BLE001  (whoever asked for it is told)
+            self.done.set_exception(error)
+
+
 class Writer:
     """Writes to the file at `path`, in a thread that starts with the first request."""
 
@@ -54,6 +78,7 @@ class Writer:
         self._path = path
         self._keys = Keys()
         self._parts: deque[_Part] = deque()
+        self._jobs: deque[_Job[Any]] = deque()
         self._waiting = threading.Condition()
         self._spans = 0
         self._bytes = 0
@@ -82,6 +107,21 @@ class Writer:
                 self._waiting.notify_all()
         if refusal is not None:
             done.set_exception(refusal)
+        return done
+
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Have `work` done with the writer's connection between two commits; it must not be long.
+
+        The future's exception is a StoreError when the file could not be changed.
+        """
+        done: Future[T] = Future()
+        done.set_running_or_notify_cancel()
+        with self._waiting:
+            if self._closed:
+                raise StoreError(f"The trace store {self._path} is closed.")
+            self._jobs.append(_Job(work, done))
+            self._start()
+            self._waiting.notify_all()
         return done
 
     def close(self) -> None:
@@ -117,9 +157,14 @@ class Writer:
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None
-        while group := self._next_group():
+        while True:
+            group, job = self._next_group()
+            if not group and job is None:
+                break
             try:
-                connection = connection or connections.connect(self._path)
+                connection = connection or self._connect()
+                if job is not None:
+                    job.run(connection)
                 self._commit(connection, group)
             except sqlite3.Error as error:
                 self._settle(group, error)
@@ -137,11 +182,17 @@ class Writer:
         if connection is not None:
             connection.close()
 
-    def _next_group(self) -> list[_Part]:
-        """Everything that waits, up to a limit; nothing when the store is closed."""
+    def _connect(self) -> sqlite3.Connection:
+        connection = connections.connect(self._path)
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
+        return connection
+
+    def _next_group(self) -> tuple[list[_Part], _Job[Any] | None]:
+        """Spans that wait, up to a limit, and one job; neither when the store is closed."""
         with self._waiting:
-            while not self._parts and not self._closed:
+            while not self._parts and not self._jobs and not self._closed:
                 self._waiting.wait()
+            job = self._jobs.popleft() if self._jobs else None
             group: list[_Part] = []
             count = size = 0
             while self._parts:
@@ -151,10 +202,12 @@ class Writer:
                 if group and (count > _GROUP_LIMIT or size > _GROUP_BYTES):
                     break
                 group.append(self._parts.popleft())
-            return group
+            return group, job
 
     def _commit(self, connection: sqlite3.Connection, group: list[_Part]) -> None:
         """One transaction for the group; one for each part when one of them spoils it."""
+        if not group:
+            return
         try:
             arrivals = arrive(span for part in group for span in part.spans)
             with transaction(connection):
@@ -182,7 +235,7 @@ class Writer:
             if error is not None and ticket.failure is None:
                 ticket.failure = StoreError(
                     f"Spans could not be written to {self._path}: {error}.",
-                    hint="Look whether its disk is full or another process holds the file.",
+                    hint=_HINT,
                 )
                 ticket.failure.__cause__ = error
             ticket.parts -= 1
