@@ -1,30 +1,150 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from treadle.events.types import Usage
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.prices import context_window, cost
+from treadle.llm.prices import context_window, cost, price
 
 OPENAI = Endpoint("openai", "gpt-4o-mini", "https://api.openai.com/v1")
+SONNET_ON_BEDROCK = "us.anthropic.claude-sonnet-4-20250514-v1:0"
+
+CHECKED = [
+    # Dollars for a million tokens are in the comments, as the vendors list them: input, output,
+    # then what is read from the cache (r), written to it (w), or thought (t). An input contains
+    # its cached parts, an output its thoughts.
+    # 0.15, 0.60: 1 M * 0.15 + 1 M * 0.60
+    ("gpt-4o-mini", "openai", Usage(input=1_000_000, output=1_000_000), 0.75),
+    # 2.50, 10; a name with a date: 12 k * 2.50 + 800 * 10
+    ("gpt-4o-2024-08-06", None, Usage(input=12_000, output=800), 0.038),
+    # 2.50, 10, r 1.25: 2 k * 2.50 + 8 k * 1.25 + 500 * 10
+    ("gpt-4o", "openai", Usage(input=10_000, output=500, cached=8_000), 0.02),
+    # 1.10, 4.40, thoughts at the price of output: 2 k * 1.10 + 5 k * 4.40
+    ("o3-mini", "openai", Usage(input=2_000, output=5_000, reasoning=4_000), 0.0242),
+    # 1.25, 10, r 0.125: 40 k * 1.25 + 60 k * 0.125 + 4 k * 10
+    ("gpt-5", "openai", Usage(input=100_000, output=4_000, cached=60_000), 0.0975),
+    # 0.30, 1.20: fine-tuned, at a price of its own: 10 k * 0.30 + 1 k * 1.20
+    ("ft:gpt-4o-mini-2024-07-18:us::x", "openai", Usage(input=10_000, output=1_000), 0.0042),
+    # 3, 15, r 0.30, w 3.75: 5 k * 3 + 4 k * 0.30 + 1 k * 3.75 + 2 k * 15
+    (
+        "claude-sonnet-4-5",
+        "anthropic",
+        Usage(input=10_000, output=2_000, cached=4_000, cache_write=1_000),
+        0.04995,
+    ),
+    # the same above 200 k: 6, 22.50, r 0.60: 150 k * 6 + 100 k * 0.60 + 1 k * 22.50
+    (
+        "claude-sonnet-4-5-20250929",
+        "anthropic",
+        Usage(input=250_000, output=1_000, cached=100_000),
+        0.9825,
+    ),
+    # just not above it: 200 k * 3 + 1 k * 15
+    ("claude-sonnet-4-5", None, Usage(input=200_000, output=1_000), 0.615),
+    # 5, 25: 3 k * 5 + 1 k * 25
+    ("claude-opus-4-5-20251101", None, Usage(input=3_000, output=1_000), 0.04),
+    # above 200 k 2.50, 15: 300 k * 2.50 + 2 k * 15
+    ("gemini-2.5-pro", "gcp.vertex_ai", Usage(input=300_000, output=2_000), 0.78),
+    # 0.30, 2.50, r 0.03: 40 k * 0.30 + 10 k * 0.03 + 1 k * 2.50
+    ("models/gemini-2.5-flash", None, Usage(input=50_000, output=1_000, cached=10_000), 0.0148),
+    # 2.50, 10 at Azure: 1 k * 2.50 + 1 k * 10
+    ("gpt-4o", "azure.ai.openai", Usage(input=1_000, output=1_000), 0.0125),
+    # 3, 15 at Bedrock, by its own id: 10 k * 3 + 1 k * 15
+    (SONNET_ON_BEDROCK, "aws.bedrock", Usage(input=10_000, output=1_000), 0.045),
+    (SONNET_ON_BEDROCK, None, Usage(input=10_000, output=1_000), 0.045),
+    (f"bedrock/{SONNET_ON_BEDROCK}", None, Usage(input=10_000, output=1_000), 0.045),
+    # 3, 15 at OpenRouter: 1 k * 3 + 1 k * 15
+    ("anthropic/claude-sonnet-4.5", "openrouter", Usage(input=1_000, output=1_000), 0.018),
+    ("openrouter/anthropic/claude-sonnet-4.5", None, Usage(input=1_000, output=1_000), 0.018),
+    # 0.15, 0.60: 1 k * 0.15 + 1 k * 0.60
+    ("openai/gpt-4o-mini", None, Usage(input=1_000, output=1_000), 0.00075),
+    # 0.59, 0.79: 10 k * 0.59 + 1 k * 0.79
+    ("llama-3.3-70b-versatile", "groq", Usage(input=10_000, output=1_000), 0.00669),
+    # 2, 6: 10 k * 2 + 1 k * 6
+    ("mistral-large-latest", "mistral_ai", Usage(input=10_000, output=1_000), 0.026),
+    # 3, 15, r 0.75: 6 k * 3 + 4 k * 0.75 + 1 k * 15
+    ("grok-4", "x_ai", Usage(input=10_000, output=1_000, cached=4_000), 0.036),
+    # 1, 1, and 12 for a thousand requests: 2 k * 1 + 1 k * 1 + 0.012
+    ("sonar", "perplexity", Usage(input=2_000, output=1_000), 0.015),
+    # 2, 8, t 3: 1 k * 2 + 1 k * 8 + 4 k * 3
+    ("sonar-deep-research", "perplexity", Usage(input=1_000, output=5_000, reasoning=4_000), 0.022),
+    # 0.02, and nothing comes back: 1 M * 0.02
+    ("text-embedding-3-small", "openai", Usage(input=1_000_000, output=0), 0.02),
+    # free ones
+    (
+        "meta-llama/llama-3.3-70b-instruct:free",
+        "openrouter",
+        Usage(input=9_000, output=9_000),
+        0.0,
+    ),
+    ("gemma-3-27b-it", "google", Usage(input=9_000, output=9_000), 0.0),
+]
 
 
-def test_a_known_model_has_a_price_to_the_cent() -> None:
-    # 0.15 and 0.60 dollars for a million tokens of input and output, 0.075 for cached ones
-    assert cost(OPENAI, Usage(input=1_000_000, output=1_000_000)) == pytest.approx(0.75)
-    assert cost(OPENAI, Usage(input=1_000_000, output=0, cached=1_000_000)) == pytest.approx(0.075)
+@pytest.mark.parametrize(("model", "provider", "usage", "dollars"), CHECKED)
+def test_a_call_costs_what_the_price_list_says(
+    model: str, provider: str | None, usage: Usage, dollars: float
+) -> None:
+    assert price(model, provider, usage) == pytest.approx(dollars, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "usage"),
+    ("model", "provider"),
     [
-        (OPENAI, Usage()),
-        (OPENAI, Usage(input=5)),
-        (Endpoint("openai", "nobody-knows-it", OPENAI.base_url), Usage(input=5, output=5)),
-        (Endpoint("mine", "gpt-4o-mini", "https://models.example/v1"), Usage(input=5, output=5)),
-        (Endpoint("ollama", "gpt-4o-mini", "http://127.0.0.1:1/v1"), Usage(input=5, output=5)),
+        ("nobody-knows-it", "openai"),
+        ("nobody-knows-it", None),
+        ("", None),
+        ("/", "openrouter"),
+        ("gpt-4o-mini", "our-own-server"),
+        ("openai/gpt-4o-mini", "our-own-server"),
+        ("gpt-4.1", "github-copilot"),  # in a subscription
+        ("whisper-1", "openai"),  # by the hour
     ],
 )
-def test_what_is_not_known_is_none(endpoint: Endpoint, usage: Usage) -> None:
-    assert cost(endpoint, usage) is None
+def test_what_has_no_price_is_unknown_and_not_free(model: str, provider: str | None) -> None:
+    assert price(model, provider, Usage(input=5, output=5)) is None
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(input=5), Usage(output=5)])
+def test_without_all_tokens_the_cost_is_unknown(usage: Usage) -> None:
+    assert price("gpt-4o-mini", "openai", usage) is None
+
+
+def test_an_answer_that_has_no_price_makes_the_cost_unknown() -> None:
+    assert price("text-embedding-3-small", "openai", Usage(input=5, output=5)) is None
+
+
+def test_cached_tokens_never_make_a_cost_negative() -> None:
+    odd = Usage(input=10, output=0, cached=500, cache_write=500, reasoning=9)
+    assert price("gpt-4o", "openai", odd) == pytest.approx(10 * 1.25e-6)
+
+
+def test_the_price_of_the_hour_is_taken() -> None:
+    # 0.27 by day, 0.135 from 16:30 UTC on
+    day, night = (
+        round(datetime(2025, 6, 1, hour, tzinfo=UTC).timestamp() * 1e6) for hour in (12, 20)
+    )
+    million = Usage(input=1_000_000, output=0)
+    assert price("deepseek-chat", "deepseek", million, at_us=day) == pytest.approx(0.27)
+    assert price("deepseek-chat", "deepseek", million, at_us=night) == pytest.approx(0.135)
+
+
+def test_an_address_says_whose_prices_hold() -> None:
+    usage = Usage(input=1_000_000, output=1_000_000)
+    assert cost(OPENAI, usage) == pytest.approx(0.75)
+    assert price("gpt-4o-mini", "mine", usage, base_url=OPENAI.base_url) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        Endpoint("openai", "nobody-knows-it", OPENAI.base_url),
+        Endpoint("mine", "gpt-4o-mini", "https://models.example/v1"),
+        Endpoint("ollama", "gpt-4o-mini", "http://127.0.0.1:1/v1"),
+    ],
+)
+def test_an_address_that_is_not_known_has_no_price(endpoint: Endpoint) -> None:
+    assert cost(endpoint, Usage(input=5, output=5)) is None
 
 
 def test_the_window_of_a_known_model() -> None:

@@ -14,6 +14,7 @@ from treadle.llm import faults
 from treadle.llm.calls import CallSlots
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
+from treadle.llm.usage import read_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Names under which servers send reasoning as text; the first that is there is read."""
@@ -56,8 +57,14 @@ class DeltaAssembler:
         self._opaque: dict[str, object] = {}
         self._slots = CallSlots(tools)
         self._usage = Usage()
+        self._counted: dict[str, object] = {}
         self._cost: float | None = None
         self.finish_reason: str | None = None
+
+    @property
+    def told(self) -> tuple[Usage, float | None]:
+        """The tokens, and the cost in US dollars, that were reported so far."""
+        return self._usage, self._cost
 
     def feed(self, chunk: object) -> list[Shown]:
         """What the chunk adds for the person. Raises ProviderError for an error or nonsense."""
@@ -157,16 +164,8 @@ class DeltaAssembler:
         """Later numbers win: some servers send running totals with every chunk."""
         if not isinstance(usage, Mapping):
             return
-        old = self._usage
-        prompt = usage.get("prompt_tokens_details")
-        completion = usage.get("completion_tokens_details")
-        cached = _count(usage, "prompt_cache_hit_tokens", old.cached)
-        self._usage = Usage(
-            input=_count(usage, "prompt_tokens", old.input),
-            output=_count(usage, "completion_tokens", old.output),
-            cached=_count(prompt, "cached_tokens", cached),
-            reasoning=_count(completion, "reasoning_tokens", old.reasoning),
-        )
+        self._counted |= {name: value for name, value in usage.items() if value is not None}
+        self._usage = read_usage(self._counted)
         cost = usage.get("cost")
         if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
             self._cost = float(cost)
@@ -174,11 +173,6 @@ class DeltaAssembler:
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _count(source: object, name: str, otherwise: int | None) -> int | None:
-    value = source.get(name) if isinstance(source, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
 def _parts(content: object) -> tuple[str, str]:

@@ -1,0 +1,124 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.events.types import Usage
+from treadle.llm.usage import read_usage
+
+
+@pytest.mark.parametrize(
+    ("reported", "usage"),
+    [
+        ({}, Usage()),
+        ({"prompt_tokens": 10, "completion_tokens": 5}, Usage(input=10, output=5)),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "prompt_tokens_details": {"cached_tokens": 64},
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            Usage(input=100, output=50, cached=64, reasoning=30),
+        ),
+        (  # OpenRouter
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 80},
+            },
+            Usage(input=100, output=5, cached=0, cache_write=80),
+        ),
+        (  # DeepSeek
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 5,
+                "prompt_cache_hit_tokens": 60,
+                "prompt_cache_miss_tokens": 40,
+            },
+            Usage(input=100, output=5, cached=60),
+        ),
+        (  # the responses API
+            {
+                "input_tokens": 100,
+                "output_tokens": 50,
+                "input_tokens_details": {"cached_tokens": 20},
+                "output_tokens_details": {"reasoning_tokens": 30},
+                "total_tokens": 150,
+            },
+            Usage(input=100, output=50, cached=20, reasoning=30),
+        ),
+        (  # Anthropic's own: cached tokens beside the input
+            {
+                "input_tokens": 10,
+                "output_tokens": 5,
+                "cache_creation_input_tokens": 200,
+                "cache_read_input_tokens": 3_000,
+            },
+            Usage(input=3_210, output=5, cached=3_000, cache_write=200),
+        ),
+        (  # the same with few of them: its own names always mean beside
+            {"input_tokens": 500, "output_tokens": 5, "cache_read_input_tokens": 100},
+            Usage(input=600, output=5, cached=100),
+        ),
+        (  # a compatible server that hands on what Anthropic counts
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "total_tokens": 15,
+                "cache_read_input_tokens": 3_000,
+            },
+            Usage(input=3_010, output=5, cached=3_000),
+        ),
+        (  # LiteLLM: both forms, and the prompt holds everything
+            {
+                "prompt_tokens": 3_210,
+                "completion_tokens": 5,
+                "total_tokens": 3_215,
+                "prompt_tokens_details": {"cached_tokens": 3_000},
+                "cache_creation_input_tokens": 200,
+                "cache_read_input_tokens": 3_000,
+            },
+            Usage(input=3_210, output=5, cached=3_000, cache_write=200),
+        ),
+        (  # sums that say it is inside
+            {
+                "prompt_tokens": 500,
+                "completion_tokens": 5,
+                "total_tokens": 505,
+                "cache_read_input_tokens": 100,
+            },
+            Usage(input=500, output=5, cached=100),
+        ),
+        (
+            {"prompt_tokens": "many", "completion_tokens": True, "prompt_tokens_details": None},
+            Usage(),
+        ),
+        ({"prompt_tokens": -1, "completion_tokens": 5}, Usage(output=5)),
+    ],
+)
+def test_every_server_counts_in_its_own_way(reported: dict[str, object], usage: Usage) -> None:
+    assert read_usage(reported) == usage
+
+
+COUNTS = st.none() | st.integers(0, 10**6)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "prompt_tokens",
+                "input_tokens",
+                "completion_tokens",
+                "total_tokens",
+                "cache_read_input_tokens",
+                "cache_creation_input_tokens",
+            ]
+        ),
+        COUNTS,
+    )
+)
+def test_anthropics_parts_never_outgrow_the_input(reported: dict[str, object]) -> None:
+    usage = read_usage(reported)
+    if usage.input is not None:
+        assert (usage.cached or 0) + (usage.cache_write or 0) <= usage.input
