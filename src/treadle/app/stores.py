@@ -29,6 +29,11 @@ def proposals_path() -> Path:
     return user_data_dir() / "proposals.db"  # made with the first of them
 
 
+def breakpoints_path() -> Path:
+    """The file that holds the breakpoints of the gateway, and what was held at them."""
+    return user_data_dir() / "breakpoints.db"  # made when the gateway opens
+
+
 def log_path() -> Path:
     """The file that the log is written to; older ones lie beside it."""
     return user_data_dir() / "treadle.log"  # made with its first line

@@ -1,0 +1,90 @@
+"""Answers that are given again to calls that are the same to the letter. In memory, bounded."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from treadle.clock import Clock
+from treadle.config.gateway import GatewayCache
+from treadle.config.quantities import age_us, size_bytes
+from treadle.gateway.asked import Asked
+
+_ENTRY_BYTES = 500
+"""About what an entry takes beside its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A whole successful answer, in the pieces in which it came."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    pieces: tuple[bytes, ...]
+    provider: str
+    model: str
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        texts = sum(len(name) + len(value) for name, value in self.headers)
+        return _ENTRY_BYTES + texts + sum(map(len, self.pieces))
+
+
+class AnswerCache:
+    """Keeps answers by what was asked, those that were last asked for longest."""
+
+    def __init__(self, settings: GatewayCache, clock: Clock, *, telling: frozenset[str]) -> None:
+        """`telling` are headers that decide where a call goes, and so what is answered."""
+        self._telling = telling | {"accept", "accept-encoding"}
+        self.enabled = settings.enabled
+        self._clock = clock
+        self._max_age = age_us(settings.max_age) / 1e6
+        self._max_size = size_bytes(settings.max_size)
+        self._kept: OrderedDict[bytes, tuple[float, Kept]] = OrderedDict()
+        self._size = 0
+
+    def key(self, asked: Asked) -> bytes | None:
+        """What stands for a call; None for one that is not to be answered from here."""
+        if not self.enabled or _declined(asked):
+            return None
+        digest = blake2b(digest_size=32)
+        wanted = [(n, v) for n, v in asked.headers if n in self._telling]
+        for part in (
+            asked.operation.path, asked.query, asked.key or "", repr(wanted),
+            repr(asked.context.labels),
+        ):  # fmt: skip
+            text = part.encode("utf-8", "surrogateescape")
+            digest.update(len(text).to_bytes(8, "big") + text)
+        digest.update(asked.content)
+        return digest.digest()
+
+    def get(self, key: bytes) -> Kept | None:
+        """The answer that is kept for it."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        if self._clock.monotonic() - found[0] > self._max_age:
+            self._drop(key)
+            return None
+        self._kept.move_to_end(key)
+        return found[1]
+
+    def put(self, key: bytes, kept: Kept) -> None:
+        """Keep an answer; the ones that were not asked for longest make room."""
+        self._drop(key)
+        if kept.size > self._max_size:
+            return
+        self._kept[key] = self._clock.monotonic(), kept
+        self._size += kept.size
+        while self._size > self._max_size:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: bytes) -> None:
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self._size -= found[1].size
+
+
+def _declined(asked: Asked) -> bool:
+    """Whether the client wants an answer of its own."""
+    said = ",".join(value for name, value in asked.headers if name == "cache-control").lower()
+    return "no-cache" in said or "no-store" in said

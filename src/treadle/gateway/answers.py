@@ -1,0 +1,290 @@
+"""Reads the copy of an answer for its trace, after the client has got it. Never raises."""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treadle.events.types import Usage
+from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.attempts import Attempt
+from treadle.gateway.conversion import joined, messages_of_items
+from treadle.llm import faults
+from treadle.llm.assembler import DeltaAssembler
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import ProviderError
+from treadle.llm.messages import AssistantMessage
+from treadle.llm.sse import Data, SseReader
+
+Timed = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an answer says. `output` is JSON text; `first_ns` is when its first token came."""
+
+    output: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    finish_reasons: tuple[str, ...] = ()
+    response_id: str | None = None
+    response_model: str | None = None
+    first_ns: int | None = None
+    error: str | None = None
+    error_type: str | None = None
+    dimensions: int | None = None
+    """Of the vectors that were made."""
+
+
+def read_answer(asked: Asked, attempt: Attempt) -> Read:
+    """What the answer to an attempt says, as far as it can be understood."""
+    pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""))
+    if attempt.status is None or attempt.status >= 400:
+        return _failure(attempt, b"".join(piece for _, piece in pieces))
+    streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
+    try:
+        if streamed and asked.operation is Operation.RESPONSES:
+            return _responses_stream(attempt.endpoint, pieces)
+        if streamed:
+            return _chat_stream(asked, attempt.endpoint, pieces)
+        return _whole(asked, attempt.endpoint, b"".join(piece for _, piece in pieces))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # Whatever a server says, what is known of the call is recorded.
+        return Read(error=attempt.error, error_type=f"unreadable answer ({type(error).__name__})")
+
+
+def _failure(attempt: Attempt, content: bytes) -> Read:
+    text = content.decode("utf-8", "replace")
+    if attempt.status is None or attempt.error is not None:
+        return Read(output=text or None)
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = text
+    error = faults.from_response(attempt.endpoint, attempt.status, body, {}, 0.0)
+    return Read(output=text or None, error=error.message, error_type=error.kind.value)
+
+
+def _decoded(pieces: Iterable[Timed], encoding: str) -> Iterator[Timed]:
+    """The pieces without their encoding; only those that can be decoded."""
+    encoding = encoding.strip().lower()
+    if encoding in {"", "identity"}:
+        yield from pieces
+        return
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        return
+    stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
+    for at, piece in pieces:
+        try:
+            yield at, stream.decompress(piece)
+        except zlib.error:
+            return
+
+
+def _whole(asked: Asked, endpoint: Endpoint, content: bytes) -> Read:
+    if not content.strip():
+        return Read()
+    body = json.loads(content)
+    if not isinstance(body, dict):
+        return Read(output=content.decode("utf-8", "replace"))
+    if asked.operation is Operation.RESPONSES:
+        return _response(endpoint, body)
+    assembler = _assembler(endpoint, asked)
+    error = None
+    try:
+        assembler.feed(body)
+    except ProviderError as failed:
+        error = failed
+    usage, cost = assembler.told
+    found = Read(usage=usage, cost=cost, **_named(body))
+    if error is not None:
+        return replace(found, error=error.message, error_type=error.kind.value)
+    if asked.operation is Operation.EMBEDDINGS:
+        return _embeddings(body, found)
+    choices = [choice for choice in body.get("choices") or () if isinstance(choice, dict)]
+    messages = [choice["message"] for choice in choices if "message" in choice]
+    return replace(
+        found,
+        output=_written(messages) if messages else content.decode("utf-8", "replace"),
+        finish_reasons=_texts(choice.get("finish_reason") for choice in choices),
+    )
+
+
+def _embeddings(body: Mapping[str, Any], found: Read) -> Read:
+    """Vectors are not kept: they are large, say nothing to a person, and can be made again."""
+    vectors = [each.get("embedding") for each in body.get("data") or () if isinstance(each, dict)]
+    usage = found.usage
+    if usage.input is not None and usage.output is None:
+        usage = replace(usage, output=0)  # it is known that there is none
+    sizes = {len(vector) for vector in vectors if isinstance(vector, list)}
+    summary = {"embeddings": len(vectors), "dimensions": min(sizes, default=None)}
+    return replace(found, usage=usage, output=_written(summary), dimensions=summary["dimensions"])
+
+
+def _chat_stream(asked: Asked, endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
+    """Each choice is put together by itself, as if it were the only one."""
+    choices: dict[int, DeltaAssembler] = {}
+    base = _assembler(endpoint, asked)  # hears what is said of the whole
+    named: dict[str, Any] = {}
+    first_ns: int | None = None
+    error: ProviderError | None = None
+    for at, data in _events(pieces):
+        chunk = _object(data.text)
+        if chunk is None:
+            continue
+        named = named or _named(chunk)
+        try:
+            if data.event == "error":
+                raise faults.from_body(endpoint, chunk)
+            base.feed({**chunk, "choices": None})
+            for choice in chunk.get("choices") or ():
+                index = choice.get("index") or 0
+                own = choices.setdefault(index, _assembler(endpoint, asked))
+                shown = own.feed({"choices": [{**choice, "index": 0}]})
+                delta = choice.get("delta") or {}
+                if first_ns is None and (shown or delta.get("tool_calls")):
+                    first_ns = at
+        except ProviderError as failed:
+            error = error or failed
+    messages = []
+    for _, own in sorted(choices.items()):
+        try:
+            messages.append(_message(own.reply(done=True).message))
+        except ProviderError:
+            continue  # nothing came of it
+    usage, cost = base.told
+    return Read(
+        output=_written(messages) if messages else None,
+        usage=usage,
+        cost=cost,
+        finish_reasons=_texts(own.finish_reason for _, own in sorted(choices.items())),
+        first_ns=first_ns,
+        error=error.message if error else None,
+        error_type=error.kind.value if error else None,
+        **named,
+    )
+
+
+def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
+    first_ns: int | None = None
+    last: dict[str, Any] = {}
+    done: list[object] = []
+    text: list[str] = []
+    error: ProviderError | None = None
+    for at, data in _events(pieces):
+        event = _object(data.text)
+        if event is None:
+            continue
+        kind = str(event.get("type") or data.event)
+        if kind.endswith(".delta") and first_ns is None:
+            first_ns = at
+        if kind == "response.output_text.delta":
+            text.append(str(event.get("delta", "")))
+        elif kind == "response.output_item.done":
+            done.append(event.get("item"))
+            text.clear()
+        elif kind == "error":
+            error = faults.from_body(endpoint, event)
+        if isinstance(event.get("response"), dict):
+            last = event["response"]
+    if not last.get("output"):  # it was cut: what had come by then
+        partial = [{"type": "message", "role": "assistant", "content": "".join(text)}]
+        last = {**last, "output": [*done, *(partial if text else ())]}
+    found = replace(_response(endpoint, last), first_ns=first_ns)
+    if error is not None:
+        found = replace(found, error=error.message, error_type=error.kind.value)
+    return found
+
+
+def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
+    usage = body.get("usage") or {}
+    given, made = usage.get("input_tokens_details"), usage.get("output_tokens_details")
+    cost = usage.get("cost")
+    failed = faults.from_body(endpoint, body) if body.get("error") else None
+    messages = joined(messages_of_items(body.get("output") or ()))
+    incomplete = body.get("incomplete_details")
+    reason = incomplete.get("reason") if isinstance(incomplete, dict) else body.get("status")
+    return Read(
+        output=_written(messages) if messages else None,
+        usage=Usage(
+            input=_count(usage, "input_tokens"),
+            output=_count(usage, "output_tokens"),
+            cached=_count(given, "cached_tokens"),
+            reasoning=_count(made, "reasoning_tokens"),
+        ),
+        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+        finish_reasons=_texts([reason]),
+        error=failed.message if failed else None,
+        error_type=failed.kind.value if failed else None,
+        **_named(body),
+    )
+
+
+def _assembler(endpoint: Endpoint, asked: Asked) -> DeltaAssembler:
+    names = (tool.get("function", tool) for tool in asked.tools)
+    offered = frozenset(
+        str(tool["name"]) for tool in names if isinstance(tool, Mapping) and "name" in tool
+    )
+    return DeltaAssembler(endpoint, turn=0, tools=offered)
+
+
+def _events(pieces: Iterable[Timed]) -> Iterator[tuple[int, Data]]:
+    """The data of a stream with the time of their last byte; servers may leave out blank lines."""
+    reader, at = SseReader(), 0
+    for at, piece in pieces:
+        yield from ((at, each) for event in reader.feed(piece) for each in _lines(event))
+    yield from ((at, each) for event in reader.end() for each in _lines(event))
+
+
+def _lines(event: object) -> Iterator[Data]:
+    if not isinstance(event, Data):
+        return
+    if "\n" in event.text and _object(event.text) is None:
+        yield from (Data(line, event.event) for line in event.text.split("\n"))
+    else:
+        yield event
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _named(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Which answer of which model it is."""
+    names = {"response_id": body.get("id"), "response_model": body.get("model")}
+    return {name: value for name, value in names.items() if isinstance(value, str) and value}
+
+
+def _message(message: AssistantMessage) -> dict[str, object]:
+    """The message as a body that is not streamed has it."""
+    written: dict[str, object] = {"role": "assistant", "content": message.text}
+    if message.reasoning is not None:
+        written["reasoning_content"] = message.reasoning
+    if message.calls:
+        written["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.calls
+        ]
+    return written
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str) and value)
+
+
+def _count(source: object, name: str) -> int | None:
+    value = source.get(name) if isinstance(source, dict) else None
+    return value if type(value) is int and value >= 0 else None

@@ -1,0 +1,91 @@
+"""What is noted of a call while it goes on; everything else is found out when it is over."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from treadle.gateway.asked import Asked
+from treadle.gateway.trace_context import new_span_id
+from treadle.llm.endpoint import Endpoint
+
+COPY_LIMIT = 64_000_000
+"""Bytes of an answer that are kept for its trace; of a longer one there is only the beginning."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request to a provider and what came back, piece by piece with the time of each."""
+
+    endpoint: Endpoint
+    body: bytes = field(repr=False)
+    span_id: str = field(default_factory=new_span_id)
+    start_ns: int = field(default_factory=time.time_ns)
+    end_ns: int = 0
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pieces: list[tuple[int, bytes]] = field(default_factory=list, repr=False)
+    size: int = 0
+    error: str | None = None
+    error_type: str | None = None
+    interrupted: bool = False
+    """Whether the client left before the end."""
+
+    def add(self, piece: bytes) -> None:
+        """Note a piece of the answer."""
+        self.size += len(piece)
+        if self.size <= COPY_LIMIT:
+            self.pieces.append((time.time_ns(), piece))
+
+    def end(self) -> None:
+        self.end_ns = time.time_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """How long a call was held at a breakpoint, and what was decided."""
+
+    breakpoint_id: str
+    held_id: str
+    start_ns: int
+    end_ns: int
+    decision: str
+    original: str | None
+    """The body as it came, where it was edited."""
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class Finished:
+    """A call from its first byte to its last."""
+
+    asked: Asked
+    start_ns: int
+    span_id: str = field(default_factory=new_span_id)
+    """Of the call, where it is more than one attempt."""
+    end_ns: int = 0
+    attempts: list[Attempt] = field(default_factory=list)
+    route: str | None = None
+    hold: Hold | None = None
+    budgets: tuple[str, ...] = ()
+    cached: bool = False
+    """Whether the only attempt is an answer that was kept."""
+    refusal: tuple[int, str, str] | None = None
+    """Status, code and words, where the gateway itself refused it."""
+    told: str | None = None
+    """The id of the span that the client was told of."""
+
+    @property
+    def single(self) -> bool:
+        """Whether the one attempt is the whole call, so that one span tells it."""
+        return len(self.attempts) == 1 and self.hold is None and self.refusal is None
+
+    @property
+    def shown_span(self) -> str:
+        """The id of the span that stands for the call."""
+        return self.attempts[0].span_id if self.single else self.span_id
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        bodies = {id(each.body): len(each.body) for each in self.attempts}
+        return sum(bodies.values()) + sum(each.size for each in self.attempts) + 10_000

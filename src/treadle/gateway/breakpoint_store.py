@@ -1,0 +1,152 @@
+"""The file with the breakpoints, and with what was held at them. Only texts without secrets."""
+
+import json
+import sqlite3
+import threading
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from treadle.databases import migrate, transaction, use_write_ahead_log
+from treadle.errors import StoreError
+
+_KEPT = 500
+"""Held calls that are remembered after they were decided."""
+
+_MIGRATIONS = (
+    """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE held (id TEXT PRIMARY KEY, state TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX held_by_state ON held (state)""",
+)
+
+OnExpiry = Literal["continue", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Which calls are held: those that fit all that it names; with nothing named, all."""
+
+    id: str
+    labels: tuple[str, ...] = ()
+    """Of which the call has one, with `*` and `?`."""
+    thread_id: str | None = None
+    model: str | None = None
+    """As the client names it, with `*` and `?`."""
+    enabled: bool = True
+    timeout: float | None = None
+    """Seconds; None takes the one of the settings."""
+    on_expiry: OnExpiry | None = None
+
+
+class HeldState(StrEnum):
+    """What became of a held call."""
+
+    WAITING = "waiting"
+    CONTINUED = "continued"
+    EDITED = "edited"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    """Its client left."""
+    EXPIRED = "expired"
+    """Its time was up, and it was decided as the settings say."""
+    LOST = "lost"
+    """The server ended while it waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A call that was held. `body` is what it was about to send; times are Unix microseconds."""
+
+    id: str
+    breakpoint_id: str
+    state: HeldState
+    operation: str
+    model: str
+    at_us: int
+    expires_us: int
+    on_expiry: OnExpiry
+    trace_id: str
+    thread_id: str | None = None
+    run_id: str | None = None
+    labels: tuple[str, ...] = ()
+    decided_us: int | None = None
+    reason: str | None = None
+    body: str = field(default="", repr=False)
+
+
+class BreakpointStore:
+    """Breakpoints and held calls on disk. May be used from any thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the file, which is made where it is not there. Raises StoreError."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            use_write_ahead_log(connection)
+            migrate(connection, _MIGRATIONS, path, "breakpoints")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"The breakpoints in {path} cannot be opened ({error}).") from error
+        return cls(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def breakpoints(self) -> list[Breakpoint]:
+        """All of them, the oldest first."""
+        rows = self._read("SELECT data FROM breakpoints ORDER BY id")
+        values = [json.loads(data) for (data,) in rows]
+        return [Breakpoint(**{**value, "labels": tuple(value["labels"])}) for value in values]
+
+    def save(self, breakpoint_: Breakpoint) -> None:
+        """Keep a breakpoint, in the place of the one with its id."""
+        data = json.dumps(asdict(breakpoint_))
+        self._write("REPLACE INTO breakpoints VALUES (?, ?)", breakpoint_.id, data)
+
+    def delete(self, breakpoint_id: str) -> None:
+        self._write("DELETE FROM breakpoints WHERE id = ?", breakpoint_id)
+
+    def held(self) -> list[Held]:
+        """All that are remembered, the newest first."""
+        return [_held(data) for (data,) in self._read("SELECT data FROM held ORDER BY id DESC")]
+
+    def save_held(self, held: Held) -> None:
+        """Keep a held call as it is now."""
+        data = json.dumps(asdict(held))
+        self._write("REPLACE INTO held VALUES (?, ?, ?)", held.id, held.state.value, data)
+
+    def lose_waiting(self, now_us: int) -> None:
+        """Note of those that still wait that nobody can answer them any more."""
+        rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
+        for (data,) in rows:
+            self.save_held(replace(_held(data), state=HeldState.LOST, decided_us=now_us))
+        self._write(
+            "DELETE FROM held WHERE id NOT IN (SELECT id FROM held ORDER BY id DESC LIMIT ?)", _KEPT
+        )
+
+    def _read(self, statement: str) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(statement).fetchall()
+            except sqlite3.Error as error:
+                raise StoreError(f"The breakpoints cannot be read ({error}).") from error
+
+    def _write(self, statement: str, *values: object) -> None:
+        with self._lock:
+            try:
+                with transaction(self._connection):
+                    self._connection.execute(statement, values)
+            except sqlite3.Error as error:
+                raise StoreError(f"The breakpoints cannot be written ({error}).") from error
+
+
+def _held(data: str) -> Held:
+    value = json.loads(data)
+    value |= {"state": HeldState(value["state"]), "labels": tuple(value["labels"])}
+    return Held(**value)

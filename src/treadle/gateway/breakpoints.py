@@ -1,0 +1,258 @@
+"""Breakpoints: calls that are held until a person lets them go on, edits or refuses them.
+
+Breakpoints survive a restart. What was held does not, since its client has lost its connection: it
+is shown as lost. Where the file cannot be written, breakpoints hold as long as the process lives.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from treadle.clock import Clock, wait_within
+from treadle.config.gateway import GatewayBreakpoints
+from treadle.config.quantities import age_us
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.gateway.asked import Asked, Body
+from treadle.gateway.breakpoint_store import Breakpoint, BreakpointStore, Held, HeldState
+from treadle.gateway.routing import matches
+from treadle.ids import IdSource, new_id
+from treadle.secrets import redact
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a held call. `content` is the body to send in the place of its own."""
+
+    held: Held
+    refused: bool = False
+    content: bytes | None = None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    held: Held
+    decided: "asyncio.Future[Decision]" = field(repr=False)
+
+
+class Breakpoints:
+    """Holds calls while it is entered."""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: GatewayBreakpoints,
+        clock: Clock,
+        *,
+        tell: Callable[[str], None],
+        ids: IdSource = new_id,
+    ) -> None:
+        """`tell` is told in words of every call that begins to wait."""
+        self._path = path
+        self._settings = settings
+        self._clock = clock
+        self._tell = tell
+        self._ids = ids
+        self._waiting: dict[str, _Waiting] = {}
+        self._breakpoints: dict[str, Breakpoint] = {}
+        self._remembered: dict[str, Held] = {}
+        self._noting: set[asyncio.Future[None]] = set()
+        self.broken: str | None = None
+        """Why breakpoints are not kept, if they are not."""
+
+    async def __aenter__(self) -> Self:
+        self._store: BreakpointStore | None = None
+        try:
+            self._store = await asyncio.to_thread(BreakpointStore.open, self._path)
+            await asyncio.to_thread(self._store.lose_waiting, self._clock.now_us())
+            kept = await asyncio.to_thread(self._store.breakpoints)
+            remembered = await asyncio.to_thread(self._store.held)
+        except (StoreError, ValueError, TypeError, KeyError) as error:
+            self.broken = str(error)
+            return self
+        self._breakpoints = {each.id: each for each in kept}
+        self._remembered = {held.id: held for held in reversed(remembered)}
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.gather(*self._noting)
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+            self._store = None
+
+    def all(self) -> list[Breakpoint]:
+        """All breakpoints, the oldest first."""
+        return list(self._breakpoints.values())
+
+    async def add(self, **values: Any) -> Breakpoint:
+        """Make a breakpoint."""
+        return await self._save(Breakpoint(self._ids().hex, **values))
+
+    async def change(self, breakpoint_id: str, **values: Any) -> Breakpoint:
+        """Change what is given of a breakpoint. Raises NotFoundError."""
+        return await self._save(replace(self._breakpoint(breakpoint_id), **values))
+
+    async def remove(self, breakpoint_id: str) -> None:
+        """Take a breakpoint away; what it holds goes on waiting. Raises NotFoundError."""
+        self._breakpoint(breakpoint_id)
+        del self._breakpoints[breakpoint_id]
+        await self._keep(lambda store: store.delete(breakpoint_id))
+
+    def held(self, state: HeldState | None = None) -> list[Held]:
+        """The calls that are or were held, the newest first."""
+        found = [self._current(held) for held in reversed(self._remembered.values())]
+        return [held for held in found if state is None or held.state is state]
+
+    def one_held(self, held_id: str) -> Held:
+        """A held call. Raises NotFoundError."""
+        held = self._remembered.get(held_id)
+        if held is None:
+            raise NotFoundError(
+                f"No call {held_id[:80]!r} was held.", hint="List them at breakpoints/held."
+            )
+        return self._current(held)
+
+    async def go_on(self, held_id: str, content: bytes | None = None) -> Held:
+        """Let a call go on, with another body if one is given. Raises UsageError, NotFoundError."""
+        if content is not None:
+            await asyncio.to_thread(Body.read, content)  # refuses what is no request
+        state = HeldState.CONTINUED if content is None else HeldState.EDITED
+        return self._decide(held_id, state, content=content)
+
+    async def refuse(self, held_id: str, reason: str | None = None) -> Held:
+        """Answer a call with a refusal. Raises UsageError and NotFoundError."""
+        return self._decide(held_id, HeldState.REFUSED, reason=reason)
+
+    def matching(self, asked: Asked) -> Breakpoint | None:
+        """The breakpoint that holds a call: the first that fits."""
+        if not self._breakpoints:
+            return None
+        return next((each for each in self._breakpoints.values() if _holds(each, asked)), None)
+
+    async def hold(self, asked: Asked, by: Breakpoint, left: Callable[[], bool]) -> Decision:
+        """Wait until it is decided. `left` says whether the client has left, when cancelled."""
+        held = self._begin(asked, by)
+        clean = await asyncio.to_thread(_without_secrets, held)
+        waiting = _Waiting(held, asyncio.get_running_loop().create_future())
+        self._waiting[held.id] = waiting
+        self._remembered[held.id] = clean
+        await self._keep(lambda store: store.save_held(clean))
+        self._tell(f"A call of {held.model or 'a model'} is held at a breakpoint ({held.id}).")
+        ended = held
+        try:
+            decision = await self._decided(waiting)
+            ended = decision.held
+        except asyncio.CancelledError:
+            ended = self._ended(held, HeldState.CANCELLED if left() else HeldState.LOST)
+            raise
+        finally:
+            self._waiting.pop(held.id, None)
+            self._note(replace(ended, body=clean.body))
+        return decision
+
+    async def _decided(self, waiting: _Waiting) -> Decision:
+        held = waiting.held
+        seconds = (held.expires_us - held.at_us) / 1e6
+        try:
+            return await wait_within(waiting.decided, seconds, self._clock)
+        except TimeoutError:
+            expired = self._ended(held, HeldState.EXPIRED)
+            return Decision(expired, refused=held.on_expiry == "refuse")
+
+    def _begin(self, asked: Asked, by: Breakpoint) -> Held:
+        now = self._clock.now_us()
+        limit = by.timeout * 1e6 if by.timeout is not None else age_us(self._settings.timeout)
+        context = asked.context
+        return Held(
+            id=self._ids().hex,
+            breakpoint_id=by.id,
+            state=HeldState.WAITING,
+            operation=asked.operation.value,
+            model=str(asked.body.values.get("model", "")),
+            at_us=now,
+            expires_us=now + round(limit),
+            on_expiry=by.on_expiry or self._settings.on_expiry,
+            trace_id=context.trace_id,
+            thread_id=context.thread_id,
+            run_id=context.run_id,
+            labels=context.labels,
+            body=asked.body.text,
+        )
+
+    def _decide(
+        self,
+        held_id: str,
+        state: HeldState,
+        *,
+        content: bytes | None = None,
+        reason: str | None = None,
+    ) -> Held:
+        waiting = self._waiting.get(held_id)
+        if waiting is None or waiting.decided.done():
+            held = self.one_held(held_id)
+            raise UsageError(
+                f"The call {held_id[:80]!r} waits no more: it is {held.state.value}.",
+                hint="List those that wait at breakpoints/held?state=waiting.",
+            )
+        held = replace(self._ended(waiting.held, state), reason=reason)
+        refused = state is HeldState.REFUSED
+        waiting.decided.set_result(Decision(held, refused=refused, content=content))
+        return held
+
+    def _ended(self, held: Held, state: HeldState) -> Held:
+        return replace(held, state=state, decided_us=self._clock.now_us())
+
+    def _current(self, held: Held) -> Held:
+        """With its body as it is to be sent, as long as it waits."""
+        waiting = self._waiting.get(held.id)
+        return held if waiting is None else waiting.held
+
+    def _breakpoint(self, breakpoint_id: str) -> Breakpoint:
+        found = self._breakpoints.get(breakpoint_id)
+        if found is None:
+            raise NotFoundError(
+                f"There is no breakpoint {breakpoint_id[:80]!r}.", hint="List them at breakpoints."
+            )
+        return found
+
+    async def _save(self, changed: Breakpoint) -> Breakpoint:
+        self._breakpoints[changed.id] = changed
+        await self._keep(lambda store: store.save(changed))
+        return changed
+
+    def _note(self, held: Held) -> None:
+        """Keep what became of a call, also of one whose task is being cancelled."""
+        self._remembered[held.id] = held
+        task = asyncio.ensure_future(self._keep(lambda store: store.save_held(held)))
+        self._noting.add(task)
+        task.add_done_callback(self._noting.discard)
+
+    async def _keep(self, write: Callable[[BreakpointStore], None]) -> None:
+        store = self._store
+        if store is None:
+            return
+        try:
+            await asyncio.to_thread(write, store)
+        except StoreError as error:
+            self.broken = str(error)
+
+
+def _holds(each: Breakpoint, asked: Asked) -> bool:
+    model = asked.body.values.get("model")
+    return (
+        each.enabled
+        and (not each.labels or matches(each.labels, asked.context.labels))
+        and each.thread_id in (None, asked.context.thread_id)
+        and (each.model is None or (isinstance(model, str) and matches((each.model,), (model,))))
+    )
+
+
+def _without_secrets(held: Held) -> Held:
+    return replace(held, body=redact(held.body))

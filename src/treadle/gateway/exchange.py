@@ -1,0 +1,366 @@
+"""One call from its first byte to its last: held, counted, routed, tried again, passed on."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from treadle.clock import Clock
+from treadle.config.gateway import GatewaySettings
+from treadle.gateway.answer_cache import AnswerCache, Kept
+from treadle.gateway.asked import Body
+from treadle.gateway.attempts import Attempt, Finished, Hold
+from treadle.gateway.breakpoints import Breakpoints
+from treadle.gateway.budgets import Budgets
+from treadle.gateway.headers import forwarded, returned
+from treadle.gateway.refusals import RefusalError
+from treadle.gateway.routing import Router
+from treadle.gateway.trace_context import traceparent
+from treadle.gateway.upstream import Upstream, authorization, fault
+from treadle.gateway.usage_filter import UsageFilter
+from treadle.llm import faults
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.retry import Backoff
+
+if TYPE_CHECKING:
+    import aiohttp
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+_ERROR_LIMIT = 4_000_000
+"""Bytes of an answer that is an error, which is read as a whole."""
+
+_LARGE = 200_000
+"""Bytes from which on a body is read and written in a thread."""
+
+_FINAL = frozenset({FaultKind.BAD_REQUEST})
+"""Failures that another provider would meet just as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where the answer goes: its head, then its pieces; `send` is told whether more follow."""
+
+    start: Callable[[int, RawHeaders], Awaitable[None]]
+    send: Callable[[bytes, bool], Awaitable[None]]
+
+
+class CutError(Exception):
+    """The answer broke off in the middle: the client is to see it broken off as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What all calls share."""
+
+    settings: GatewaySettings
+    upstream: Upstream
+    router: Router
+    breakpoints: Breakpoints
+    budgets: Budgets
+    cache: AnswerCache
+    clock: Clock
+    backoff: Backoff
+    without_usage: set[tuple[str, str]]
+    """Providers and models that refuse to be asked for the usage of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What came of an attempt that failed, and the answer to give back if it was the last."""
+
+    error: ProviderError
+    status: int
+    headers: RawHeaders
+    content: bytes
+
+
+class Exchange:
+    """Answers one call. What happens is noted in `call`."""
+
+    def __init__(self, parts: Parts, call: Finished, sink: Sink, left: Callable[[], bool]) -> None:
+        """`left` says whether the client has left."""
+        self._parts = parts
+        self._call = call
+        self._sink = sink
+        self._left = left
+        self._cache_key: bytes | None = None
+
+    async def run(self) -> None:
+        """Answer the call. Raises RefusalError while nothing was sent, and CutError after that."""
+        await self._pass_breakpoints()
+        call, parts = self._call, self._parts
+        call.budgets = parts.budgets.covering(call.asked)
+        await parts.budgets.check(call.budgets)
+        self._cache_key = parts.cache.key(call.asked)
+        kept = parts.cache.get(self._cache_key) if self._cache_key is not None else None
+        if kept is not None:
+            await self._replay(kept)
+            return
+        plan = await parts.router.plan(call.asked)
+        call.route = plan.route
+        failure: _Failure | None = None
+        for endpoint in plan.targets:
+            failure = await self._ask(endpoint)
+            if failure is None:
+                return
+            if failure.error.kind in _FINAL:
+                break
+        assert failure is not None  # a plan has targets
+        await self._start(failure.status, failure.headers)
+        await self._sink.send(failure.content, False)
+
+    async def _pass_breakpoints(self) -> None:
+        call, breakpoints = self._call, self._parts.breakpoints
+        found = breakpoints.matching(call.asked)
+        if found is None:
+            return
+        begun, original = time.time_ns(), call.asked.body.text
+        decision = None
+        try:
+            decision = await breakpoints.hold(call.asked, found, self._left)
+        finally:
+            held_id = decision.held.id if decision is not None else ""
+            call.hold = Hold(
+                breakpoint_id=found.id,
+                held_id=held_id,
+                start_ns=begun,
+                end_ns=time.time_ns(),
+                decision=decision.held.state.value if decision is not None else "cancelled",
+                original=original if decision is not None and decision.content else None,
+                reason=decision.held.reason if decision is not None else None,
+            )
+        if decision.refused:
+            words = f" ({decision.held.reason})" if decision.held.reason else ""
+            raise RefusalError(
+                f"The call was held at a breakpoint and refused{words}.",
+                hint="See /api/v1/breakpoints for what is held.",
+                status=403,
+                code="refused_at_breakpoint",
+                headers={"x-should-retry": "false"},
+            )
+        if decision.content is not None:
+            body = await read_body(decision.content)
+            call.asked = call.asked.with_body(decision.content, body)
+
+    async def _replay(self, kept: Kept) -> None:
+        call = self._call
+        endpoint = Endpoint(kept.provider, kept.model, "")
+        attempt = Attempt(endpoint, call.asked.content, status=200, headers=_plain(kept.headers))
+        call.attempts.append(attempt)
+        call.cached = True
+        try:
+            await self._start(200, [*kept.headers, (b"x-treadle-cache", b"hit")])
+            for piece in kept.pieces:
+                attempt.add(piece)
+                await self._sink.send(piece, True)
+            await self._sink.send(b"", False)
+        except asyncio.CancelledError:
+            attempt.interrupted = True
+            raise
+        finally:
+            attempt.end()
+
+    async def _ask(self, endpoint: Endpoint) -> _Failure | None:
+        """Ask one provider until it answers or its attempts are used up; None: it was answered."""
+        parts, retry = self._parts, 0
+        while True:
+            asks_usage = self._asks_for_usage(endpoint)
+            attempt = await self._new_attempt(endpoint, ask_for_usage=asks_usage)
+            try:
+                failure = await self._attempt(attempt, asks_usage=asks_usage)
+            except asyncio.CancelledError:
+                attempt.interrupted = True
+                raise
+            finally:
+                attempt.end()
+            if failure is None:
+                return None
+            if asks_usage and _refuses_usage(failure):
+                parts.without_usage.add((endpoint.provider, endpoint.model))
+                continue
+            retry += 1
+            error = failure.error
+            if not error.retryable or retry > endpoint.settings.max_retries:
+                return failure
+            delay = parts.backoff.delay(retry, error)
+            if delay > parts.settings.max_wait:
+                return failure
+            await parts.clock.sleep(delay)
+
+    def _asks_for_usage(self, endpoint: Endpoint) -> bool:
+        wanted = self._parts.settings.ask_for_usage and self._call.asked.lacks_usage
+        return wanted and (endpoint.provider, endpoint.model) not in self._parts.without_usage
+
+    async def _new_attempt(self, endpoint: Endpoint, *, ask_for_usage: bool) -> Attempt:
+        asked = self._call.asked
+        body = asked.content
+        if ask_for_usage or asked.body.values.get("model") != endpoint.model:
+            if len(body) < _LARGE:
+                body = asked.body.written(endpoint.model, ask_for_usage=ask_for_usage)
+            else:
+                body = await asyncio.to_thread(
+                    asked.body.written, endpoint.model, ask_for_usage=ask_for_usage
+                )
+        attempt = Attempt(endpoint, body)
+        self._call.attempts.append(attempt)
+        return attempt
+
+    async def _attempt(self, attempt: Attempt, *, asks_usage: bool) -> _Failure | None:
+        """Make one request and pass its answer on; a failure while nothing was passed on yet."""
+        asked, endpoint = self._call.asked, attempt.endpoint
+        headers = forwarded(asked.headers)
+        headers += authorization(endpoint)
+        if asked.context.parent_id is not None:
+            headers.append(("traceparent", traceparent(asked.context.trace_id, attempt.span_id)))
+        try:
+            response = await self._parts.upstream.post(
+                endpoint,
+                asked.operation.path + asked.query,
+                headers,
+                attempt.body,
+                stream=asked.stream,
+            )
+        except ProviderError as error:
+            return self._failed(attempt, error)
+        try:
+            attempt.status = response.status
+            attempt.headers = _plain(response.raw_headers)
+            if response.status >= 400:
+                return await self._refused(attempt, response)
+            await self._pass_on(attempt, response, filtered=asks_usage)
+            return None
+        finally:
+            if not response.closed:
+                response.close()  # also where the client has left: the provider is to stop
+
+    def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
+        """The provider could not be reached, or broke off before its answer."""
+        attempt.error, attempt.error_type = error.message, error.kind.value
+        told = RefusalError(
+            error.message,
+            hint=error.hint or "Ask again later.",
+            status=504 if error.kind in {FaultKind.STALLED, FaultKind.TIMEOUT} else 502,
+            code=error.kind.value,
+        )
+        content = told.body()
+        return _Failure(error, told.status, json_headers(content), content)
+
+    async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
+        """The provider answered with an error, which is given back as it came if it is the last."""
+        endpoint = attempt.endpoint
+        idle = endpoint.settings.idle_timeout
+        pieces, size = [], 0
+        try:
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                if size > _ERROR_LIMIT:
+                    break
+                attempt.add(piece)
+                pieces.append(piece)
+        except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
+            return self._failed(attempt, fault(endpoint, cut, idle))
+        content = b"".join(pieces)
+        now = self._parts.clock.now_us() / 1e6
+        error = faults.from_response(
+            endpoint, response.status, _read_json(content), attempt.headers, now
+        )
+        # Its length is what was read: an overlong one is cut.
+        headers = returned(response.raw_headers, measured=False)
+        headers.append((b"content-length", str(len(content)).encode()))
+        return _Failure(error, response.status, headers, content)
+
+    async def _pass_on(
+        self, attempt: Attempt, response: "aiohttp.ClientResponse", *, filtered: bool
+    ) -> None:
+        """Pass the pieces on as they come. Raises CutError when they end before their end."""
+        event_stream = "event-stream" in attempt.headers.get("content-type", "").lower()
+        filtering = UsageFilter() if filtered and event_stream and not _encoded(attempt) else None
+        headers = returned(response.raw_headers, measured=filtering is None)
+        pieces: list[bytes] = []
+        cacheable = self._cache_key is not None and response.status == 200
+        if self._cache_key is not None:
+            headers.append((b"x-treadle-cache", b"miss"))
+        await self._start(response.status, headers)
+        try:
+            async for piece in response.content.iter_any():
+                attempt.add(piece)
+                shown = piece if filtering is None else filtering.feed(piece)
+                if shown:
+                    if cacheable:
+                        pieces.append(shown)
+                    await self._sink.send(shown, True)
+        except Exception as cut:
+            failed = fault(attempt.endpoint, cut, attempt.endpoint.settings.idle_timeout)
+            attempt.error, attempt.error_type = failed.message, failed.kind.value
+            raise CutError from cut
+        rest = filtering.end() if filtering is not None else b""
+        await self._sink.send(rest, False)
+        if cacheable and self._cache_key is not None:
+            plain = tuple(header for header in headers if header[0] != b"x-treadle-cache")
+            whole = (*pieces, rest) if rest else tuple(pieces)
+            endpoint = attempt.endpoint
+            kept = Kept(plain, whole, endpoint.provider, endpoint.model)
+            self._parts.cache.put(self._cache_key, kept)
+
+    async def _start(self, status: int, headers: RawHeaders) -> None:
+        """Send the head, with what the gateway adds: which span it is, and what it decided."""
+        call = self._call
+        call.told = call.shown_span
+        own = {"x-trace-id": call.asked.context.trace_id, "x-span-id": call.told}
+        if call.route is not None:
+            own["x-treadle-route"] = call.route
+        if call.route is not None or len(call.attempts) > 1:
+            endpoint = call.attempts[-1].endpoint
+            own["x-treadle-model"] = f"{endpoint.provider}/{endpoint.model}"
+        if len(call.attempts) > 1:
+            own["x-treadle-attempts"] = str(len(call.attempts))
+        if call.hold is not None:
+            own["x-treadle-held"] = call.hold.decision
+        await self._sink.start(status, [*headers, *encoded(own)])
+
+
+async def read_body(content: bytes) -> Body:
+    """The body that these bytes are; a large one is read in a thread. Raises RefusalError."""
+    if len(content) < _LARGE:
+        return Body.read(content)
+    return await asyncio.to_thread(Body.read, content)
+
+
+def json_headers(content: bytes) -> RawHeaders:
+    """The head of an answer of our own."""
+    return [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+    ]
+
+
+def encoded(headers: Mapping[str, str]) -> RawHeaders:
+    """Headers as the wire has them; what no header can carry is replaced."""
+    return [
+        (name.encode("ascii"), "".join(c if c.isprintable() else "?" for c in value).encode())
+        for name, value in headers.items()
+    ]
+
+
+def _plain(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+def _encoded(attempt: Attempt) -> bool:
+    return attempt.headers.get("content-encoding", "").lower() not in {"", "identity"}
+
+
+def _refuses_usage(failure: _Failure) -> bool:
+    """Whether a provider does not know the one thing that was added to what the client said."""
+    return failure.status in (400, 422) and b"stream_options" in failure.content
+
+
+def _read_json(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")

@@ -1,0 +1,349 @@
+"""The gateway as a whole, and as the ASGI application that its paths are served by.
+
+It is spoken to without a framework in between: what FastAPI does for a route takes longer than
+everything that is done here.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.config.model import Settings
+from treadle.config.quantities import size_bytes
+from treadle.errors import TreadleError, UsageError
+from treadle.events import EventBus
+from treadle.events.types import Notice
+from treadle.gateway.answer_cache import AnswerCache
+from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.attempts import Finished
+from treadle.gateway.breakpoints import Breakpoints
+from treadle.gateway.budgets import Budgets, Used
+from treadle.gateway.exchange import (
+    CutError,
+    Exchange,
+    Parts,
+    RawHeaders,
+    Sink,
+    encoded,
+    json_headers,
+    read_body,
+)
+from treadle.gateway.models import Models, as_list
+from treadle.gateway.recording import CallRecorder
+from treadle.gateway.refusals import RefusalError
+from treadle.gateway.routing import Router
+from treadle.gateway.sums import sums_of
+from treadle.gateway.trace_context import read_context
+from treadle.gateway.upstream import Upstream
+from treadle.llm.retry import Backoff
+from treadle.traces import SqliteTraceStore
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+_OPERATIONS = {operation.path: operation for operation in Operation}
+_NOBODY = UUID(int=0)
+"""The request that notices belong to which are of no session's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How many calls were answered since the start, and how many are missing from the record."""
+
+    calls: int
+    unrecorded: int
+    reason: str | None
+
+
+class Gateway:
+    """Serves `/v1/…`. Open it with `open`."""
+
+    def __init__(self, parts: Parts, models: Models, recorder: CallRecorder) -> None:
+        self._parts = parts
+        self._models = models
+        self._recorder = recorder
+        self._max_body = size_bytes(parts.settings.max_body)
+        self._calls = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        settings: Settings,
+        env: Mapping[str, str],
+        *,
+        store: SqliteTraceStore | None,
+        why_not: str | None = None,
+        bus: EventBus,
+        breakpoints_path: Path,
+        clock: Clock | None = None,
+    ) -> AsyncIterator[Self]:
+        """Open everything that it needs; without a `store` nothing is recorded."""
+        clock = clock or SystemClock()
+        loop = asyncio.get_running_loop()
+        own = settings.gateway
+        telling: set[asyncio.Future[None]] = set()
+
+        def publish(level: str, text: str) -> None:
+            task = loop.create_task(bus.publish(Notice(request_id=_NOBODY, level=level, text=text)))
+            telling.add(task)
+            task.add_done_callback(telling.discard)
+
+        sums = sums_of(store) if store is not None else None
+        budgets = Budgets(own.budgets, env, sums, clock)
+
+        def used(call: Finished, amount: Used) -> None:
+            loop.call_soon_threadsafe(budgets.add, call.budgets, amount)
+
+        def lost(reason: str) -> None:
+            text = f"Calls through the gateway cannot be recorded: {reason}"
+            loop.call_soon_threadsafe(publish, "warning", text)
+
+        recorder = CallRecorder(store, why_not=why_not, used=used, lost=lost)
+        breakpoints = Breakpoints(
+            breakpoints_path, own.breakpoints, clock, tell=lambda text: publish("info", text)
+        )
+        async with AsyncExitStack() as stack:
+            upstream = await stack.enter_async_context(Upstream())
+            models = Models(settings, env, upstream, clock)
+            parts = Parts(
+                settings=own,
+                upstream=upstream,
+                router=Router(settings, env, models),
+                breakpoints=await stack.enter_async_context(breakpoints),
+                budgets=budgets,
+                cache=AnswerCache(own.cache, clock, telling=_telling(settings)),
+                clock=clock,
+                backoff=Backoff(),
+                without_usage=set(),
+            )
+            yield cls(parts, models, await stack.enter_async_context(recorder))
+            await asyncio.gather(*telling, return_exceptions=True)
+
+    @property
+    def breakpoints(self) -> Breakpoints:
+        """The breakpoints, and what is held at them."""
+        return self._parts.breakpoints
+
+    @property
+    def budgets(self) -> Budgets:
+        return self._parts.budgets
+
+    def health(self) -> Health:
+        """How well the calls are recorded."""
+        loss = self._recorder.loss
+        if loss is None:
+            return Health(self._calls, 0, None)
+        return Health(self._calls, loss.count, loss.reason)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request; its path is `/v1/…`."""
+        path = str(scope["path"]).removeprefix("/v1")
+        operation = _OPERATIONS.get(path)
+        if scope["method"] == "POST" and operation is not None:
+            await self._call(operation, scope, receive, send)
+        elif scope["method"] == "GET" and (path == "/models" or path.startswith("/models/")):
+            await self._list(path.removeprefix("/models").removeprefix("/"), send)
+        else:
+            there = "GET /v1/models, POST /v1/chat/completions, /v1/responses or /v1/embeddings"
+            error = RefusalError(
+                f"There is no {scope['method']} {scope['path']}.",
+                hint=f"Use {there}.",
+                status=404,
+                code="not_found",
+            )
+            await _refuse(send, error)
+
+    async def _call(
+        self, operation: Operation, scope: Message, receive: Receive, send: Send
+    ) -> None:
+        start_ns = time.time_ns()
+        headers = _headers(scope)
+        try:
+            content = await self._read(receive)
+            if content is None:
+                return  # the client has left
+            _refuse_encoded(headers)
+            body = await read_body(content)
+        except RefusalError as error:
+            await _refuse(send, error)
+            return
+        by_name = dict(headers)
+        asked = Asked(
+            operation, content, body, headers, _query(scope), read_context(by_name), _key(by_name)
+        )
+        self._calls += 1
+        call = Finished(asked, start_ns)
+        client = _Client(receive, send)
+        try:
+            await self._answer(call, client)
+        finally:
+            call.end_ns = time.time_ns()
+            self._recorder.record(call)
+
+    async def _answer(self, call: Finished, client: "_Client") -> None:
+        """Answer a call, until its client leaves."""
+        exchange = Exchange(self._parts, call, Sink(client.start, client.piece), client.has_left)
+        client.watch()
+        try:
+            await exchange.run()
+        except RefusalError as error:
+            call.refusal = error.status, error.code, error.message
+            ids = {"x-trace-id": call.asked.context.trace_id, "x-span-id": call.shown_span}
+            await _refuse(client.send, error, ids)
+        except CutError:
+            return  # without an end: the server closes the connection
+        except asyncio.CancelledError:
+            if not client.has_left():
+                raise
+            task = asyncio.current_task()
+            assert task is not None  # it is this very code that runs
+            task.uncancel()
+        finally:
+            client.unwatch()
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The whole body; None when the client left before its end."""
+        pieces, size = [], 0
+        while True:
+            try:
+                message = await receive()
+            except UsageError:  # the server itself takes no more than this
+                size = self._max_body + 1
+                break
+            if message["type"] == "http.disconnect":
+                return None
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size <= self._max_body:
+                pieces.append(piece)
+            if not message.get("more_body", False):
+                break
+        if size > self._max_body:
+            raise RefusalError(
+                f"The body is larger than {self._max_body:,} bytes.",
+                hint="Send less at once, or raise gateway.max_body.",
+                status=413,
+                code="body_too_large",
+            )
+        return b"".join(pieces)
+
+    async def _list(self, wanted: str, send: Send) -> None:
+        try:
+            listed = as_list(await self._models.listed(), self._parts.settings.routes)
+        except TreadleError as error:
+            hint = error.hint or "See the server's configuration."
+            refusal = RefusalError(error.message, hint=hint, status=500, code="configuration")
+            await _refuse(send, refusal)
+            return
+        answer: object = listed
+        if wanted:
+            data: Any = listed["data"]
+            answer = next((entry for entry in data if entry["id"] == wanted), None)
+            if answer is None:
+                refusal = RefusalError(
+                    f"There is no model {wanted[:100]!r}.",
+                    hint="GET /v1/models lists what there is.",
+                    status=404,
+                    code="model_not_found",
+                    param="model",
+                )
+                await _refuse(send, refusal)
+                return
+        content = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        await _send(send, 200, json_headers(content), content)
+
+
+class _Client:
+    """The client of one call: what it is sent, and whether it is still there."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self.send = send
+        self._left = False
+        self._watching: asyncio.Task[None] | None = None
+
+    def watch(self) -> None:
+        """Cancel the present task when the client leaves."""
+        task = asyncio.current_task()
+        assert task is not None  # only a task calls this
+        self._watching = asyncio.create_task(self._watch(task))
+
+    def unwatch(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def has_left(self) -> bool:
+        return self._left
+
+    async def start(self, status: int, headers: RawHeaders) -> None:
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def piece(self, content: bytes, more: bool) -> None:
+        await self.send({"type": "http.response.body", "body": content, "more_body": more})
+
+    async def _watch(self, task: "asyncio.Task[Any]") -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._left = True
+        task.cancel()
+
+
+async def _refuse(send: Send, error: RefusalError, more: Mapping[str, str] | None = None) -> None:
+    content = error.body()
+    headers = [*json_headers(content), *encoded({**error.headers, **(more or {})})]
+    await _send(send, error.status, headers, content)
+
+
+async def _send(send: Send, status: int, headers: RawHeaders, content: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content, "more_body": False})
+
+
+def _headers(scope: Message) -> tuple[tuple[str, str], ...]:
+    return tuple((name.decode("latin-1"), _text(value)) for name, value in scope["headers"])
+
+
+def _refuse_encoded(headers: tuple[tuple[str, str], ...]) -> None:
+    if any(name == "content-encoding" and value != "identity" for name, value in headers):
+        raise RefusalError(
+            "A compressed request is not understood.",
+            hint="Send it without Content-Encoding.",
+            status=415,
+            code="unsupported_encoding",
+        )
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _query(scope: Message) -> str:
+    """The query with its question mark, without the token that is for this server alone."""
+    query = scope["query_string"].decode("latin-1")
+    kept = "&".join(part for part in query.split("&") if part and not part.startswith("token="))
+    return f"?{kept}" if kept else ""
+
+
+def _key(headers: Mapping[str, str]) -> str | None:
+    """What the client authorizes itself with."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    key = key.strip() if scheme.lower() == "bearer" else ""
+    return key or headers.get("api-key", "").strip() or None
+
+
+def _telling(settings: Settings) -> frozenset[str]:
+    """The headers that decide where a call goes."""
+    routes = settings.gateway.routes.values()
+    return frozenset(header.lower() for route in routes for header in route.headers)

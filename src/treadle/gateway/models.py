@@ -1,0 +1,134 @@
+"""The models of all providers in reach, as `GET /v1/models` lists them and names are looked up."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from treadle.clock import Clock
+from treadle.config.model import Settings
+from treadle.config.quantities import age_us
+from treadle.errors import TreadleError
+from treadle.gateway.upstream import Upstream
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.profiles import (
+    EMBEDDED,
+    UNNAMED,
+    endpoint_for,
+    hosted_with_key,
+    local_servers,
+    unnamed_endpoint,
+)
+
+Entry = dict[str, object]
+
+_ERROR_SECONDS = 10.0
+"""How long a provider that did not answer is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What one provider lists, by the ids that it gives; or why it lists nothing."""
+
+    provider: str
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    error: str | None = None
+
+
+class Models:
+    """Asks the providers for their models, and remembers what they say for a while."""
+
+    def __init__(
+        self, settings: Settings, env: Mapping[str, str], upstream: Upstream, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._env = env
+        self._upstream = upstream
+        self._clock = clock
+        self._max_age = age_us(settings.gateway.models_max_age) / 1e6
+        self._kept: dict[str, tuple[float, Listed]] = {}
+        self._local: tuple[float, list[Endpoint]] | None = None
+        self._lock = asyncio.Lock()
+
+    async def listed(self) -> list[Listed]:
+        """What each provider in reach lists; those that are asked are asked at once."""
+        async with self._lock:
+            endpoints, failed = await self._endpoints()
+            return [*failed, *await asyncio.gather(*map(self._of, endpoints))]
+
+    async def provider_of(self, model: str) -> str | None:
+        """The first provider that lists a model by that id. One that says so itself goes first."""
+        for name, own in self._settings.providers.items():
+            if model in own.models:
+                return name
+        listed = await self.listed()
+        return next((each.provider for each in listed if model in each.entries), None)
+
+    async def _endpoints(self) -> tuple[list[Endpoint], list[Listed]]:
+        unnamed = unnamed_endpoint(self._settings, self._env, "")
+        endpoints = [unnamed] if unnamed is not None else []
+        failed = []
+        hosted = [profile.name for profile in hosted_with_key(self._settings, self._env)]
+        for name in dict.fromkeys([*hosted, *self._settings.providers]):
+            if name in (UNNAMED, EMBEDDED):
+                continue
+            try:
+                endpoints.append(await endpoint_for(self._settings, self._env, name, ""))
+            except TreadleError as error:
+                own = self._settings.providers.get(name)
+                entries = _configured(own.models if own else ())
+                failed.append(Listed(name, entries, str(error)))
+        done = {endpoint.provider for endpoint in endpoints}
+        local = await self._local_endpoints()
+        return [*endpoints, *(each for each in local if each.provider not in done)], failed
+
+    async def _local_endpoints(self) -> list[Endpoint]:
+        now = self._clock.monotonic()
+        if self._local is None or now - self._local[0] > self._max_age:
+            servers = await local_servers(self._settings, self._env)
+            self._local = now, [server.endpoint for server in servers]
+        return self._local[1]
+
+    async def _of(self, endpoint: Endpoint) -> Listed:
+        if endpoint.settings.models:
+            return Listed(endpoint.provider, _configured(endpoint.settings.models))
+        now = self._clock.monotonic()
+        kept = self._kept.get(endpoint.provider)
+        if kept is not None:
+            age = self._max_age if kept[1].error is None else min(_ERROR_SECONDS, self._max_age)
+            if now - kept[0] <= age:
+                return kept[1]
+        listed = await self._ask(endpoint)
+        self._kept[endpoint.provider] = now, listed
+        return listed
+
+    async def _ask(self, endpoint: Endpoint) -> Listed:
+        seconds = self._settings.gateway.models_timeout
+        try:
+            content = await self._upstream.get(endpoint, "/models", seconds=seconds)
+            entries = json.loads(content)["data"]
+            models = {str(entry["id"]): dict(entry) for entry in entries}
+        except TimeoutError:
+            return Listed(endpoint.provider, error=f"It did not answer within {seconds:g} s.")
+        except TreadleError as error:
+            return Listed(endpoint.provider, error=str(error))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return Listed(endpoint.provider, error="Its list of models is unreadable.")
+        return Listed(endpoint.provider, models)
+
+
+def _configured(models: tuple[str, ...]) -> dict[str, Entry]:
+    return {model: {"id": model, "object": "model"} for model in models}
+
+
+def as_list(listed: list[Listed], routes: Mapping[str, object]) -> dict[str, object]:
+    """The answer to `GET /v1/models`: routes, then PROVIDER/MODEL of all, and who failed."""
+    data: list[Entry] = [_entry(name, {}, "treadle") for name in routes]
+    for each in listed:
+        data += [_entry(f"{each.provider}/{m}", e, each.provider) for m, e in each.entries.items()]
+    failed = [{"provider": each.provider, "error": each.error} for each in listed if each.error]
+    return {"object": "list", "data": data, **({"unavailable": failed} if failed else {})}
+
+
+def _entry(name: str, entry: Entry, owner: str) -> Entry:
+    return {"object": "model", "created": 0, "owned_by": owner, **entry, "id": name}

@@ -1,0 +1,161 @@
+"""Keeps calls as spans when they are over, without ever holding one up.
+
+One thread turns what was noted into spans, prices and redacts them, and hands them to the store.
+What cannot be kept is counted, and said once for every time that it begins.
+"""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Self
+
+from treadle.errors import StoreError
+from treadle.gateway.attempts import Finished
+from treadle.gateway.budgets import Used
+from treadle.gateway.spans import spans_of
+from treadle.traces.recorder import Loss
+from treadle.traces.redaction import redacted_all
+from treadle.traces.span import Span
+from treadle.traces.store.protocol import SpanWriter
+
+_WAITING_BYTES = 256_000_000
+"""Of calls that are over and not kept yet; further ones are lost."""
+_BATCH = 64
+"""Calls that are redacted and handed over together at most."""
+_GATHER_SECONDS = 0.05
+"""How long further ones are waited for: each hand-over to the store costs by itself."""
+
+_Task = tuple[Finished, int]
+
+
+class CallRecorder:
+    """Keeps calls while it is entered; on leaving it everything that waits is written."""
+
+    def __init__(
+        self,
+        store: SpanWriter | None,
+        *,
+        why_not: str | None,
+        used: Callable[[Finished, Used], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        """Without a `store` calls are lost, `why_not` says why.
+
+        `used` is told what each call used up; `lost` is told in words when losing begins. Both are
+        called from other threads.
+        """
+        self._store = store
+        self._why_not = why_not
+        self._used = used
+        self._lost = lost
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._queue: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._loss: Loss | None = None
+        self._losing = False
+        self._written: set[Future[None]] = set()
+
+    @property
+    def loss(self) -> Loss | None:
+        """How many calls could not be kept, and why the first one could not."""
+        return self._loss
+
+    async def __aenter__(self) -> Self:
+        self._thread = threading.Thread(target=self._work, name="treadle-gateway", daemon=True)
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        waiting = [asyncio.wrap_future(done) for done in tuple(self._written)]
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    def record(self, call: Finished) -> None:
+        """Keep a call; returns at once."""
+        size = call.size
+        with self._lock:
+            full = self._waiting and self._waiting + size > _WAITING_BYTES
+            if not full:
+                self._waiting += size
+        if full:
+            self._note_loss(1, "more calls wait to be recorded than may wait")
+        else:
+            self._queue.put((call, size))
+
+    def _work(self) -> None:
+        while (first := self._queue.get()) is not None:
+            tasks, ended = self._gather(first)
+            try:
+                self._keep([call for call, _ in tasks])
+            finally:
+                with self._lock:
+                    self._waiting -= sum(size for _, size in tasks)
+            if ended:
+                return
+
+    def _gather(self, first: _Task) -> tuple[list[_Task], bool]:
+        """What else comes in a moment, and whether it is the last."""
+        tasks = [first]
+        end = time.monotonic() + _GATHER_SECONDS
+        while len(tasks) < _BATCH:
+            try:
+                task = self._queue.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            if task is None:
+                return tasks, True
+            tasks.append(task)
+        return tasks, False
+
+    def _keep(self, calls: list[Finished]) -> None:
+        spans: list[Span] = []
+        kept = 0
+        for call in calls:
+            try:
+                made, used = spans_of(call)
+            except Exception as error:  # noqa: BLE001  (one odd call takes no other with it)
+                self._note_loss(1, f"{type(error).__name__}: {error}")
+                continue
+            self._used(call, used)
+            spans += made
+            kept += 1
+        if not spans:
+            return
+        if self._store is None:
+            self._note_loss(kept, self._why_not or "there is no store")
+            return
+        try:
+            cleaned, redacted = redacted_all(spans)
+            done = self._store.write(cleaned, redacted=redacted)
+        except Exception as error:  # noqa: BLE001  (a recorder that ends loses all that follows)
+            self._note_loss(kept, str(error) or type(error).__name__)
+            return
+        self._written.add(done)
+        done.add_done_callback(lambda future: self._settle(future, kept))
+
+    def _settle(self, done: Future[None], calls: int) -> None:
+        self._written.discard(done)
+        error = done.exception()
+        if error is None:
+            self._losing = False
+        else:
+            reason = error.message if isinstance(error, StoreError) else type(error).__name__
+            self._note_loss(calls, reason)
+
+    def _note_loss(self, calls: int, reason: str) -> None:
+        with self._lock:
+            before = self._loss or Loss(0, reason)
+            self._loss = Loss(before.count + calls, before.reason)
+            begins, self._losing = not self._losing, True
+        if begins:
+            self._lost(reason)

@@ -1,0 +1,183 @@
+"""Which model of which provider a call goes to, and which ones follow where that fails."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from treadle.config.gateway import GatewayRoute
+from treadle.config.model import Settings
+from treadle.config.quantities import size_bytes
+from treadle.errors import ConfigError, TreadleError
+from treadle.gateway.asked import Asked
+from treadle.gateway.models import Listed, Models
+from treadle.gateway.refusals import RefusalError
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import ProviderError
+from treadle.llm.profiles import EMBEDDED, PROFILES, UNNAMED, endpoint_for, unnamed_endpoint
+
+_NAMED = 20
+"""Models that are named to a client that asked for another one."""
+
+_CLIENT_KEY = "the-key-of-the-client"
+"""Stands for a provider's key where the client brings one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Whom to ask, one after the other while they fail. `route` is the rule that says so."""
+
+    targets: tuple[Endpoint, ...]
+    route: str | None = None
+
+
+class Router:
+    """Finds the targets of calls. `draw` decides where routes have weights."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        env: Mapping[str, str],
+        models: Models,
+        draw: random.Random | None = None,
+    ) -> None:
+        self._settings = settings
+        self._env = env
+        self._models = models
+        self._draw = draw or random.Random()  # noqa: S311  (it shares out calls)
+        self._endpoints: dict[tuple[str, bool], Endpoint] = {}
+
+    async def plan(self, asked: Asked) -> Plan:
+        """Whom to ask. Raises RefusalError, which names what there is."""
+        name = asked.model
+        for route_name, route in self._settings.gateway.routes.items():
+            if _fits(route_name, route, asked):
+                return Plan(await self._targets(route, asked), route_name)
+        provider, _, model = name.partition("/")
+        if model and self._is_provider(provider):
+            return Plan((await self._endpoint(provider, model, asked),))
+        owner = await self._owner(name)
+        if owner is None:
+            raise _unknown(name, await self._models.listed(), self._settings.gateway.routes)
+        return Plan((await self._endpoint(owner, name, asked),))
+
+    async def _targets(self, route: GatewayRoute, asked: Asked) -> tuple[Endpoint, ...]:
+        targets, problem = [], None
+        for target in self._order(route):
+            provider, _, model = target.partition("/")
+            wanted = asked.model.removeprefix(f"{provider}/") if model == "*" else model
+            try:
+                targets.append(await self._endpoint(provider, wanted, asked))
+            except RefusalError as error:  # the others may still be asked
+                problem = problem or error
+        if not targets:
+            assert problem is not None  # a route has targets
+            raise problem
+        return tuple(targets)
+
+    def _order(self, route: GatewayRoute) -> Sequence[str]:
+        """The targets as they are, or drawn by their weights; those of weight 0 come last."""
+        if not route.weights:
+            return route.to
+        weighed = list(zip(route.to, route.weights, strict=True))
+        ordered = []
+        while any(weight for _, weight in weighed):
+            weights = [weight for _, weight in weighed]
+            (place,) = self._draw.choices(range(len(weighed)), weights)
+            ordered.append(weighed.pop(place)[0])
+        return [*ordered, *(target for target, _ in weighed)]
+
+    def _is_provider(self, name: str) -> bool:
+        """Whether that is the name of a provider; TREADLE_BASE_URL wins over mere profiles."""
+        if name in self._settings.providers:
+            return True
+        if self._unnamed():
+            key = PROFILES[name].key_env if name in PROFILES else None
+            return name == UNNAMED or bool(key and self._env.get(key, "").strip())
+        return name in PROFILES
+
+    def _unnamed(self) -> bool:
+        return bool(self._env.get("TREADLE_BASE_URL", "").strip())
+
+    async def _owner(self, model: str) -> str | None:
+        """The provider that has a model of that name."""
+        owner = await self._models.provider_of(model)
+        default = self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
+        return owner or default
+
+    async def _endpoint(self, provider: str, model: str, asked: Asked) -> Endpoint:
+        own_key = asked.key if self._settings.gateway.pass_client_keys else None
+        place = provider, own_key is not None
+        endpoint = self._endpoints.get(place)
+        if endpoint is None:
+            try:
+                endpoint = await self._connected(provider, with_key=own_key is not None)
+            except TreadleError as error:
+                raise _unusable(error, provider) from error
+            self._endpoints[place] = endpoint
+        if own_key is not None:
+            return replace(endpoint, model=model, api_key=own_key)
+        return replace(endpoint, model=model)
+
+    async def _connected(self, provider: str, *, with_key: bool) -> Endpoint:
+        if provider == EMBEDDED:
+            raise ConfigError(
+                "The embedded model is not served here.", hint="Ask it with `treadle ask`."
+            )
+        if provider == UNNAMED and provider not in self._settings.providers:
+            unnamed = unnamed_endpoint(self._settings, self._env, "")
+            if unnamed is not None:
+                return unnamed
+        env = self._env
+        if with_key:  # the provider's own one may be missing
+            own, profile = self._settings.providers.get(provider), PROFILES.get(provider)
+            name = (own and own.api_key_env) or (profile and profile.key_env)
+            env = {**env, name: _CLIENT_KEY} if name else env
+        return await endpoint_for(self._settings, env, provider, "")
+
+
+def _fits(name: str, route: GatewayRoute, asked: Asked) -> bool:
+    headers = dict(asked.headers)
+    size = len(asked.content)
+    return (
+        matches(route.models or (name,), (asked.model,))
+        and (not route.labels or matches(route.labels, asked.context.labels))
+        and all(
+            fnmatchcase(headers.get(header.lower(), ""), pattern) and header.lower() in headers
+            for header, pattern in route.headers.items()
+        )
+        and route.tools in (None, bool(asked.tools))
+        and route.images in (None, asked.images)
+        and (route.min_size is None or size >= size_bytes(route.min_size))
+        and (route.max_size is None or size <= size_bytes(route.max_size))
+    )
+
+
+def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether one of the names fits one of the patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
+
+
+def _unusable(error: TreadleError, provider: str) -> RefusalError:
+    """A provider that cannot be asked, in OpenAI's shape."""
+    missing_key = isinstance(error, ProviderError)
+    return RefusalError(
+        error.message,
+        hint=error.hint or f"See the settings of providers.{provider}.",
+        status=401 if missing_key else 404,
+        code="missing_key" if missing_key else "model_not_found",
+        param="model",
+    )
+
+
+def _unknown(name: str, listed: Sequence[Listed], routes: Mapping[str, object]) -> RefusalError:
+    there = [*routes, *(f"{each.provider}/{model}" for each in listed for model in each.entries)]
+    shown = ", ".join(there[:_NAMED]) or "none: no provider is configured"
+    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    return RefusalError(
+        f"There is no model {name[:100]!r}.",
+        hint=f"Ask for PROVIDER/MODEL. There are {shown}{more}; GET /v1/models lists all.",
+        status=404,
+        code="model_not_found",
+        param="model",
+    )

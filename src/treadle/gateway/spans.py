@@ -1,0 +1,353 @@
+"""Spans of a call that is over: one, or a step with its attempts and its hold below it.
+
+The attributes are OpenTelemetry's, and what they say is derived by the same vocabulary as of every
+other source; only contents and outcome, which it need not guess, are put in as they are known.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from treadle import __version__
+from treadle.events.types import Usage
+from treadle.gateway.answers import Read, read_answer
+from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.attempts import Attempt, Finished, Hold
+from treadle.gateway.budgets import LABEL_PREFIX, Used
+from treadle.gateway.conversion import joined, messages_of_request
+from treadle.gateway.trace_context import new_span_id
+from treadle.llm import prices
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.profiles import PROFILES
+from treadle.tokens import estimate
+from treadle.traces.span import CostSource, JsonValue, Span, SpanKind, SpanStatus
+from treadle.traces.vocabularies import RawSpan, to_span
+
+_PARAMETERS = {
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "top_k": "gen_ai.request.top_k",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "max_completion_tokens": "gen_ai.request.max_tokens",
+    "max_output_tokens": "gen_ai.request.max_tokens",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+    "seed": "gen_ai.request.seed",
+    "n": "gen_ai.request.choice.count",
+    "stop": "gen_ai.request.stop_sequences",
+    "stream": "gen_ai.request.stream",
+    "dimensions": "gen_ai.embeddings.dimension.count",
+    "service_tier": "openai.request.service_tier",
+}
+"""Parameters that OpenTelemetry has a name for."""
+
+_CONTENTS = frozenset({
+    "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
+})  # fmt: skip
+"""Fields that are told otherwise. All further ones are kept under `treadle.request.…`."""
+
+_RESOURCE = {
+    "service.name": "treadle",
+    "service.version": __version__,
+    "otel.scope.name": "treadle.gateway",
+}
+_WRITTEN_LIMIT = 20_000
+"""Characters of the answer of a provider that refused, or of an odd parameter."""
+
+
+def spans_of(call: Finished) -> tuple[list[Span], Used]:
+    """The spans, and what the call used up; estimated where the answer does not tell."""
+    shared = _Shared(call)
+    used = Used()
+    attempts = []
+    for number, attempt in enumerate(call.attempts, start=1):
+        read = read_answer(call.asked, attempt)
+        attempts.append(shared.attempt(attempt, read, number))
+        if not call.cached:
+            used += _used(attempts[-1], attempt)
+    if call.single:
+        return attempts, used
+    step = shared.step(attempts)
+    held = [shared.held(call.hold)] if call.hold is not None else []
+    return [step, *held, *attempts], used
+
+
+class _Shared:
+    """What the spans of one call have in common."""
+
+    def __init__(self, call: Finished) -> None:
+        self._call = call
+        self._asked = call.asked
+        self._context = call.asked.context
+        covered = (LABEL_PREFIX + name for name in call.budgets)
+        self._labels = tuple(sorted({*self._context.labels, *covered}))
+        self._input = _input(call.asked)
+
+    def attempt(self, attempt: Attempt, read: Read, number: int) -> Span:
+        endpoint, asked = attempt.endpoint, self._asked
+        parts = urlsplit(endpoint.base_url)
+        attributes: dict[str, JsonValue] = {
+            "gen_ai.operation.name": asked.operation.value,
+            "gen_ai.provider.name": endpoint.provider,
+            "gen_ai.request.model": endpoint.model,
+            "server.address": parts.hostname or "",
+            **_request_attributes(asked),
+            **_answer_attributes(attempt, read),
+        }
+        if parts.port is not None:
+            attributes["server.port"] = parts.port
+        if asked.operation is not Operation.EMBEDDINGS:
+            kind = "responses" if asked.operation is Operation.RESPONSES else "chat_completions"
+            attributes["openai.api.type"] = kind
+        if number > 1:
+            attributes["treadle.gateway.attempt"] = number
+        single = self._call.single
+        if single:
+            attributes |= self._decisions()
+        error = attempt.error or read.error
+        if error is not None:
+            attributes["error.type"] = attempt.error_type or read.error_type or "error"
+        span = to_span(self._raw(attempt.span_id, attributes, attempt.start_ns, attempt.end_ns))
+        first_us = None if read.first_ns is None else (read.first_ns - attempt.start_ns) // 1_000
+        status = SpanStatus.OK if error is None else SpanStatus.ERROR
+        cost, source = self._cost(endpoint, span, read)
+        return self._own(
+            replace(
+                span,
+                name=f"{span.operation} {endpoint.model}",
+                parent_id=self._context.parent_id if single else self._call.span_id,
+                status=SpanStatus.CANCELLED if attempt.interrupted else status,
+                error=error,
+                tokens=_NOTHING if self._call.cached else span.tokens,
+                cost=cost,
+                cost_source=source,
+                time_to_first_token_us=first_us,
+                input=self._input,
+                output=read.output,
+            )
+        )
+
+    def step(self, attempts: list[Span]) -> Span:
+        """The whole call, where it is more than one attempt or none."""
+        last = attempts[-1] if attempts else None
+        refusal = self._call.refusal
+        attributes: dict[str, JsonValue] = {
+            "gen_ai.operation.name": self._asked.operation.value,
+            "treadle.gateway.attempts": len(attempts),
+            **self._decisions(),
+        }
+        model = self._asked.body.values.get("model")
+        name = model if isinstance(model, str) else ""
+        if name:
+            attributes["gen_ai.request.model"] = name
+        status, error = (last.status, last.error) if last else (SpanStatus.OK, None)
+        if refusal is not None:
+            attributes["http.response.status_code"], attributes["error.type"] = refusal[:2]
+            denied = self._call.hold is not None and last is None
+            status, error = SpanStatus.DENIED if denied else SpanStatus.ERROR, refusal[2]
+        if self._interrupted_before(last):
+            status = SpanStatus.CANCELLED
+        raw = self._raw(self._call.span_id, attributes, self._call.start_ns, self._call.end_ns)
+        return self._own(
+            replace(
+                to_span(raw),
+                kind=SpanKind.AGENT,
+                operation="gateway",
+                name=f"gateway {name}".strip(),
+                parent_id=self._context.parent_id,
+                status=status,
+                error=error,
+                tokens=Usage(),
+                cost=None,
+                cost_source=None,
+                input=self._input,
+                output=last.output if last else None,
+            )
+        )
+
+    def held(self, hold: Hold) -> Span:
+        """The wait for a person at a breakpoint."""
+        attributes: dict[str, JsonValue] = {
+            "treadle.breakpoint.id": hold.breakpoint_id,
+            "treadle.breakpoint.held_id": hold.held_id,
+            "treadle.breakpoint.decision": hold.decision,
+        }
+        if hold.original is not None:
+            attributes["treadle.breakpoint.original_request"] = hold.original
+        if hold.reason is not None:
+            attributes["treadle.breakpoint.reason"] = hold.reason
+        statuses = {"refused": SpanStatus.DENIED, "cancelled": SpanStatus.CANCELLED}
+        raw = self._raw(new_span_id(), attributes, hold.start_ns, hold.end_ns)
+        return self._own(
+            replace(
+                to_span(raw),
+                kind=SpanKind.APPROVAL,
+                operation="approval",
+                name="approval breakpoint",
+                parent_id=self._call.span_id,
+                status=statuses.get(hold.decision, SpanStatus.OK),
+                input=hold.original if hold.original is not None else self._input,
+                output=hold.decision,
+            )
+        )
+
+    def _interrupted_before(self, last: Span | None) -> bool:
+        """Whether the client left while nobody was being asked."""
+        hold = self._call.hold
+        return last is None and hold is not None and hold.decision == "cancelled"
+
+    def _raw(
+        self, span_id: str, attributes: dict[str, JsonValue], start_ns: int, end_ns: int
+    ) -> RawSpan:
+        return RawSpan(
+            trace_id=self._context.trace_id,
+            span_id=span_id,
+            start_ns=start_ns,
+            end_ns=end_ns or time.time_ns(),
+            attributes=attributes,
+            resource=_RESOURCE,
+        )
+
+    def _own(self, span: Span) -> Span:
+        """With what the headers of the call say, and without the key that it brought."""
+        span = replace(
+            span,
+            labels=self._labels,
+            thread_id=self._context.thread_id or _thread(self._asked),
+            run_id=self._context.run_id,
+        )
+        return _without(span, self._asked.key)
+
+    def _decisions(self) -> dict[str, JsonValue]:
+        """What the gateway decided about the call."""
+        decided: dict[str, JsonValue] = {}
+        if self._call.route is not None:
+            decided["treadle.gateway.route"] = self._call.route
+        if self._call.cached:
+            decided["treadle.gateway.cache"] = "hit"
+        return decided
+
+    def _cost(
+        self, endpoint: Endpoint, span: Span, read: Read
+    ) -> tuple[float | None, CostSource | None]:
+        if self._call.cached:
+            return 0.0, CostSource.PRICES
+        if read.cost is not None:
+            return read.cost, CostSource.REPORTED
+        cost = _price(endpoint, read.response_model, span.tokens)
+        return cost, None if cost is None else CostSource.PRICES
+
+
+_NOTHING = Usage(input=0, output=0)
+"""What an answer from the cache used up at the provider."""
+
+
+def _price(endpoint: Endpoint, response_model: str | None, usage: Usage) -> float | None:
+    """By the address of the provider; by its name where that address is a way to it from here."""
+    profile = PROFILES.get(endpoint.provider)
+    hosted = profile is not None and not profile.local
+    base_url = None if endpoint.loopback and hosted else endpoint.base_url
+    if endpoint.loopback and not hosted:
+        return None
+    for model in dict.fromkeys((response_model, endpoint.model)):
+        if model:
+            cost = prices.price(model, endpoint.provider, usage, base_url=base_url)
+            if cost is not None:
+                return cost
+    return None
+
+
+def _request_attributes(asked: Asked) -> dict[str, JsonValue]:
+    attributes: dict[str, JsonValue] = {}
+    for name, value in asked.body.values.items():
+        if name in _CONTENTS or value is None:
+            continue
+        known = _PARAMETERS.get(name)
+        if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
+            value = [value]  # noqa: PLW2901
+        attributes[known or f"treadle.request.{name}"] = _bounded(value)
+    tools = asked.body.values.get("tools") or asked.body.values.get("functions")
+    if tools:
+        attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
+    return attributes
+
+
+def _answer_attributes(attempt: Attempt, read: Read) -> dict[str, JsonValue]:
+    usage = read.usage
+    values: dict[str, JsonValue] = {
+        "http.response.status_code": attempt.status,
+        "gen_ai.response.id": read.response_id,
+        "gen_ai.response.model": read.response_model,
+        "gen_ai.response.finish_reasons": list(read.finish_reasons) or None,
+        "gen_ai.usage.input_tokens": usage.input,
+        "gen_ai.usage.output_tokens": usage.output,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
+        "gen_ai.embeddings.dimension.count": read.dimensions,
+    }
+    request_id = attempt.headers.get("x-request-id")
+    if request_id:
+        values["treadle.gateway.provider_request_id"] = request_id
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _input(asked: Asked) -> str | None:
+    """What was asked: messages as chat requests have them, or what was to be embedded."""
+    values = asked.body.values
+    if asked.operation is Operation.EMBEDDINGS:
+        given = values.get("input")
+        return given if isinstance(given, str) else _written(given)
+    if asked.operation is Operation.RESPONSES:
+        return _written(joined(messages_of_request(values)))
+    return _written(values.get("messages"))
+
+
+def _written(value: object) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _bounded(value: object) -> JsonValue:
+    if isinstance(value, str):
+        return value[:_WRITTEN_LIMIT]
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return value
+    return json.dumps(value, ensure_ascii=False)[:_WRITTEN_LIMIT]
+
+
+def _thread(asked: Asked) -> str | None:
+    """The conversation that a request of the newer API names."""
+    given = asked.body.values.get("conversation")
+    named = given.get("id") if isinstance(given, Mapping) else given
+    return named if isinstance(named, str) and named else None
+
+
+def _used(span: Span, attempt: Attempt) -> Used:
+    """What an attempt used up: as it was told, else estimated from what was said."""
+    if span.status is SpanStatus.ERROR and span.tokens.input is None:
+        return Used()
+    given, made = span.tokens.input, span.tokens.output
+    if given is None or made is None:
+        given = estimate(span.input or "") if given is None else given
+        made = estimate(span.output or "") if made is None else made
+    cost = span.cost
+    if cost is None:
+        cost = _price(attempt.endpoint, span.model, Usage(input=given, output=made))
+    return Used(given + made, cost or 0.0)
+
+
+def _without(span: Span, key: str | None) -> Span:
+    """The span without the client's own key, which a provider's error may quote."""
+    if not key or len(key) < 8:
+        return span
+
+    def clean(text: str | None) -> str | None:
+        return text.replace(key, "[redacted:key]") if text is not None and key in text else text
+
+    return replace(
+        span, input=clean(span.input), output=clean(span.output), error=clean(span.error)
+    )

@@ -1,0 +1,153 @@
+"""Connections to providers: pooled, with bytes as they come over the wire."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from treadle.llm import faults
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.faults import ProviderError
+
+if TYPE_CHECKING:
+    import ssl
+
+    import aiohttp
+
+_WHOLE_FACTOR = 10
+"""An answer without streaming shows no sign of life, so it may take this many idle times."""
+_IDLE_CONNECTION = 15.0
+"""Seconds that a connection is kept for the next call; most servers keep one longer."""
+_PIECE = 256_000
+"""Bytes of a large body that are written at once."""
+_HEADER_LIMIT = 65_536
+
+
+class Upstream:
+    """The way to all providers while it is entered. Nothing is followed, decoded or retried."""
+
+    async def __aenter__(self) -> Self:
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._lock = asyncio.Lock()
+        # Loaded ahead, so that the first call does not wait for it.
+        self._loading = asyncio.ensure_future(asyncio.to_thread(import_module, "aiohttp"))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._loading
+        for session in self._sessions.values():
+            await session.close()
+
+    async def post(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes,
+        *,
+        stream: bool,
+    ) -> "aiohttp.ClientResponse":
+        """The answer once its head is there; close or release it. Raises ProviderError."""
+        idle = endpoint.settings.idle_timeout * (1 if stream else _WHOLE_FACTOR)
+        length = ("content-length", str(len(body)))
+        data = body if len(body) <= _PIECE else _pieces(body)
+        return await self._request("POST", endpoint, path, [*headers, length], data, idle)
+
+    async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
+        """The body of a successful answer. Raises ProviderError."""
+        async with asyncio.timeout(seconds):
+            response = await self._request("GET", endpoint, path, authorization(endpoint), None, 60)
+            async with response:
+                content = await response.read()
+        if response.status != 200:
+            raise faults.from_response(
+                endpoint, response.status, content.decode("utf-8", "replace"), {}, 0
+            )
+        return content
+
+    async def _request(  # noqa: PLR0917  (a request is these)
+        self,
+        method: str,
+        endpoint: Endpoint,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        data: object,
+        idle: float,
+    ) -> "aiohttp.ClientResponse":
+        await self._loading
+        import aiohttp
+        from yarl import URL
+
+        session = self._sessions.get(endpoint.loopback) or await self._new_session(endpoint)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=endpoint.settings.connect_timeout, sock_read=idle
+        )
+        try:
+            return await session.request(
+                method,
+                URL(endpoint.base_url.rstrip("/") + path, encoded=True),
+                data=data,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise fault(endpoint, error, idle) from error
+
+    async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
+        """The connections to this machine, or those to all others: those may go over a proxy."""
+        import aiohttp
+
+        near = endpoint.loopback
+        async with self._lock:
+            if near not in self._sessions:
+                trusted = True if near else await asyncio.to_thread(_trusted)
+                connector = aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=_IDLE_CONNECTION, ssl=trusted
+                )
+                self._sessions[near] = aiohttp.ClientSession(
+                    connector=connector,
+                    trust_env=not near,
+                    auto_decompress=False,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    skip_auto_headers=("User-Agent", "Accept-Encoding", "Accept", "Content-Type"),
+                    max_line_size=_HEADER_LIMIT,
+                    max_field_size=_HEADER_LIMIT,
+                )
+            return self._sessions[near]
+
+
+def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:
+    """The header with the key of an endpoint, if it has one."""
+    return [("authorization", f"Bearer {endpoint.api_key}")] if endpoint.api_key else []
+
+
+def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderError:
+    """What went wrong with a connection, in our own terms."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return faults.unreachable(endpoint, "it does not answer")
+    if isinstance(error, TimeoutError):
+        return faults.stalled(endpoint, idle)
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        return faults.broken_off(endpoint, "the connection was cut")
+    return faults.unreachable(endpoint, str(error).strip().rstrip(".") or type(error).__name__)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _PIECE):
+        yield body[start : start + _PIECE]
+
+
+def _trusted() -> "ssl.SSLContext":
+    """The authorities that the runtime trusts too. Slow: call it in a thread."""
+    import httpx2
+
+    return httpx2.create_ssl_context()

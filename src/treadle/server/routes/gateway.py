@@ -1,0 +1,217 @@
+"""The gateway within the server: where its calls arrive, and what is held at its breakpoints."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Depends
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import HTTPConnection
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from treadle.app.stores import breakpoints_path
+from treadle.config.model import Settings
+from treadle.gateway import Gateway
+from treadle.gateway.breakpoint_store import Breakpoint, HeldState
+from treadle.server.house import House
+
+_METHODS = ["GET", "POST"]
+_CUT = "ASGI callable returned without completing response."
+"""What uvicorn says when an answer is cut on purpose, since the provider's was."""
+
+
+@asynccontextmanager
+async def open_gateway(
+    house: House, settings: Settings, env: Mapping[str, str]
+) -> AsyncIterator[Gateway]:
+    """The gateway of a server, open as long as it runs."""
+    recording = house.calls.recording
+    quiet = _Quiet()
+    logger = logging.getLogger("uvicorn.error")
+    logger.addFilter(quiet)
+    try:
+        async with Gateway.open(
+            settings,
+            env,
+            store=recording.store,
+            why_not=recording.missing,
+            bus=house.calls.bus,
+            breakpoints_path=breakpoints_path(),
+        ) as gateway:
+            yield gateway
+    finally:
+        logger.removeFilter(quiet)
+
+
+class _Quiet(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.getMessage() != _CUT
+
+
+class _Calls:
+    """Passes calls on to the gateway, which is there once the application has started."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["app"].state.gateway(scope, receive, send)
+
+
+def gateway_routes() -> list[Route]:
+    """Where calls arrive: what OpenAI's clients ask for."""
+    paths = ("chat/completions", "responses", "embeddings", "models", "models/{model:path}")
+    return [
+        Route(f"/v1/{path}", _Calls(), methods=_METHODS, include_in_schema=False) for path in paths
+    ]
+
+
+def _gateway(connection: HTTPConnection) -> Gateway:
+    gateway: Gateway = connection.app.state.gateway
+    return gateway
+
+
+OpenedGateway = Annotated[Gateway, Depends(_gateway)]
+"""The gateway, as a parameter of a route."""
+
+router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
+
+
+class Given(BaseModel):
+    """Which calls to hold: those that fit all that is said; with nothing said, all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    labels: list[str] = Field(default_factory=list)
+    thread_id: str | None = None
+    model: str | None = None
+    enabled: bool = True
+    timeout: float | None = Field(default=None, gt=0, le=86_400)
+    on_expiry: Literal["continue", "refuse"] | None = None
+
+    def values(self, *, given_only: bool = False) -> dict[str, Any]:
+        """As a breakpoint has them; with `given_only` none but those that were said."""
+        values = self.model_dump(exclude_unset=given_only)
+        return values | ({"labels": tuple(self.labels)} if "labels" in values else {})
+
+
+class BreakpointList(BaseModel):
+    """All breakpoints; `broken` says why they are not kept, if they are not."""
+
+    data: list[Breakpoint]
+    broken: str | None
+
+
+class HeldSummary(BaseModel):
+    """A call that is or was held, without its body."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    breakpoint_id: str
+    state: HeldState
+    operation: str
+    model: str
+    at_us: int
+    expires_us: int
+    on_expiry: Literal["continue", "refuse"]
+    trace_id: str
+    thread_id: str | None
+    run_id: str | None
+    labels: tuple[str, ...]
+    decided_us: int | None
+    reason: str | None
+
+
+class HeldCall(HeldSummary):
+    """The same with its body: as it is to be sent while it waits, without secrets afterwards."""
+
+    body: str
+
+
+class HeldList(BaseModel):
+    """Held calls, the newest first."""
+
+    data: list[HeldSummary]
+
+
+class Continued(BaseModel):
+    """How to go on: with the body as it is, or with this one in its place."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    body: str | dict[str, object] | None = None
+
+
+class Refused(BaseModel):
+    """Why the call is refused, in words for its client."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str | None = Field(default=None, max_length=2_000)
+
+
+@router.get("")
+async def breakpoints(gateway: OpenedGateway) -> BreakpointList:
+    """All breakpoints."""
+    return BreakpointList(data=gateway.breakpoints.all(), broken=gateway.breakpoints.broken)
+
+
+@router.post("", status_code=201)
+async def add(gateway: OpenedGateway, given: Annotated[Given, Body()]) -> Breakpoint:
+    """Hold calls from now on."""
+    return await gateway.breakpoints.add(**given.values())
+
+
+@router.get("/held")
+async def held(gateway: OpenedGateway, state: HeldState | None = None) -> HeldList:
+    """The calls that are held, or were."""
+    found = gateway.breakpoints.held(state)
+    return HeldList(data=[HeldSummary.model_validate(each) for each in found])
+
+
+@router.get("/held/{held_id}")
+async def held_call(gateway: OpenedGateway, held_id: str) -> HeldCall:
+    """One of them with its body."""
+    found = gateway.breakpoints.one_held(held_id)
+    shown = found.body.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return HeldCall.model_validate(replace(found, body=shown))
+
+
+@router.post("/held/{held_id}/continue")
+async def go_on(
+    gateway: OpenedGateway, held_id: str, continued: Annotated[Continued | None, Body()] = None
+) -> HeldSummary:
+    """Let it go on, edited where a body is given: JSON, or the very text to send."""
+    body = continued.body if continued else None
+    content = None
+    if isinstance(body, str):
+        content = body.encode("utf-8", "surrogateescape")
+    elif body is not None:
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    return HeldSummary.model_validate(await gateway.breakpoints.go_on(held_id, content))
+
+
+@router.post("/held/{held_id}/refuse")
+async def refuse(
+    gateway: OpenedGateway, held_id: str, refused: Annotated[Refused | None, Body()] = None
+) -> HeldSummary:
+    """Answer it with an error."""
+    reason = refused.reason if refused else None
+    return HeldSummary.model_validate(await gateway.breakpoints.refuse(held_id, reason))
+
+
+@router.patch("/{breakpoint_id}")
+async def change(
+    gateway: OpenedGateway, breakpoint_id: str, changed: Annotated[Given, Body()]
+) -> Breakpoint:
+    """Change what is said of it."""
+    values = changed.values(given_only=True)
+    return await gateway.breakpoints.change(breakpoint_id, **values)
+
+
+@router.delete("/{breakpoint_id}", status_code=204)
+async def remove(gateway: OpenedGateway, breakpoint_id: str) -> None:
+    """Take it away; what it holds goes on waiting."""
+    await gateway.breakpoints.remove(breakpoint_id)

@@ -1,0 +1,131 @@
+"""A gateway that runs: real HTTP on loopback in front of fake providers, and a real store."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from tests.fakes.provider import FakeProvider
+from treadle.clock import Clock
+from treadle.config.model import Settings
+from treadle.errors import NotFoundError
+from treadle.events import EventBus
+from treadle.gateway import Gateway
+from treadle.traces import Span, SqliteTraceStore
+
+MESSAGES = [{"role": "user", "content": "Hi"}]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The gateway at `url`, with `/v1`; `http` is a client of it that keeps bytes as they are."""
+
+    url: str
+    gateway: Gateway
+    store: SqliteTraceStore
+    bus: EventBus
+    http: httpx2.AsyncClient
+
+    async def chat(self, **values: Any) -> httpx2.Response:
+        """One chat request."""
+        headers = values.pop("headers", None)
+        body = {"model": "fake/m", "messages": MESSAGES, **values}
+        return await self.http.post("/chat/completions", json=body, headers=headers)
+
+    async def spans(self, trace_id: str, count: int = 1) -> list[Span]:
+        """The spans of a trace, when so many are there."""
+        async with asyncio.timeout(20):
+            while True:
+                found = await asyncio.to_thread(_trace, self.store, trace_id)
+                if len(found) >= count:
+                    return found
+                await asyncio.sleep(0.02)
+
+    async def span(self, response: httpx2.Response) -> Span:
+        """The span that an answer names."""
+        spans = await self.spans(response.headers["x-trace-id"])
+        return next(s for s in spans if s.span_id == response.headers["x-span-id"])
+
+
+def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
+    try:
+        return list(store.trace(trace_id).spans)
+    except NotFoundError:
+        return []
+
+
+def settings(
+    *providers: FakeProvider,
+    names: Sequence[str] = ("fake", "other", "third"),
+    max_retries: int = 0,
+    models: Sequence[str] = ("m",),
+    **gateway: Any,
+) -> Settings:
+    """Settings with a provider of each name at the address of each fake one."""
+    tables = {
+        name: {"base_url": provider.base_url, "max_retries": max_retries, "models": list(models)}
+        for name, provider in zip(names, providers, strict=False)
+    }
+    return Settings.model_validate({"providers": tables, "gateway": gateway})
+
+
+@asynccontextmanager
+async def running(
+    folder: Path,
+    settings: Settings,
+    *,
+    env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    recording: bool = True,
+) -> AsyncIterator[Running]:
+    """Run a gateway with its data in `folder` until left."""
+    store = SqliteTraceStore.open(folder / "traces.db")
+    bus = EventBus()
+    try:
+        async with (
+            Gateway.open(
+                settings,
+                env or {},
+                store=store if recording else None,
+                bus=bus,
+                breakpoints_path=folder / "breakpoints.db",
+                clock=clock,
+            ) as gateway,
+            _served(gateway) as url,
+            httpx2.AsyncClient(base_url=url, timeout=30) as http,
+        ):
+            yield Running(url, gateway, store, bus, http)
+    finally:
+        store.close()
+
+
+@asynccontextmanager
+async def _served(gateway: Gateway) -> AsyncIterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(
+            gateway, lifespan="off", log_level="critical", timeout_graceful_shutdown=1
+        )
+        server = _Server(config)
+        task = asyncio.create_task(server._serve([listening]))
+        await server.ready.wait()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        finally:
+            server.should_exit = True
+            await task
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
