@@ -19,16 +19,18 @@ from treadle.server.routes import (
     code,
     events,
     front_ends,
+    gateway,
     health,
     proposals,
     sessions,
     tools,
     turns,
 )
+from treadle.server.routes.gateway import gateway_routes, open_gateway
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    proposals.router, events.router, front_ends.router,
+    proposals.router, events.router, front_ends.router, gateway.router,
 )  # fmt: skip
 
 
@@ -47,9 +49,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with House.open(root, settings, env) as house, serve_http(house.calls) as over_mcp:
+        async with (
+            House.open(root, settings, env) as house,
+            serve_http(house.calls) as over_mcp,
+            open_gateway(house, settings, env) as opened,
+        ):
             app.state.house = house
             app.state.mcp = over_mcp
+            app.state.gateway = opened
             yield
 
     app = FastAPI(
@@ -67,6 +74,7 @@ def create_app(
         checked = () if router is front_ends.router else (Depends(refuse_unknown_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
+    app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     app.add_middleware(Guard, hosts=hosts, token=token)
     return app
