@@ -78,9 +78,12 @@ def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
 
 
 def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
-    """Question marks for `IN (…)`, and their values as the file holds them."""
+    """Question marks for `IN (…)`, and their values as the file holds them.
+
+    Of no values it is NULL, which nothing equals: with `IN ()` no index can be used.
+    """
     kept = tuple(packed(each) if isinstance(each, str) else int(str(each)) for each in values)
-    return ", ".join("?" * len(kept)), kept
+    return ", ".join("?" * len(kept)) or "NULL", kept
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
@@ -158,7 +161,7 @@ def compared(column: str, condition: Condition) -> Sql:
 
 def _alike(column: str, values: Sequence[object]) -> Sql:
     globs = tuple(patterns.glob(str(value)) for value in values)
-    return Sql(" OR ".join([f"lower({column}) GLOB ?"] * len(globs)), globs)
+    return Sql(f"({' OR '.join([f'lower({column}) GLOB ?'] * len(globs))})", globs)
 
 
 def _holding(condition: Condition) -> Sql:
