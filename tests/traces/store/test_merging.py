@@ -1,0 +1,144 @@
+"""In whatever order, how often and in which batches spans arrive: the store is the same."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.runs import span
+from tests.traces.store.dumps import dump
+from treadle.events.types import Usage
+from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+
+WORDS = ["alpha", "beta", "gamma"]
+HOUR_US = 3_600_000_000
+
+maybe = st.none() | st.integers(0, 9)
+texts = st.none() | st.sampled_from(
+    [*WORDS, "alpha \ud800", '[{"role": "user", "content": "beta"}]']
+)
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> Span:
+    """A version of one of few spans in few traces, runs and threads, of any shape."""
+    start = draw(st.sampled_from([0, 5, 5, 7, -3, HOUR_US + 1, 2**52]))
+    end = draw(st.sampled_from([None, None, start, start + 10, start - 1, HOUR_US + 50]))
+    return Span(
+        trace_id=draw(st.sampled_from(["t1", "t2", "t3"])),
+        span_id=draw(st.sampled_from(["a", "b", "c", "d \udfff"])),
+        parent_id=draw(st.sampled_from([None, "a", "b", "c", "never"])),
+        kind=draw(st.sampled_from([SpanKind.MODEL, SpanKind.MODEL, SpanKind.RUN, SpanKind.TOOL])),
+        operation=draw(st.sampled_from(["chat", "work"])),
+        name=draw(st.sampled_from(["one", "two"])),
+        start_us=start,
+        end_us=end,
+        status=draw(st.sampled_from(list(SpanStatus))),
+        model=draw(st.sampled_from([None, "small", "large"])),
+        tokens=Usage(input=draw(maybe), output=draw(maybe), cached=draw(maybe)),
+        cost=draw(st.none() | st.sampled_from([0.0, 0.1, 0.2, 1e-9])),
+        labels=tuple(sorted(draw(st.sets(st.sampled_from(["x", "y \ud800", "z"]))))),
+        thread_id=draw(st.sampled_from([None, None, "th1", "th2"])),
+        run_id=draw(st.sampled_from([None, None, "r1", "r2", "t1"])),
+        attributes=draw(st.sampled_from([{}, {"a": 1}, {"a": "long " * 2_000}])),
+        events=draw(st.sampled_from([(), (SpanEvent(6, "retry"),)])),
+        input=draw(texts),
+        output=draw(texts),
+    )
+
+
+def written(batches: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        for batch in batches:
+            store.write(batch).result()
+        rows = dump(store, WORDS)
+        store.close()
+    return rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), arriving=st.lists(versions(), min_size=1, max_size=14))
+def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: list[Span]) -> None:
+    again = data.draw(st.lists(st.sampled_from(arriving), max_size=4), "again")
+    shuffled = data.draw(st.permutations([*arriving, *again]), "shuffled")
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(shuffled))), "cuts"))
+    batches = [shuffled[start:end] for start, end in pairwise([0, *cuts, len(shuffled)])]
+
+    assert written(batches) == written([arriving])
+
+
+@settings(max_examples=30, deadline=None)
+@given(arriving=st.lists(versions(), min_size=1, max_size=14), gone=st.sampled_from(["t1", "t2"]))
+def test_a_deleted_trace_leaves_no_trace(arriving: list[Span], gone: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        for one in arriving:
+            store.write([one]).result()
+        store.delete(traces=[gone])
+        rows = dump(store, WORDS)
+        store.close()
+
+    assert rows == written([[one for one in arriving if one.trace_id != gone]])
+
+
+def counted(spans: Sequence[Span]) -> tuple[int, int, int]:
+    """Model calls, input tokens and billionths of a dollar of everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        for one in spans:
+            store.write([one]).result()
+        with store.reader() as connection:
+            found = connection.execute(
+                "SELECT sum(model_calls), sum(input_tokens), sum(cost_nano) FROM threads"
+            ).fetchone()
+        store.close()
+    return found[0], found[1], found[2]
+
+
+def call(span_id: str, parent_id: str | None, tokens: int = 10) -> Span:
+    return replace(
+        span(span_id, parent_id, kind=SpanKind.MODEL), tokens=Usage(input=tokens), cost=0.5
+    )
+
+
+def test_a_model_call_within_a_model_call_counts_once() -> None:
+    client, gateway, provider = (
+        call("client", None),
+        call("gateway", "client"),
+        call("p", "gateway"),
+    )
+
+    assert counted([client]) == (1, 10, 500_000_000)
+    assert counted([client, gateway, provider]) == (1, 10, 500_000_000)
+    assert counted([provider, client, gateway]) == (1, 10, 500_000_000)
+    assert counted([provider, client]) == (2, 20, 1_000_000_000)
+
+
+def test_a_parent_counts_again_when_its_child_turns_out_to_be_something_else() -> None:
+    child = replace(call("child", "client"), end_us=None)
+    finished = replace(span("child", "client"), kind=SpanKind.TOOL)
+
+    assert counted([call("client", None), child, finished]) == (1, 10, 500_000_000)
+
+
+def test_calls_that_are_each_others_or_their_own_parents_count() -> None:
+    assert counted([call("a", "a")]) == (1, 10, 500_000_000)
+    assert counted([call("a", "b"), call("b", "a")]) == (2, 20, 1_000_000_000)
+
+
+def test_cents_add_up_exactly() -> None:
+    calls = [replace(call(f"c{number}", None), cost=0.1) for number in range(1_000)]
+
+    assert counted(calls[:10])[2] == 1_000_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        store.write(calls).result()
+        with store.reader() as connection:
+            (cost,) = connection.execute("SELECT cost_nano FROM threads").fetchone()
+        store.close()
+    assert cost == 100_000_000_000
