@@ -1,0 +1,192 @@
+"""What kind of text a tool gives: its own words, or something that it only shows.
+
+A tool that reads a file, a page, a log or the answer of a search shows what others wrote, and an
+error that stands in there is none of its own.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from treadle.traces.detectors.hits import words_of
+from treadle.traces.detectors.places import parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to read the result of a call."""
+
+    shows: bool = False
+    """It shows what others wrote."""
+    shows_file: bool = False
+    """What it shows is a file, whose JSON is not the tool's."""
+    shows_log: bool = False
+    """What it shows is a log, whose errors are somebody else's."""
+    repeats: bool = False
+    """It gives back what it is given, in another form."""
+    quiet: bool = False
+    """It may well have nothing to say."""
+    programs: frozenset[str] = frozenset()
+    """Of a shell: the programs that it ran."""
+    complains: frozenset[str] = frozenset()
+    """Those of them that begin a line with their name only to complain."""
+
+
+_READS = words_of(
+    "read view open cat grep rg find glob list ls tree fetch browse scrape crawl search "
+    "lookup retrieve retrieval query recall navigate snapshot extract summarize summary "
+    "translate explain review think ask answer agent delegate diff blame show head tail "
+    "explore"
+)
+_SHOWN = words_of(
+    "file files doc docs document documents documentation page pages wiki readme log logs "
+    "email emails message messages article articles issue issues ticket tickets comment "
+    "comments content contents snippet snippets source code transcript history notes note "
+    "memory knowledge context url web website thought chunk chunks passage passages ui screen "
+    "dom html text"
+)
+_FILE = words_of("file files read view cat open code source content contents")
+_WRITES = words_of(
+    "write create delete remove update set send save put post move rename mkdir close click "
+    "type press insert append add edit apply patch upload publish commit push notify schedule "
+    "start stop kill cancel enable disable clear reset touch copy wait sleep scroll drag "
+    "hover fill select store remember assign label tag subscribe unsubscribe register log "
+    "track record connect disconnect login logout done finish complete todo plan"
+)
+_WORKS = words_of(
+    "sync merge backup migrate import export build compile restore convert process validate "
+    "check scan generate deploy install load lint analyze analyse test train evaluate verify"
+)
+_REPEATS = words_of("translate ocr transcribe transcript echo think extract speech")
+_RUNS = words_of(
+    "bash shell sh zsh cmd powershell terminal exec execute command run subprocess console "
+    "process python code interpreter repl script"
+)
+_SHELLS = words_of("bash shell sh zsh cmd powershell terminal command console")
+_COMMAND_KEYS = ("command", "cmd", "script", "commands", "shell_command", "input")
+
+_SHOWING_PROGRAMS = words_of(
+    "cat bat less more head tail sed awk grep egrep fgrep zgrep rg ag ack find fd ls tree man "
+    "help jq yq xxd strings diff comm sort uniq cut column history journalctl dmesg echo "
+    "printf type get-content gc dir select-string zcat curl wget http lynx w3m tldr"
+)
+_SHOWING_PARTS = frozenset(
+    (program, part)
+    for program, parts in {
+        "git": "log show diff blame grep cat-file reflog shortlog whatchanged",
+        "docker": "logs",
+        "kubectl": "logs",
+        "podman": "logs",
+        "oc": "logs",
+        "heroku": "logs",
+        "docker-compose": "logs",
+        "gh": "issue pr run api",
+        "aws": "logs",
+        "gcloud": "logging",
+    }.items()
+    for part in parts.split()
+)
+_NEUTRAL = words_of("cd export set source . pushd popd sudo time env true mkdir sleep")
+_QUIET_PROGRAMS = _NEUTRAL | words_of(
+    "touch cp mv rm rmdir ln chmod chown git npm pip test [ diff cmp kill make tee ruff mypy "
+    "black tsc eslint gofmt cargo go python python3 node bash sh sed perl printf echo tar "
+    "unzip patch docker kubectl terraform systemctl service apt apt-get brew sqlite3 psql "
+    "crontab export prettier flake8 pylint pre-commit unset alias wait exit dd install "
+    "truncate"
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_STATEMENTS = re.compile(r"&&|\|\||[;\n]")
+_LOG_FILE = re.compile(
+    r"\.(?:log|out|err|trace|jsonl)\b|\blogs?[/\\\"_ -]|[/\\_-]logs?\b|\bcrash|\bstderr\b"
+    r"|\bstdout\b",
+    re.IGNORECASE,
+)
+_TERSE_PROGRAMS = words_of(
+    "cat head tail sed awk grep egrep rg find fd ls sort uniq cut diff cmp cp mv rm rmdir "
+    "mkdir ln chmod chown touch tar unzip zip gzip gunzip kill date ssh scp rsync curl wget "
+    "tee xargs jq wc dd du df stat file tr paste comm split bash sh zsh dash cd source merge "
+    "patch"
+)
+"""They begin a line with their name only to complain."""
+_ASSIGNMENT = re.compile(r"\w+=\S*")
+_SHELL_PREFIXES = frozenset({"bash", "sh", "/bin/sh", "/bin/bash", "zsh"})
+_ARGUMENT_CHARACTERS = 4_000
+
+
+@lru_cache(maxsize=1024)
+def manner_of(tool: str, arguments: str) -> Manner:
+    """How to read what `tool` answers to `arguments`, by the words in its name and the command."""
+    words = {word.lower() for word in _WORDS.findall(tool[:200])}
+    arguments = arguments[:_ARGUMENT_CHARACTERS]
+    command = _command(arguments) if words & _RUNS or not tool else None
+    if command is not None and (words & _SHELLS or not words & {"python", "interpreter", "repl"}):
+        return _of_command(command)
+    if words & _RUNS - {"run"} and not words & (_READS | _SHOWN - {"code"}):
+        return Manner(quiet=True)
+    writes = bool(words & (_WRITES | _WORKS)) and not words & _READS
+    agent = tool.startswith("call_") and not words & {"api", "tool", "function", "service"}
+    shows = agent or (bool(words & (_READS | _SHOWN)) and not writes)
+    return Manner(
+        shows=shows,
+        shows_file=shows and bool(words & _FILE),
+        shows_log=shows and (bool(words & {"log", "logs"}) or bool(_LOG_FILE.search(arguments))),
+        repeats=bool(words & _REPEATS),
+        quiet=writes,
+    )
+
+
+def _command(arguments: str) -> str | None:
+    """The command in the arguments of a shell; None if there is none to be seen."""
+    try:
+        value = parsed(arguments)
+    except ValueError:
+        cut = re.match(r'\s*\{"(?:command|cmd|script)":\s*"((?:[^"\\]|\\.)*+)', arguments)
+        if cut is None:
+            return None if arguments.lstrip().startswith("{") else arguments or None
+        value = {"command": json.loads(f'"{cut[1]}"', strict=False)}
+    if isinstance(value, dict):
+        for key in _COMMAND_KEYS:
+            found = value.get(key)
+            if isinstance(found, list) and all(isinstance(word, str) for word in found):
+                # Such as ["bash", "-lc", "the command"], or the words of one.
+                return str(found[-1]) if len(found) == 3 and "c" in found[1] else " ".join(found)
+            if isinstance(found, str):
+                return found
+    return value if isinstance(value, str) else None
+
+
+def _of_command(command: str) -> Manner:
+    programs: set[str] = set()
+    showing, quiet = [], []
+    for statement in _STATEMENTS.split(command[:_ARGUMENT_CHARACTERS]):
+        # Of a pipe the first program is the source of what is seen.
+        words = [word for word in statement.partition("|")[0].split() if word]
+        while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _NEUTRAL):
+            if words[0] in {"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"}:
+                programs.add(words[0])
+                words = []
+            else:
+                words = words[1:]
+        if not words:
+            continue
+        program = words[0].rsplit("/", 1)[-1].lower()
+        programs.add(program)
+        parts = [word for word in words[1:] if not word.startswith("-")]
+        showing.append(
+            program in _SHOWING_PROGRAMS
+            or any((program, part) in _SHOWING_PARTS for part in parts[:2])
+            or words[-1] in {"--help", "-h"}
+        )
+        redirected = ">" in statement and "2>&1" not in statement.rpartition(">")[0][-2:]
+        quiet.append(program in _QUIET_PROGRAMS or redirected)
+        programs |= {part.split()[0] for part in statement.split("|")[1:] if part.split()}
+    shows = bool(showing) and all(showing)
+    return Manner(
+        shows=shows,
+        shows_file=shows and not programs & {"curl", "wget", "http"},
+        shows_log=shows and bool(_LOG_FILE.search(command) or programs & {"journalctl", "dmesg"}),
+        quiet=not quiet or all(quiet),
+        programs=frozenset(programs) or frozenset({"sh"}),
+        complains=frozenset(programs & _TERSE_PROGRAMS) | _SHELL_PREFIXES,
+    )

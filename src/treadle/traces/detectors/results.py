@@ -1,0 +1,448 @@
+"""Layer 1 on results of tools: what their structure says of the call, before any word counts."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from treadle.traces.detectors.finding import Kind, Layer, Severity
+from treadle.traces.detectors.hits import Detector, Hit, words_of
+from treadle.traces.detectors.lines import http_severity
+from treadle.traces.detectors.manner import Manner
+from treadle.traces.detectors.places import as_text, parsed, step
+from treadle.traces.detectors.wording import kind_of, says_nothing, severity_of
+from treadle.traces.fencing import inline
+
+RESULTS = Detector("tool-result", 1, Layer.SIGNALS)
+EMPTY = Detector("empty-result", 1, Layer.SIGNALS)
+
+_GOOD_FLAGS = ("ok", "success", "succeeded", "successful", "is_success", "isSuccess")
+_BAD_FLAGS = ("isError", "is_error", "failed", "has_error", "hasError")
+_ERRORS = (
+    "error",
+    "errors",
+    "error_message",
+    "errorMessage",
+    "exception",
+    "traceback",
+    "stack_trace",
+    "stackTrace",
+    "errorType",
+    "errorCode",
+    "faultstring",
+    "errmsg",
+)
+_EXPLANATIONS = (*_ERRORS, "message", "detail", "details", "reason", "stderr", "title", "msg")
+_CODES = ("status_code", "statusCode", "http_status", "httpStatus", "status", "code")
+_EXITS = ("exit_code", "exitCode", "returncode", "return_code", "exit_status", "exitStatus")
+_TIMED_OUT = ("timed_out", "timedOut", "timeout_exceeded")
+_COUNTS = (
+    "failed",
+    "failures",
+    "errors",
+    "failed_count",
+    "error_count",
+    "errorCount",
+    "num_failed",
+)
+_STATES = ("status", "state", "result", "outcome", "conclusion", "type")
+_BAD_STATES = words_of(
+    "error errored fail failed failure crashed timeout timed_out timedout exception denied "
+    "unauthorized forbidden not_found rejected aborted"
+)
+_WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output", "payload")
+_WRAPPED_DEEP = 2
+_LISTS = (
+    "results",
+    "items",
+    "data",
+    "matches",
+    "hits",
+    "rows",
+    "documents",
+    "docs",
+    "records",
+    "entries",
+    "context",
+    "sources",
+    "content",
+    "result",
+    "files",
+    "value",
+    "organic",
+    "issues",
+    "events",
+)
+_ENVELOPE = frozenset(
+    (
+        *_EXPLANATIONS,
+        *_GOOD_FLAGS,
+        *_BAD_FLAGS,
+        *_CODES,
+        "kind",
+        "type",
+        "hint",
+        "path",
+        "field",
+        "expected",
+        "received",
+        "effect",
+        "errno",
+        "documentation_url",
+        "request_id",
+        "requestId",
+        "__type",
+        "description",
+        "syscall",
+        "v",
+        "tool",
+        "url",
+        "timestamp",
+    )
+)
+"""What an answer holds that tells of a failure alone."""
+_OURS = {
+    "not_found": Severity.MEDIUM,
+    "timeout": Severity.MEDIUM,
+    "limit": Severity.MEDIUM,
+    "denied": Severity.LOW,
+    "cancelled": Severity.LOW,
+}
+"""Kinds of our own tools' failures that are less than an error."""
+_MOST_ELEMENTS = 100
+_ENVELOPE_CHARACTERS = 600
+
+_NONE_FOUND = re.compile(
+    r"\W*(?:sorry,? )?(?:(?:there (?:are|were) )?no (?:[\w-]+ ){0,4}?(?:results?|match(?:es"
+    r"|ing)?|rows?"
+    r"|documents?|records?|entries|items|hits|data|files?|output|events?|messages?|tickets?"
+    r"|information|answers?|articles?|products?|flights?|users?|content|occurrences|tasks?)\b"
+    r"(?! to| are| is| has| have| need)"
+    r"|nothing (?:was |has been )?(?:found|matched|returned)|0 (?:results?|matches|rows|hits"
+    r"|records|files)"
+    r"|found 0 |found no |returned (?:0|no) |\(0 rows\)|empty (?:set|result|response|list)"
+    r"|none found"
+    r"|(?:your |the )?(?:search|query|request) (?:for .{0,80} )?(?:returned|found|yielded"
+    r"|produced|did not "
+    r"(?:match|return)) (?:no|0|any|nothing)|keine (?:\w+ )?(?:ergebnisse|treffer)|aucun (?:\w+ )?"
+    r"résultat|(?:no hay|sin|no se encontraron) resultados|nenhum resultado|nessun risultato"
+    r"|ничего не найдено|没有(?:找到)?(?:结果|匹配)|未找到(?:结果|任何)|結果はありません|該当なし)",
+    re.IGNORECASE,
+)
+_NONE_CHARACTERS = 240
+
+
+def hits(text: str, path: str, manner: Manner) -> list[Hit]:
+    """What the result `text` of a tool says of its call; at most one hit."""
+    stripped = text.strip()
+    value: object = stripped
+    if stripped[:1] in ("{", "["):
+        try:
+            value = parsed(text)
+        except ValueError:
+            return []
+    failed = _failure(value, path, manner, depth=0)
+    if failed is not None:
+        return [failed]
+    none = None if manner.quiet and not stripped else _none(value, path)
+    return [none] if none else []
+
+
+def texts(text: str, path: str) -> Iterator[tuple[str, str]]:
+    """Path and text of what a result says in words: all of it, or parts of a JSON result."""
+    if text.lstrip()[:1] not in ("{", "["):
+        yield path, text
+        return
+    try:
+        value = parsed(text)
+    except ValueError:
+        yield path, text
+        return
+    yield from _words(value, path, depth=0)
+
+
+_PRINTED = ("stdout", "stderr", "output")
+_SPOKEN = ("stdout", "stderr", "output", "message", "msg", "text", "result", "content", "response")
+
+
+def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for number, part in enumerate(value[:_MOST_ELEMENTS]):
+            # Of a list only blocks of content speak; anything else is data.
+            if isinstance(part, Mapping) and part.get("type") == "text":
+                words = part.get("text")
+                if isinstance(words, str):
+                    yield step(step(path, number), "text"), words
+    elif isinstance(value, Mapping) and depth < _WRAPPED_DEEP:
+        good = any(value.get(flag) is True for flag in _GOOD_FLAGS)
+        for key in _PRINTED if good else _SPOKEN:
+            inner = value.get(key)
+            if isinstance(inner, str):
+                yield step(path, key), inner
+            elif isinstance(inner, Mapping | list):
+                yield from _words(inner, step(path, key), depth + 1)
+
+
+def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None:
+    if isinstance(value, list):
+        return _failed_element(value, path, manner)
+    if not isinstance(value, Mapping):
+        return None
+    if manner.shows_file and depth == 0 and not value.keys() <= _ENVELOPE and not _flagged(value):
+        return None  # the JSON is what the file holds
+    found = (
+        _flag(value, path)
+        or _error(value, path)
+        or _code(value, path)
+        or _exit(value, path, manner)
+        or _state(value, path)
+        or _count(value, path)
+        or _envelope(value, path)
+        or _diagnostic(value.get("diagnostics"), step(path, "diagnostics"))
+    )
+    if found is None and depth < _WRAPPED_DEEP:
+        for key in _WRAPPERS:
+            inner = value.get(key)
+            if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+                inner = _parsed_or_none(inner)
+            if isinstance(inner, Mapping):
+                found = found or _failure(inner, step(path, key), manner, depth + 1)
+    return found
+
+
+def _failed_element(value: Sequence[object], path: str, manner: Manner) -> Hit | None:
+    if len(value) == 1 and isinstance(value[0], Mapping):
+        return _failure(value[0], step(path, 0), manner, depth=1)
+    for number, element in enumerate(value[:_MOST_ELEMENTS]):
+        if isinstance(element, Mapping) and _flagged(element):
+            return _flag(element, step(path, number))
+    return _diagnostic(value, path)
+
+
+def _parsed_or_none(text: str) -> object:
+    try:
+        return parsed(text)
+    except ValueError:
+        return None
+
+
+def _flagged(value: Mapping[str, object]) -> bool:
+    return any(value.get(key) is False for key in _GOOD_FLAGS) or any(
+        value.get(key) is True for key in _BAD_FLAGS
+    )
+
+
+def _flag(value: Mapping[str, object], path: str) -> Hit | None:
+    for key in _GOOD_FLAGS:
+        if value.get(key) is False:
+            return _explained(value, path, key, 0.99)
+    for key in _BAD_FLAGS:
+        if value.get(key) is True:
+            return _explained(value, path, key, 0.99)
+    for key in _TIMED_OUT:
+        if value.get(key) is True:
+            at, what = step(path, key), "it ran out of time"
+            return _hit(Kind.TIMEOUT, Severity.MEDIUM, 0.95, at, what)
+    return None
+
+
+def _error(value: Mapping[str, object], path: str) -> Hit | None:
+    for key in _ERRORS:
+        inner = value.get(key)
+        if isinstance(inner, str):
+            there = bool(inner.strip()) and not says_nothing(inner)
+        else:
+            there = inner is True or (isinstance(inner, Mapping | list) and bool(inner))
+            # A mapping of fields to nothing, such as {"error": {"email": null}}, is no error.
+            if isinstance(inner, Mapping):
+                there = any(each not in (None, "", [], {}, False, 0) for each in inner.values())
+        if there:
+            doubtful = any(value.get(flag) is True for flag in _GOOD_FLAGS)
+            return _explained(value, path, key, 0.6 if doubtful else 0.97)
+    return None
+
+
+def _code(value: Mapping[str, object], path: str) -> Hit | None:
+    for key in _CODES:
+        number = value.get(key)
+        if isinstance(number, str) and number.isdecimal() and len(number) == 3:
+            number = int(number)
+        if not isinstance(number, int) or isinstance(number, bool) or not 400 <= number <= 599:
+            continue
+        if key == "code" and not value.keys() & {"message", "error", "status", "reason", "msg"}:
+            continue
+        hit = _explained(value, path, key, 0.95)
+        return Hit(
+            RESULTS,
+            Kind.HTTP_STATUS,
+            http_severity(number),
+            0.95,
+            hit.message,
+            hit.path,
+            hit.start,
+            hit.end,
+        )
+    return None
+
+
+def _exit(value: Mapping[str, object], path: str, manner: Manner) -> Hit | None:
+    for key in _EXITS:
+        number = value.get(key)
+        if isinstance(number, int) and not isinstance(number, bool) and number != 0:
+            said = "".join(str(value.get(name) or "") for name in ("stdout", "stderr", "output"))
+            if number == 1 and not said.strip() and manner.shows:
+                return _hit(  # such as grep
+                    Kind.EMPTY_RESULT,
+                    Severity.LOW,
+                    0.8,
+                    step(path, key),
+                    "it found nothing",
+                    detector=EMPTY,
+                )
+            message = f"it ended with code {number}"
+            return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
+    return None
+
+
+def _state(value: Mapping[str, object], path: str) -> Hit | None:
+    if any(value.get(flag) is True for flag in _GOOD_FLAGS):
+        return None
+    for key in _STATES:
+        state = value.get(key)
+        if not isinstance(state, str) or len(state) > 20:
+            continue
+        if state.strip().lower().replace(" ", "_").replace("-", "_") in _BAD_STATES:
+            record = "id" in value and not value.keys() & set(_EXPLANATIONS)
+            told = value.keys() & set(_EXPLANATIONS) or len(value) <= 3
+            if not record and told:
+                return _explained(value, path, key, 0.9)
+    return None
+
+
+def _count(value: Mapping[str, object], path: str) -> Hit | None:
+    for key in _COUNTS:
+        number = value.get(key)
+        if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+            message = f"{number} failed"
+            return _hit(Kind.FAILED_TO, Severity.HIGH, 0.8, step(path, key), message)
+    return None
+
+
+def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
+    """An answer that holds nothing but words, and these say that something is wrong."""
+    if not value or not value.keys() <= _ENVELOPE or any(value.get(key) for key in _GOOD_FLAGS):
+        return None
+    _, words = _explanation(value, path)
+    if not words or len(words) > _ENVELOPE_CHARACTERS or _named(words) is None:
+        return None
+    return _explained(value, path, next(iter(value)), 0.85)
+
+
+def _diagnostic(value: object, path: str) -> Hit | None:
+    """The first error of a list of diagnostics."""
+    if not isinstance(value, list):
+        return None
+    for number, each in enumerate(value[:_MOST_ELEMENTS]):
+        if isinstance(each, Mapping) and each.get("severity") in {"error", "fatal", "critical"}:
+            at = step(step(path, number), "message")
+            if isinstance(each.get("message"), str):
+                return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, at, "it tells of an error")
+    return None
+
+
+def _named(words: str) -> Kind | None:
+    found = kind_of(words[:_ENVELOPE_CHARACTERS].encode("utf-8", "replace").decode())
+    return found[0] if found else None
+
+
+def _explanation(value: Mapping[str, object], path: str) -> tuple[str, str]:
+    """Path and text of what explains a failure best; empty if nothing does."""
+    for name in _EXPLANATIONS:
+        inner = value.get(name)
+        place = step(path, name)
+        while isinstance(inner, Mapping | list) and inner:
+            key = _first_words(inner)
+            if isinstance(inner, Mapping) and isinstance(key, str):
+                place, inner = step(place, key), inner[key]
+            elif isinstance(inner, list):
+                place, inner = step(place, 0), inner[0]
+            else:
+                break
+        if isinstance(inner, str) and inner.strip():
+            return place, inner
+    return path, ""
+
+
+def _explained(value: Mapping[str, object], path: str, key: str, confidence: float) -> Hit:
+    """The hit of a failure that `key` shows, quoted where the result explains it best."""
+    at, words = _explanation(value, path)
+    at = at if words else step(path, key)
+    ours = value.get("kind")
+    severity = _OURS.get(ours) if isinstance(ours, str) and value.get("ok") is False else None
+    denied = severity is Severity.LOW
+    if severity is None:
+        severity = severity_of(_named(words))
+    why = f": {inline(words)}" if words else f" ({key}: {inline(as_text(value.get(key)) or '')})"
+    return Hit(
+        RESULTS,
+        Kind.DENIED if denied else Kind.FAILED_RESULT,
+        severity,
+        confidence,
+        f"The tool says that the call failed{why}.",
+        at,
+    )
+
+
+def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
+    """The key of what explains an error that is no text by itself."""
+    if not isinstance(value, Mapping):
+        return None
+    named = [key for key in ("message", "text", "detail", "msg", "description") if value.get(key)]
+    if named:
+        return named[0]
+    return next((key for key, inner in value.items() if isinstance(inner, str) and inner), None)
+
+
+def _none(value: object, path: str) -> Hit | None:
+    if isinstance(value, str):
+        return _none_in_words(value, path)
+    place: str | None = None if value else path
+    if isinstance(value, list) and all(_is_empty_block(each) for each in value):
+        place = path
+    if isinstance(value, Mapping):
+        lists = [key for key in _LISTS if isinstance(value.get(key), list | Mapping)]
+        if lists and not any(value[key] for key in lists):
+            place = step(path, lists[0])
+    if place is None:
+        return None
+    return _hit(Kind.EMPTY_RESULT, Severity.LOW, 0.8, place, "it found nothing", detector=EMPTY)
+
+
+def _none_in_words(text: str, path: str) -> Hit | None:
+    if text in {"", "None", "null", "[]", "{}", '""', "()"}:
+        confidence, what = 0.7, "it is empty"
+    elif (len(text) <= _NONE_CHARACTERS and _NONE_FOUND.match(text)) or text.endswith("\n(0 rows)"):
+        confidence, what = 0.85, "it found nothing"
+    else:
+        return None
+    return _hit(Kind.EMPTY_RESULT, Severity.LOW, confidence, path, what, detector=EMPTY)
+
+
+def _is_empty_block(value: object) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and value.get("type") == "text"
+        and isinstance(words := value.get("text"), str)
+        and (not words.strip() or _NONE_FOUND.match(words[:_NONE_CHARACTERS]) is not None)
+    )
+
+
+def _hit(
+    kind: Kind,
+    severity: Severity,
+    confidence: float,
+    path: str,
+    what: str,
+    *,
+    detector: Detector = RESULTS,
+    end: int | None = None,
+) -> Hit:
+    return Hit(detector, kind, severity, confidence, f"The tool's result: {what}.", path, 0, end)
