@@ -73,7 +73,10 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as stack:
-            listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            # Only a socket that says so is known as TCP, and its small pieces are sent at once.
+            listening = stack.enter_context(
+                socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+            )
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
             stack.pop_all()
