@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.traces.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
-from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore, TraceStore
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import PENDING_LIMIT, StoreBusyError
 
@@ -307,3 +307,9 @@ def test_several_processes_make_and_write_one_file_at_once(tmp_path: Path) -> No
     assert [writer.returncode for writer in writers] == [0, 0]
     assert len(store.trace("trace").spans) == 60
     store.close()
+
+
+def test_the_engine_keeps_the_whole_protocol(store: SqliteTraceStore) -> None:
+    engine: TraceStore = store  # checked by mypy
+
+    assert engine.redactions() == {}

@@ -7,8 +7,22 @@ from types import MappingProxyType
 from typing import Protocol
 
 from treadle.errors import StoreError
+from treadle.traces.query.conditions import NEWEST, GroupBy, Query, Sort
+from treadle.traces.query.pages import Page
 from treadle.traces.span import Span, Trace
+from treadle.traces.store.reading.listed import (
+    Group,
+    LabelCounts,
+    ListedSpan,
+    RunSummary,
+    ThreadSummary,
+)
+from treadle.traces.store.reading.searching import Hit
+from treadle.traces.store.reading.skeletons import Skeleton
+from treadle.traces.store.reading.summaries import Summary
 
+EVERYTHING = Query()
+"""A question that every span answers."""
 NOTHING: Mapping[str, int] = MappingProxyType({})
 """No secrets were taken out."""
 
@@ -71,7 +85,87 @@ class SpanWriter(Protocol):
         ...
 
 
-class TraceStore(SpanWriter, Protocol):
+class SpanReader(Protocol):
+    """What answers questions about spans. Everything raises StoreError when it takes too long.
+
+    A page holds at most `limit` rows, from `offset` or from where the page that gave `cursor`
+    ended; a cursor stays right while spans arrive. A cursor of another question is a UsageError.
+    """
+
+    def spans(
+        self,
+        query: Query = EVERYTHING,
+        *,
+        sort: Sort = NEWEST,
+        limit: int = 50,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> Page[ListedSpan]:
+        """The spans that meet all conditions."""
+        ...
+
+    def runs(
+        self,
+        query: Query = EVERYTHING,
+        *,
+        sort: Sort = NEWEST,
+        limit: int = 50,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> Page[RunSummary]:
+        """The runs that meet all conditions, each with the sums of its traces."""
+        ...
+
+    def threads(
+        self,
+        query: Query = EVERYTHING,
+        *,
+        sort: Sort = NEWEST,
+        limit: int = 50,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> Page[ThreadSummary]:
+        """The threads that meet all conditions, each with the sums of its runs."""
+        ...
+
+    def search(
+        self,
+        query: Query,
+        *,
+        sort: Sort = NEWEST,
+        limit: int = 20,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> Page[Hit]:
+        """The spans whose text holds what the query looks for, and where."""
+        ...
+
+    def groups(
+        self,
+        by: GroupBy,
+        query: Query = EVERYTHING,
+        *,
+        bucket_seconds: int = 3600,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Page[Group]:
+        """Sums by time, model, thread, run, label or operation."""
+        ...
+
+    def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
+        """The labels of the spans that meet all conditions, the most frequent first."""
+        ...
+
+    def summary(self, query: Query = EVERYTHING) -> Summary:
+        """All figures about the spans that meet all conditions."""
+        ...
+
+    def skeleton(self, trace_id: str) -> Skeleton:
+        """All spans of a trace as columns, without contents."""
+        ...
+
+
+class TraceStore(SpanWriter, SpanReader, Protocol):
     """Spans, kept for good and read at once. All methods may be called from any thread.
 
     Spans may be written in any order and any number of times, finished or not: of two versions of
