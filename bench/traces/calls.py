@@ -1,8 +1,6 @@
 """Makes calls of a chat model and times them. A process of its own: it prints what it saw.
 
 Run: python -m bench.traces.calls PORT --connections N --seconds S [--stream] [--model NAME]
-
-Prints `rate` (calls a second) and the `first` and `last` byte of each call, in seconds.
 """
 
 import argparse
@@ -10,6 +8,7 @@ import asyncio
 import json
 import sys
 import time
+from typing import TypedDict
 
 from bench.traces.wire import Connection, request
 
@@ -17,7 +16,15 @@ PATH = "/v1/chat/completions"
 _TEXT = "Where is my parcel? It was to come on Monday. " * 10
 
 
-async def call(port: int, *, connections: int, seconds: float, stream: bool, model: str) -> object:
+class Called(TypedDict):
+    """Calls a second, and the seconds to the first and the last byte of each."""
+
+    rate: float
+    first: list[float]
+    last: list[float]
+
+
+async def call(port: int, *, connections: int, seconds: float, stream: bool, model: str) -> Called:
     """Call from so many connections for so long."""
     asked: dict[str, object] = {"model": model, "messages": [{"role": "user", "content": _TEXT}]}
     if stream:

@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.processes import peak
 from bench.traces import environments
+from bench.traces.calls import Called
 from bench.traces.figures import Figures, say
 from bench.traces.servers import Treadle, answers, free_port, started
 from bench.traces.wire import share
@@ -81,14 +81,6 @@ def litellm(folder: Path, upstream: int) -> Iterator[tuple[int, int]]:
         yield port, process.pid
 
 
-class Called(NamedTuple):
-    """What `calls` prints: calls a second, and the seconds to the bytes of each."""
-
-    rate: float
-    first: list[float]
-    last: list[float]
-
-
 def called(port: int, connections: int, seconds: float, *, stream: bool) -> Called:
     """Calls from a process of its own."""
     words = [sys.executable, "-m", "bench.traces.calls", str(port), "--model", MODEL]
@@ -99,7 +91,8 @@ def called(port: int, connections: int, seconds: float, *, stream: bool) -> Call
         check=True,
         stdout=subprocess.PIPE,
     )
-    return Called(**json.loads(done.stdout))
+    told: Called = json.loads(done.stdout)
+    return told
 
 
 def measure(*, seconds: float, only_peers: bool = False) -> str:
@@ -138,9 +131,9 @@ def _measured(
             told = called(port, connections, seconds if number else seconds / 2, stream=stream)
             if number == 0:
                 continue  # connections and caches are made
-            rates[name].append(told.rate)
-            times[name]["first"] += told.first
-            times[name]["last"] += told.last
+            rates[name].append(told["rate"])
+            times[name]["first"] += told["first"]
+            times[name]["last"] += told["last"]
     for name in servers:
         rate = statistics.median(rates[name])
         say(f"gateway: {name}, {how}: {rate:,.0f} calls/s")
