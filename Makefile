@@ -34,12 +34,13 @@ docs: dev-environment ## write the generated pages of docs/ anew
 	for script in scripts/write_*.py; do $(PYTHON) $$script || exit 1; done
 	$(PYTHON) scripts/write_tool_reference.py
 
-bench: dev-environment ## measure search, index, sessions and edits, and write docs/benchmarks.md
+bench: dev-environment ## measure search, index, sessions, edits and traces, and write docs/benchmarks.md
 	$(PYTHON) -m bench.retrieval | $(PYTHON) -m bench.tables retrieval
 	$(PYTHON) -m bench.index | $(PYTHON) -m bench.tables index
 	$(PYTHON) -m bench.query | $(PYTHON) -m bench.tables query
 	$(PYTHON) -m bench.runtime | $(PYTHON) -m bench.tables runtime
 	$(PYTHON) -m bench.edits | $(PYTHON) -m bench.tables edits
+	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces
 
 lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh

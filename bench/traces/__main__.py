@@ -32,10 +32,10 @@ def parts(servers: Sequence[Server], *, quick: bool) -> Mapping[str, Callable[[]
     sizes = (20_000, 50_000) if quick else (300_000, 1_000_000)
     return {
         "ingest": lambda: ingest.measure(
-            servers, spans=5_000 if quick else 30_000, seconds=4 if quick else 10
+            servers, spans=5_000 if quick else 30_000, seconds=4 if quick else 8
         ),
-        "query": lambda: query.measure(servers, sizes=sizes, seconds=15 if quick else 60),
-        "gateway": lambda: gateway.measure(seconds=1 if quick else 3),
+        "query": lambda: query.measure(servers, sizes=sizes, seconds=15 if quick else 30),
+        "gateway": lambda: gateway.measure(seconds=1 if quick else 2),
     }
 
 
