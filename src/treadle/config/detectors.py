@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+
+from treadle.config.section import Section
 
 LARGEST_PROGRAM = 10_000
 """Of a compiled pattern, in RE2's instructions: it is tried on every text of every span."""
@@ -38,10 +40,8 @@ def _different(rules: "tuple[DetectorRule, ...]") -> "tuple[DetectorRule, ...]":
     return rules
 
 
-class DetectorRule(BaseModel):
+class DetectorRule(Section):
     """A pattern to look for in recorded spans."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     """What findings of this rule are called: small letters, digits, `-` and `_`."""
@@ -58,10 +58,8 @@ class DetectorRule(BaseModel):
     """What to tell about it."""
 
 
-class DetectorSettings(BaseModel):
+class DetectorSettings(Section):
     """What is looked for in recorded spans, beside what always is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rules: Annotated[
         tuple[DetectorRule, ...], AfterValidator(_different), Field(max_length=100)

@@ -11,12 +11,15 @@ import re2  # type: ignore[import-untyped]  # it ships no types
 
 from treadle.traces.detectors.finding import Kind
 
-_MARKS = r"(?:[\[(✗✘✕❌✖⚠\x{FE0F}🚫⛔❗×!🔴💥][ \t\r]*|\*{3} )"
+_MARKS = r"(?:[│╷┃|\[(✗✘✕❌✖⚠\x{FE0F}🚫⛔❗×!🔴💥][ \t\r]*|\*{3} )"
 _START = rf"^[ \t\r]*{_MARKS}{{0,4}}"
 _TIME = (
     r"(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?|\[?\d\d:\d\d:\d\d[\d.,]*\]?)"
 )
-_LABELS = "errors?|error code|err|failure|fatal|panic|exception|fehler|erreur|errore|erro|ошибка"
+_LABELS = (
+    "errors?|error code|err|failure|fatal|panic|exception|fehler|erreur|errore|erro|ошибка|fout"
+    "|fejl|virhe|błąd|chyba|hata"
+)
 _UNSPACED_LABELS = "エラー|错误|錯誤|오류"
 _CLASS = r"(?:[A-Za-z_$][\w$]*(?:\.|::|\\|/))*[A-Za-z_$]?[\w$]*?"
 _ENDINGS = "Error|Exception|Failure|Fault|Panic|Interrupt|Refused|Timeout|Denied|NotFound|Undefined"
@@ -34,7 +37,8 @@ _FAULTS = (
     "|missing|unexpected|connection|connect to|operation not permitted|is a directory"
     "|not a directory|file exists|access denied|syntax error|timeout|timed out|no space"
     "|too many|bad |unsupported|broken pipe|host key|\\(\\d+\\) |option|undefined"
-    "|no module named|attempt to|\\[emerg\\]|\\[crit\\]|\\[alert\\]|\\[error\\]"
+    "|no module named|no devices|no files|no match|unbound|attempt to|\\[emerg\\]|\\[crit\\]"
+    "|\\[alert\\]|\\[error\\]"
     "|kommando nicht gefunden|datei oder|aucun fichier|no existe|commande introuvable"
 )
 
@@ -115,7 +119,7 @@ ANCHORS: tuple[Anchor, ...] = (
         "crash",
         Kind.EXCEPTION,
         0.97,
-        r"^[ \t\r]*(?:Traceback \(most recent call last\)|Exception in thread "
+        r"^[ \t\r]*\[?(?:Traceback \(most recent call last\)|Exception in thread "
         r"|thread '[^']*' (?:\(\d+\) )?"
         r"panicked at|panic: |goroutine \d+ \[|fatal error: |Unhandled (?:exception|rejection"
         r"|promise"
@@ -156,7 +160,7 @@ ANCHORS: tuple[Anchor, ...] = (
         "http",
         Kind.HTTP_STATUS,
         0.9,
-        r"(?i)^[ \t\r]*<(?:title|h1|h2|center)>(?:<h1>)?[ \t\r]*(?:error )?([45]\d\d)[ :-]",
+        r"(?i)<(?:title|h1|h2|center)>(?:<h1>)?[ \t\r]*(?:error )?([45]\d\d)[ :-]",
     ),
     Anchor(
         "exit code",
@@ -176,7 +180,7 @@ ANCHORS: tuple[Anchor, ...] = (
         r"^[ \t\r]*\[?(?:exit|rc|EXIT)[ :=]+([1-9]\d{0,2})\]?[ \t\r]*$",
         fixed=True,
     ),
-    Anchor("exit code", Kind.EXIT_CODE, 0.95, r"^\S*make(?:\[\d+\])?: \*\*\* .*(Error) [1-9]\d*"),
+    Anchor("exit code", Kind.EXIT_CODE, 0.95, r"^\S*make(?:\[\d+\])?: (\*\*\*) "),
     Anchor(
         "test report",
         Kind.FAILED_TO,
@@ -275,6 +279,16 @@ ANCHORS: tuple[Anchor, ...] = (
         Kind.ERROR,
         0.9,
         r"^[ \t]*(?:\d+:\d+[ \t]+)?(error)(?:[ \t]+[•·][ \t]|[ \t]{2,}\S)",
+    ),
+    Anchor("program", Kind.FAILED_TO, 0.95, r"^[\w./-]+: line \d+: "),
+    Anchor("outcome", Kind.FAILED_TO, 0.8, r"(?i)^.*\b(failed): \S"),
+    Anchor("terse", Kind.ERROR, 0.9, r"^! [A-Z]|^\((error|ERR)\) |\((error|fatal)\):"),
+    Anchor(
+        "test report",
+        Kind.FAILED_TO,
+        0.9,
+        r"^[ \t]*Failed (?:tasks|tests|jobs|steps|checks)\b|\b[1-9]\d* files? would be reformatted",
+        in_documents=False,
     ),
     Anchor("loss", Kind.FAILED_TO, 0.9, r"\b100(?:\.0)? ?% packet loss"),
     Anchor(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from treadle.traces.detectors import lines, results, rules, signals
+from treadle.traces.detectors import lines, results, rules, signals, speech
 from treadle.traces.detectors.calls import unanswered
 from treadle.traces.detectors.finding import (
     QUOTE_CHARACTERS,
@@ -150,7 +150,7 @@ def _result_hits(text: Text, layers: frozenset[Layer]) -> Iterator[Hit]:
     told = results.hits(text.text, "", manner) if Layer.SIGNALS in layers else []
     yield from told
     if Layer.PATTERNS in layers and not told:
-        for path, words in results.texts(text.text, ""):
+        for path, words in speech.texts(text.text, ""):
             yield from lines.hits(words, path, manner)
 
 

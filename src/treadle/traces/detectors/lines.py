@@ -30,14 +30,14 @@ MOST_JUDGED = 200
 TAIL_BYTES = 8_192
 _SHORT_CHARACTERS, _SHORT_LINES = 400, 4
 _DOCUMENT_CHARACTERS, _DOCUMENT_LINES = 1_500, 16
-_SENTENCE_WORDS, _SENTENCE_LINES, _DOCUMENT_WORDS = 14, 3, 5
+_SENTENCE_WORDS, _SENTENCE_LINES, _DOCUMENT_WORDS = 10, 6, 5
 
 _GOOD = re.compile(
     r"\W*(?:success\w*|succeeded|created|updated|saved|sent|added|deleted|removed|done|ok|okay"
     r"|wrote|written|applied|completed?|scheduled|fixed|merged|closed|opened|resolved|installed"
     r"|uploaded|committed|posted|inserted|moved|copied|renamed|assigned|labell?ed|registered"
     r"|all (?:\w+ )?(?:tests |checks )?pass\w*|passed|found [1-9]\d* |reminder|noted|recorded"
-    r"|subscribed|muted|archived|restarted|started|stopped|enabled|disabled|marked|edited"
+    r"|subscribed|muted|archived|restored|restarted|started|stopped|enabled|disabled|marked|edited"
     r"|the (?:file|ticket|issue|message|email|task|event|pull request) \S+ (?:has been|was) "
     r"(?:created|updated|sent|saved|edited|closed|added))\b"
     r"|\s*[✓✔✅☑]",
@@ -48,11 +48,14 @@ _DONE = re.compile(
 )
 _IS_ERROR = re.compile(
     r"\b(?:error|exception|fehler|erreur|errore|erro|ошибка)s?"
-    r"(?:\s*[.!]?\s*$|\s*[:(]| (?:occurred|while|when|during|in|at|on|executing|calling))"
+    r"(?:\s*[.!]?\s*$|\s*:| (?:occurred|while|when|during|in|at|on|executing|calling))"
     r"|エラー|错误|錯誤|오류",
     re.IGNORECASE,
 )
 """That an error is not only talked about."""
+_REFERS = re.compile(r"(?!failed\b(?! to))", re.IGNORECASE)
+"""Not the bare "failed" of a story."""
+_NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _COLON = re.compile("[:：=]")
 _FETCHING = frozenset({"curl", "wget", "http"})
 _HANDLED = re.compile(
@@ -75,6 +78,8 @@ class Line:
 
 def hits(text: str, path: str, manner: Manner) -> list[Hit]:
     """The worst that `text` reports, one hit for each kind of it. Time linear in its length."""
+    if manner.repeats:
+        return []
     whole = _Whole(text, manner)
     found: dict[Kind, Hit] = {}
     number = 0
@@ -160,6 +165,8 @@ class _Whole:
             return False
         if self.is_page:
             return bool(self.manner.programs) or shape.anchor.name in {"http", "tag"}
+        if self.manner.programs and self.manner.programs <= {"jq", "yq"}:
+            return self.lines <= 2
         if line.start != self.first or self.manner.programs:
             return False  # a program that shows something names itself when it complains
         if line.text.lstrip().startswith("Traceback (most recent"):
@@ -208,14 +215,14 @@ def _anchored_hit(shape: Anchored, line: Line, path: str) -> Hit:
 
 def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
     """The hit of a result that is one sentence, if its first words say that something failed."""
-    text = without_quotes(line.text)
+    text = _NEXT_SENTENCE.split(without_quotes(line.text), maxsplit=1)[0]
     bare = text.strip(" \t.\"'`")
     if bare in {"undefined", "null", "NaN"}:
         kind = Kind.UNDEFINED if bare == "undefined" else Kind.NULL
         return _hit(kind, Severity.LOW, 0.7, line=line, at=0, path=path)
     if whole.program_speaks(line):
         return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, line=line, at=0, path=path)
-    if _GOOD.match(text) or _DONE.search(text) or whole.manner.repeats:
+    if _GOOD.match(text) or _DONE.search(text):
         return None
     named = kind_of(_sendable(text))
     if named is None or not _may_be_meant(*named, text, whole):
@@ -225,19 +232,22 @@ def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
 
 
 def _may_be_meant(kind: Kind, at: int, text: str, whole: _Whole) -> bool:
-    if kind is Kind.ERROR and not _IS_ERROR.search(text):
+    if kind is Kind.ERROR and (whole.lines > 1 or not _IS_ERROR.search(text)):
         return False
-    if whole.shown and not _may_be_own(kind, text[:at], whole):
+    if whole.shown and not _may_be_own(kind, text[:at], text, whole):
         return False
     return len(text[:at].split()) <= _SENTENCE_WORDS and whole.lines <= _SENTENCE_LINES
 
 
-def _may_be_own(kind: Kind, before: str, whole: _Whole) -> bool:
+def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
     """Whether one sentence from a tool that shows things can be its own: it begins with the fault.
 
     A shell's programs begin with their names, which is another shape.
     """
-    if whole.lines > 1 or whole.manner.programs or len(before.split()) > _DOCUMENT_WORDS:
+    words = len(before.split())
+    if whole.lines > 1 or whole.manner.programs or words > _DOCUMENT_WORDS:
+        return False
+    if words > 2 and kind is Kind.FAILED_TO and not _REFERS.match(text, len(before)):
         return False
     vague = {Kind.ERROR, Kind.INVALID, Kind.MISSING, Kind.UNDEFINED, Kind.NULL}
     return kind not in vague or not whole.manner.shows_file
@@ -248,7 +258,9 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _hit(kind: Kind, severity: Severity, confidence: float, line: Line, at: int, path: str) -> Hit:
+def _hit(
+    kind: Kind, severity: Severity, confidence: float, *, line: Line, at: int, path: str
+) -> Hit:
     text = line.text.rstrip()
     begin = len(text) - len(text.lstrip())
     if at >= begin + QUOTE_CHARACTERS:

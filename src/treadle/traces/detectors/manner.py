@@ -35,7 +35,7 @@ class Manner:
 
 _READS = words_of(
     "read view open cat grep rg find glob list ls tree fetch browse scrape crawl search "
-    "lookup retrieve retrieval query recall navigate snapshot extract summarize summary "
+    "lookup retrieve retrieval recall navigate snapshot extract summarize summary "
     "translate explain review think ask answer agent delegate diff blame show head tail "
     "explore"
 )
@@ -58,7 +58,7 @@ _WORKS = words_of(
     "sync merge backup migrate import export build compile restore convert process validate "
     "check scan generate deploy install load lint analyze analyse test train evaluate verify"
 )
-_REPEATS = words_of("translate ocr transcribe transcript echo think extract speech")
+_REPEATS = words_of("translate ocr transcribe echo think extract speech")
 _RUNS = words_of(
     "bash shell sh zsh cmd powershell terminal exec execute command run subprocess console "
     "process python code interpreter repl script"
@@ -81,7 +81,7 @@ _SHOWING_PARTS = frozenset(
         "oc": "logs",
         "heroku": "logs",
         "docker-compose": "logs",
-        "gh": "issue pr run api",
+        "gh": "view list diff api",
         "aws": "logs",
         "gcloud": "logging",
     }.items()

@@ -1,8 +1,9 @@
 """Layer 1 on results of tools: what their structure says of the call, before any word counts."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from treadle.traces.detectors.empties import empty, nothing
 from treadle.traces.detectors.finding import Kind, Layer, Severity
 from treadle.traces.detectors.hits import Detector, Hit, words_of
 from treadle.traces.detectors.lines import http_severity
@@ -12,7 +13,6 @@ from treadle.traces.detectors.wording import kind_of, says_nothing, severity_of
 from treadle.traces.fencing import inline
 
 RESULTS = Detector("tool-result", 1, Layer.SIGNALS)
-EMPTY = Detector("empty-result", 1, Layer.SIGNALS)
 
 _GOOD_FLAGS = ("ok", "success", "succeeded", "successful", "is_success", "isSuccess")
 _BAD_FLAGS = ("isError", "is_error", "failed", "has_error", "hasError")
@@ -28,6 +28,7 @@ _ERRORS = (
     "errorType",
     "errorCode",
     "faultstring",
+    "faultString",
     "errmsg",
 )
 _EXPLANATIONS = (*_ERRORS, "message", "detail", "details", "reason", "stderr", "title", "msg")
@@ -50,27 +51,6 @@ _BAD_STATES = words_of(
 )
 _WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output", "payload")
 _WRAPPED_DEEP = 2
-_LISTS = (
-    "results",
-    "items",
-    "data",
-    "matches",
-    "hits",
-    "rows",
-    "documents",
-    "docs",
-    "records",
-    "entries",
-    "context",
-    "sources",
-    "content",
-    "result",
-    "files",
-    "value",
-    "organic",
-    "issues",
-    "events",
-)
 _ENVELOPE = frozenset(
     (
         *_EXPLANATIONS,
@@ -110,25 +90,6 @@ _OURS = {
 _MOST_ELEMENTS = 100
 _ENVELOPE_CHARACTERS = 600
 
-_NONE_FOUND = re.compile(
-    r"\W*(?:sorry,? )?(?:(?:there (?:are|were) )?no (?:[\w-]+ ){0,4}?(?:results?|match(?:es"
-    r"|ing)?|rows?"
-    r"|documents?|records?|entries|items|hits|data|files?|output|events?|messages?|tickets?"
-    r"|information|answers?|articles?|products?|flights?|users?|content|occurrences|tasks?)\b"
-    r"(?! to| are| is| has| have| need)"
-    r"|nothing (?:was |has been )?(?:found|matched|returned)|0 (?:results?|matches|rows|hits"
-    r"|records|files)"
-    r"|found 0 |found no |returned (?:0|no) |\(0 rows\)|empty (?:set|result|response|list)"
-    r"|none found"
-    r"|(?:your |the )?(?:search|query|request) (?:for .{0,80} )?(?:returned|found|yielded"
-    r"|produced|did not "
-    r"(?:match|return)) (?:no|0|any|nothing)|keine (?:\w+ )?(?:ergebnisse|treffer)|aucun (?:\w+ )?"
-    r"résultat|(?:no hay|sin|no se encontraron) resultados|nenhum resultado|nessun risultato"
-    r"|ничего не найдено|没有(?:找到)?(?:结果|匹配)|未找到(?:结果|任何)|結果はありません|該当なし)",
-    re.IGNORECASE,
-)
-_NONE_CHARACTERS = 240
-
 
 def hits(text: str, path: str, manner: Manner) -> list[Hit]:
     """What the result `text` of a tool says of its call; at most one hit."""
@@ -142,43 +103,8 @@ def hits(text: str, path: str, manner: Manner) -> list[Hit]:
     failed = _failure(value, path, manner, depth=0)
     if failed is not None:
         return [failed]
-    none = None if manner.quiet and not stripped else _none(value, path)
+    none = None if manner.quiet and not stripped else nothing(value, path)
     return [none] if none else []
-
-
-def texts(text: str, path: str) -> Iterator[tuple[str, str]]:
-    """Path and text of what a result says in words: all of it, or parts of a JSON result."""
-    if text.lstrip()[:1] not in ("{", "["):
-        yield path, text
-        return
-    try:
-        value = parsed(text)
-    except ValueError:
-        yield path, text
-        return
-    yield from _words(value, path, depth=0)
-
-
-_PRINTED = ("stdout", "stderr", "output")
-_SPOKEN = ("stdout", "stderr", "output", "message", "msg", "text", "result", "content", "response")
-
-
-def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list):
-        for number, part in enumerate(value[:_MOST_ELEMENTS]):
-            # Of a list only blocks of content speak; anything else is data.
-            if isinstance(part, Mapping) and part.get("type") == "text":
-                words = part.get("text")
-                if isinstance(words, str):
-                    yield step(step(path, number), "text"), words
-    elif isinstance(value, Mapping) and depth < _WRAPPED_DEEP:
-        good = any(value.get(flag) is True for flag in _GOOD_FLAGS)
-        for key in _PRINTED if good else _SPOKEN:
-            inner = value.get(key)
-            if isinstance(inner, str):
-                yield step(path, key), inner
-            elif isinstance(inner, Mapping | list):
-                yield from _words(inner, step(path, key), depth + 1)
 
 
 def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None:
@@ -197,6 +123,7 @@ def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None
         or _count(value, path)
         or _envelope(value, path)
         or _diagnostic(value.get("diagnostics"), step(path, "diagnostics"))
+        or _mismatches(value.get("detail"), step(path, "detail"))
     )
     if found is None and depth < _WRAPPED_DEEP:
         for key in _WRAPPERS:
@@ -210,11 +137,34 @@ def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None
 
 def _failed_element(value: Sequence[object], path: str, manner: Manner) -> Hit | None:
     if len(value) == 1 and isinstance(value[0], Mapping):
-        return _failure(value[0], step(path, 0), manner, depth=1)
+        inner: object = value[0]
+        place = step(path, 0)
+        if (
+            isinstance(inner, Mapping)
+            and inner.get("type") == "text"
+            and isinstance(inner.get("text"), str)
+        ):
+            inner, place = _parsed_or_none(inner["text"]), step(place, "text")
+        found = _failure(inner, place, manner, depth=1)
+        if found is not None:
+            return found
     for number, element in enumerate(value[:_MOST_ELEMENTS]):
         if isinstance(element, Mapping) and _flagged(element):
             return _flag(element, step(path, number))
-    return _diagnostic(value, path)
+    return _diagnostic(value, path) or _mismatches(value, path)
+
+
+def _mismatches(value: object, path: str) -> Hit | None:
+    """What validators say of arguments: messages, each with the place that it is about."""
+    if not isinstance(value, list) or not value:
+        return None
+    for each in value:
+        if not isinstance(each, Mapping) or not each.keys() & {"path", "loc", "instancePath"}:
+            return None
+        if not each.keys() & {"msg", "message"}:
+            return None
+    at = step(step(path, 0), "msg" if "msg" in value[0] else "message")
+    return _hit(Kind.INVALID, Severity.HIGH, 0.85, at, "the arguments do not fit")
 
 
 def _parsed_or_none(text: str) -> object:
@@ -225,17 +175,21 @@ def _parsed_or_none(text: str) -> object:
 
 
 def _flagged(value: Mapping[str, object]) -> bool:
-    return any(value.get(key) is False for key in _GOOD_FLAGS) or any(
-        value.get(key) is True for key in _BAD_FLAGS
+    return any(_is(value.get(key), False) for key in _GOOD_FLAGS) or any(
+        _is(value.get(key), True) for key in _BAD_FLAGS
     )
+
+
+def _is(value: object, truth: bool) -> bool:
+    return value is truth or (isinstance(value, str) and value.lower() == str(truth).lower())
 
 
 def _flag(value: Mapping[str, object], path: str) -> Hit | None:
     for key in _GOOD_FLAGS:
-        if value.get(key) is False:
+        if _is(value.get(key), False):
             return _explained(value, path, key, 0.99)
     for key in _BAD_FLAGS:
-        if value.get(key) is True:
+        if _is(value.get(key), True):
             return _explained(value, path, key, 0.99)
     for key in _TIMED_OUT:
         if value.get(key) is True:
@@ -289,14 +243,7 @@ def _exit(value: Mapping[str, object], path: str, manner: Manner) -> Hit | None:
         if isinstance(number, int) and not isinstance(number, bool) and number != 0:
             said = "".join(str(value.get(name) or "") for name in ("stdout", "stderr", "output"))
             if number == 1 and not said.strip() and manner.shows:
-                return _hit(  # such as grep
-                    Kind.EMPTY_RESULT,
-                    Severity.LOW,
-                    0.8,
-                    step(path, key),
-                    "it found nothing",
-                    detector=EMPTY,
-                )
+                return empty(step(path, key), "it found nothing", 0.8)  # such as grep
             message = f"it ended with code {number}"
             return _hit(Kind.EXIT_CODE, Severity.HIGH, 0.97, step(path, key), message)
     return None
@@ -309,7 +256,8 @@ def _state(value: Mapping[str, object], path: str) -> Hit | None:
         state = value.get(key)
         if not isinstance(state, str) or len(state) > 20:
             continue
-        if state.strip().lower().replace(" ", "_").replace("-", "_") in _BAD_STATES:
+        words = re.split(r"[ _-]", state.strip().lower())
+        if "_".join(words) in _BAD_STATES or (key == "type" and words[0] == "error"):
             record = "id" in value and not value.keys() & set(_EXPLANATIONS)
             told = value.keys() & set(_EXPLANATIONS) or len(value) <= 3
             if not record and told:
@@ -401,48 +349,11 @@ def _first_words(value: Mapping[str, object] | Sequence[object]) -> str | None:
     return next((key for key, inner in value.items() if isinstance(inner, str) and inner), None)
 
 
-def _none(value: object, path: str) -> Hit | None:
-    if isinstance(value, str):
-        return _none_in_words(value, path)
-    place: str | None = None if value else path
-    if isinstance(value, list) and all(_is_empty_block(each) for each in value):
-        place = path
-    if isinstance(value, Mapping):
-        lists = [key for key in _LISTS if isinstance(value.get(key), list | Mapping)]
-        if lists and not any(value[key] for key in lists):
-            place = step(path, lists[0])
-    if place is None:
-        return None
-    return _hit(Kind.EMPTY_RESULT, Severity.LOW, 0.8, place, "it found nothing", detector=EMPTY)
-
-
-def _none_in_words(text: str, path: str) -> Hit | None:
-    if text in {"", "None", "null", "[]", "{}", '""', "()"}:
-        confidence, what = 0.7, "it is empty"
-    elif (len(text) <= _NONE_CHARACTERS and _NONE_FOUND.match(text)) or text.endswith("\n(0 rows)"):
-        confidence, what = 0.85, "it found nothing"
-    else:
-        return None
-    return _hit(Kind.EMPTY_RESULT, Severity.LOW, confidence, path, what, detector=EMPTY)
-
-
-def _is_empty_block(value: object) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and value.get("type") == "text"
-        and isinstance(words := value.get("text"), str)
-        and (not words.strip() or _NONE_FOUND.match(words[:_NONE_CHARACTERS]) is not None)
-    )
-
-
 def _hit(
     kind: Kind,
     severity: Severity,
     confidence: float,
     path: str,
     what: str,
-    *,
-    detector: Detector = RESULTS,
-    end: int | None = None,
 ) -> Hit:
-    return Hit(detector, kind, severity, confidence, f"The tool's result: {what}.", path, 0, end)
+    return Hit(RESULTS, kind, severity, confidence, f"The tool's result: {what}.", path)

@@ -73,10 +73,12 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (
         Kind.DOES_NOT_EXIST,
         (
-            r"(?:do|does|did)(?: not|n't) (?:currently )?exist|no such|no longer exists?|nonexistent"
+            r"(?:do|does|did)(?: not|n't) (?:currently )?exists?|no such|no longer exists?"
+            r"|nonexistent"
             r"|(?:unknown|unrecogni[sz]ed) (?:tool|command|function|column|table|host|option|method"
             r"|argument|subcommand|database|user|model|action|parameter|id|endpoint|path)"
-            r"|existiert nicht|n'existe pas|no existe|não existe|не существует"
+            r"|unknown (?:\pL+ ){1,3}?\pL+:|existiert nicht|n'existe pas|no existe|não existe"
+            r"|не существует"
         ),
         "不存在|存在しません",
     ),
@@ -88,7 +90,7 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
             r"|unable to (?:find|locate|resolve)|not recogni[sz]ed as|no matching distribution"
             r"|nicht gefunden|introuvable|non trouvé|no encontrad[oa]"
             r"|no se (?:encontró|ha encontrado)|não encontrad[oa]|non trovat[oa]|не найден\pL*"
-            r"|did not appear|no match for|aucun fichier"
+            r"|did not appear|no match for|aucun fichier|niet gevonden"
         ),
         "找不到|未找到|見つかりません|찾을 수 없",
     ),
@@ -99,10 +101,19 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
             r"|aborted|refused|crashed|unreachable|went wrong"
             r"|(?:is|are|currently|temporarily) unavailable|service unavailable"
             r"|not available|rejected|not supported|unsupported|is not running|no space left"
-            r"|out of memory|already (?:exists?|in use|running)|conflicts?|(?:is |disk )full|overloaded"
-            r"|not (?:mergeable|reachable|writable|readable|accessible|applicable|possible|executable)"
-            r"|is locked|deadlock|by zero|not (?:performed|applied|made|modified)|unchanged"
-            r"|no (?:replacements?|changes?|edits?|actions?) (?:was|were) (?:performed|made|applied)"
+            r"|out of memory|already (?:exists?|in use|running)|conflicts?|(?:is |disk )full"
+            r"|overloaded"
+            r"|not (?:mergeable|reachable|writable|readable|accessible|applicable|possible"
+            r"|executable)"
+            r"|is locked|deadlock|by zero|insufficient|exceed(?:s|ed|ing)|has not been"
+            r"|have not been|not (?:performed|applied|made|modified)|unchanged"
+            r"|(?:was|were|been|is|are) (?:killed|terminated|cancell?ed|closed|disabled|declined"
+            r"|blocked"
+            r"|lost|overdrawn)|limit reached|too (?:large|long|many|big|small|short|old)"
+            r"|reset by peer"
+            r"|only .{1,40} (?:is|are) (?:allowed|supported)|mislukt"
+            r"|no (?:replacements?|changes?|edits?|actions?) (?:was|were) (?:performed|made"
+            r"|applied)"
             r"|was interrupted|fehlgeschlagen|konnte nicht|échoué|impossible de|falló|no se pudo"
             r"|falhou|não foi possível|fallit[oa]|impossibile|не удалось"
         ),
@@ -157,7 +168,8 @@ for _kind, _words, _unspaced in _PHRASES:
 _ANY.Compile()
 
 _BEFORE = re.compile(
-    r"(?:\b(?:no|without|zero|0|never|not|none|nor|non|free of|keine?[nr]?|ohne|null|aucune?"
+    r"(?:\b(?:no|without|zero|0|never|not|none|nor|non|free of|nothing is|nothing was"
+    r"|keine?[nr]?|ohne|null|aucune?"
     r"|sans|pas d[e'’]|sin|ning[uú]n[oa]?|nessun[oa']?|senza|sem|nenhum[a]?|без|нет|geen|inga"
     r"|ingen)"
     r"(?:[ \t-](?:\w+[ \t]){0,2}|['’]\w*[ \t]?)|(?:没有|沒有|無|无|未发现|なし|0 ?个)\w{0,4})\Z",
