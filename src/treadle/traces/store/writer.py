@@ -4,6 +4,7 @@ What waits is bounded by count and by size, and so is what is committed together
 larger than that: it is then committed in parts, and done with the last of them.
 """
 
+import logging
 import sqlite3
 import threading
 from collections import deque
@@ -27,6 +28,8 @@ PENDING_BYTES = 128_000_000
 """How large they may be together."""
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _HINT = "Look whether its disk is full or another process holds the file."
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
@@ -166,14 +169,11 @@ class Writer:
                 if job is not None:
                     job.run(connection)
                 self._commit(connection, group)
-            except sqlite3.Error as error:
+            except Exception as error:  # noqa: BLE001  (a writer that ends would hold up all)
                 self._settle(group, error)
                 if connection is not None:  # whatever state it is in
                     connection.close()
                     connection = None
-            except BaseException as error:
-                self._settle(group, error)
-                raise
             else:
                 self._log.keep_small(connection, sum(part.size for part in group))
             with self._waiting:
@@ -226,7 +226,10 @@ class Writer:
             return
         self._settle(group, None)
         for listener in self._listeners:
-            listener(newest)
+            try:
+                listener(newest)
+            except Exception:  # noqa: BLE001  (spans are kept whatever it does)
+                _log.exception("A listener to the trace store failed")
 
     def _settle(self, group: Sequence[_Part], error: BaseException | None) -> None:
         """Tell those whose last part this was."""

@@ -1,0 +1,23 @@
+"""The SQLite engine keeps the contract."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.traces.store.contract import Contract, Engine
+from treadle.traces import SqliteTraceStore
+
+
+class TestSqlite(Contract):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Iterator[Engine]:
+        opened: list[SqliteTraceStore] = []
+
+        def open_again() -> SqliteTraceStore:
+            opened.append(SqliteTraceStore.open(tmp_path / "traces.db"))
+            return opened[-1]
+
+        yield open_again
+        for store in opened:
+            store.close()
