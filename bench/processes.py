@@ -34,7 +34,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         if ended:
             break
-        sizes = [_resident(pid) for pid in family(process.pid)]
+        sizes = [resident(pid) for pid in family(process.pid)]
         largest, together = max(largest, *sizes), max(together, sum(sizes))
         time.sleep(_PAUSE)
     seconds = time.perf_counter() - started
@@ -84,7 +84,7 @@ def _status(pid: int, field: str) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
     """MB of memory that a process has now."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
