@@ -37,9 +37,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     if _version(connection) == VERSION:
         return
-    connection.execute(
-        "PRAGMA auto_vacuum = INCREMENTAL"
-    )  # only a file that is still empty heeds it
+    # Only a file that is still empty heeds these. In pages of 4 KB, of which a span's text seldom
+    # leaves room for another's, files were a fifth larger.
+    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     use_write_ahead_log(connection)
     with transaction(connection):
         # Read again: another process may have done it while this one waited.
