@@ -84,6 +84,8 @@ def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
     assert answer["state"] == "applied"
     assert (repo / "a.py").read_text() == TEXT.replace("= 30\n", "= 'thirty'\n")
     assert json.loads(run(repo, "show", "LAST", "--json").out)["files"][0]["denied_hunks"] == [1]
+    assert "+1 -1" in run(repo, "list").out, "what was denied has changed no line"
+    assert run(repo, "undo", "LAST").out == "undone: a.py; denied: 1 hunk\n"
 
 
 def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
@@ -197,3 +199,61 @@ async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(r
         assert await asyncio.wait_for(process.wait(), 30) == 0
     text = (repo / "a.py").read_text()
     assert "value_1 = 'one'\nvalue_2 = 'two'\n" in text
+
+
+@pytest.mark.parametrize("editor", ["no-such-editor", "ed 'open"])
+async def test_an_editor_that_cannot_be_started_leaves_the_question_open(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, editor: str
+) -> None:
+    monkeypatch.setenv("VISUAL", editor)
+    replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Done.")]
+    async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
+        await terminal.until("n: no")
+        seen = len(terminal.shown)
+        terminal.type("e\n")
+        await terminal.until("Set EDITOR", seen)
+        await terminal.until("n: no", seen)
+        terminal.type("n later\n")
+        await terminal.until("trace ")
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    assert (repo / "a.py").read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("keys", "meanwhile"),
+    [
+        ("e\n", "saved"),
+        ("y\n", "saved"),
+        ("h\ny\nn\n\n", "approved"),
+        ("n no\n", "approved"),
+        ("h\ny\nn\n\n", "denied"),
+        ("y\n", "denied"),
+    ],
+)
+async def test_what_happened_while_a_person_was_asked_is_told(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, keys: str, meanwhile: str
+) -> None:
+    monkeypatch.setenv("VISUAL", "true")
+    replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Done.")]
+    async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):
+        await terminal.until("n: no")
+        if meanwhile == "saved":
+            (repo / "a.py").write_text("# mine\n" + TEXT)
+        else:
+            word = "approve" if meanwhile == "approved" else "deny"
+            assert (await asyncio.to_thread(run, repo, word, "LAST")).status == 0
+        before = (repo / "a.py").read_text()
+        terminal.type(keys if keys != "e\n" else "e\nn no\n")
+        await terminal.until("trace ")
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    assert "Unexpected" not in terminal.shown
+    assert "Traceback" not in terminal.shown
+    assert (repo / "a.py").read_text() == before
+    result = json.loads(str(provider.requests[1].messages[-1]["content"]))
+    if meanwhile == "approved":
+        assert (result["ok"], result["state"]) == (True, "applied"), "it is on the disk"
+    else:
+        by_words = meanwhile == "denied" or keys in {"e\n", "n no\n"}
+        assert result["kind"] == ("denied" if by_words else "conflict")
+        assert result["effect"] == "none"
+        assert "estage" not in result["hint"], "no tool does that"

@@ -259,3 +259,51 @@ def test_a_name_that_the_system_does_not_take_is_not_laid_to_the_disk(edits: Edi
         edits.stage([CreateFile("n" * 300, "x")])
     assert error.value.kind is ErrorKind.VALIDATION
     assert error.value.hint == "Choose another name."
+
+
+def two_hunks(root: Path, edits: Edits) -> UUID:
+    (root / "a.py").write_bytes(b"".join(b"line %d\n" % number for number in range(30)))
+    first = ReplaceEdit("a.py", "line 3\n", "three\n")
+    return edits.stage([first, ReplaceEdit("a.py", "line 20\n", "twenty\n")]).id
+
+
+def test_hunks_that_could_not_be_applied_leave_the_others_undenied(
+    root: Path, edits: Edits
+) -> None:
+    staged = two_hunks(root, edits)
+    before = (root / "a.py").read_bytes()
+    (root / "a.py").write_bytes(b"# mine\n" + before)
+    with pytest.raises(EditError):
+        edits.apply(staged, hunks={(0, 1)}, words="only that")
+    kept = edits.get(staged)
+    assert (kept.state, kept.denied, kept.words) == (ProposalState.CONFLICTED, frozenset(), None)
+    edits.restage(staged)
+    applied = edits.apply(staged, hunks={(0, 1)}, words="only that")
+    assert (applied.denied, applied.words) == (frozenset({(0, 0)}), "only that")
+    assert (root / "a.py").read_bytes() == b"# mine\n" + before.replace(b"line 20", b"twenty")
+
+
+def test_a_hunk_that_was_denied_is_not_applied_after_all(root: Path, edits: Edits) -> None:
+    staged = two_hunks(root, edits)
+    before = (root / "a.py").read_bytes()
+    edits.deny(staged, hunks={(0, 0)})
+    for chosen in ({(0, 0)}, {(0, 0), (0, 1)}):
+        with pytest.raises(EditError) as error:
+            edits.apply(staged, hunks=chosen)
+        assert error.value.kind is ErrorKind.DENIED
+        assert edits.get(staged).state is ProposalState.STAGED
+    assert (root / "a.py").read_bytes() == before
+    edits.apply(staged, hunks={(0, 1)})
+    with pytest.raises(EditError, match="is applied already") as error:
+        edits.apply(staged)
+    assert error.value.hint == "What was denied of it needs a new edit."
+
+
+def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: Edits) -> None:
+    staged = two_hunks(root, edits)
+    edits.apply(staged, hunks={(0, 1)})
+    file = root / "a.py"
+    file.write_bytes(file.read_bytes().replace(b"twenty", b"mine"))
+    with pytest.raises(EditError, match="the change of line 21 has no place") as error:
+        edits.undo(staged)
+    assert error.value.hint == "Change these lines back first, or do it by hand."

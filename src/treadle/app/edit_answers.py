@@ -40,19 +40,19 @@ def proposal_answer(
     }
 
 
-def hunk_places(proposal: Proposal, numbers: Collection[int] | None) -> frozenset[tuple[int, int]]:
-    """The (file, hunk) places of hunks by their numbers from 1, through all files; None: all.
+def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple[int, int]]:
+    """The (file, hunk) places of hunks by their numbers from 1, through all files.
 
     Raises UsageError for a number that there is not.
     """
     every = proposal.parts()
-    for number in numbers or ():
+    for number in numbers:
         if not 1 <= number <= len(every):
             raise UsageError(
                 f"There is no hunk {number}: the proposal has {len(every)}.",
                 hint="Show the proposal to see their numbers.",
             )
-    return frozenset(every if numbers is None else (every[number - 1] for number in numbers))
+    return frozenset(every[number - 1] for number in numbers)
 
 
 def _file(change: FileChange) -> dict[str, object]:

@@ -105,7 +105,11 @@ class EditAsker:
         words = await self._reason()
         if len(refused) == len(every):
             return ApprovalScope.DENIED, words
-        await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
+        try:
+            await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
+        except TreadleError as error:  # it was decided elsewhere meanwhile
+            tell(f"  ! {error}")
+            return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words
 
     async def _is_wanted(self) -> bool:
@@ -119,7 +123,11 @@ class EditAsker:
 
     async def _edited(self, proposal: Proposal) -> None:
         """Let the person change what would come out, file by file, in their editor."""
-        after = await asyncio.to_thread(self._edits.preview, proposal.id)
+        try:
+            after = await asyncio.to_thread(self._edits.preview, proposal.id)
+        except TreadleError as error:
+            tell(f"  ! {error}")
+            return
         for change in proposal.changes:
             path = change.target or change.path
             data = after.get(path)
@@ -142,13 +150,22 @@ async def _in_editor(path: str, data: bytes) -> bytes:
         await asyncio.to_thread(file.write_bytes, data)
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the editor's now
         try:
-            process = await asyncio.create_subprocess_exec(*shlex.split(command), str(file))
+            process = await _started(command, file)
             status = await process.wait()
         finally:
             signal.signal(signal.SIGINT, before)
         if status != 0:
             raise OSError(f"The editor {command!r} ended with status {status}; nothing is changed.")
         return await asyncio.to_thread(file.read_bytes)
+
+
+async def _started(command: str, file: Path) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(*shlex.split(command), str(file))
+    except (OSError, ValueError) as error:  # not installed; a quote that stays open
+        raise OSError(
+            f"The editor {command!r} cannot be started ({error}). Set EDITOR to one that can."
+        ) from error
 
 
 def _put(line: str) -> None:

@@ -49,8 +49,6 @@ class ProposalState(StrEnum):
     """Where a proposal is on its way."""
 
     STAGED = "staged"
-    APPROVED = "approved"
-    """A person said yes; the disk has not been touched yet."""
     DENIED = "denied"
     APPLIED = "applied"
     CONFLICTED = "conflicted"

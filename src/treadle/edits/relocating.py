@@ -48,13 +48,13 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     lost: list[str] = []
     position = 0
     line_break = line_break_of(change.hunks)
-    for number, hunk in enumerate(change.hunks, 1):
+    for hunk in change.hunks:
         places = _places(source, line_break, hunk, position)
         if len(places) == 1:
             hunks.append(hunk_at(source, places[0], hunk.old, hunk.new))
             position = hunks[-1].end
         else:
-            lost.append(_told(source, number, hunk, places))
+            lost.append(_told(source, hunk, places))
     if lost:
         raise _conflict(change, found, "; ".join(lost))
     result = content_hash(splice(present, hunks))
@@ -73,16 +73,16 @@ def _conflict(change: FileChange, present: str, reason: str) -> EditError:
     )
 
 
-def _told(source: Source, number: int, hunk: Hunk, places: Sequence[int]) -> str:
-    """Why a hunk has no place, in words."""
+def _told(source: Source, hunk: Hunk, places: Sequence[int]) -> str:
+    """Why a hunk has no place, in words; by its line, since what is denied is not counted here."""
     if places:
-        return f"hunk {number} could be at {source.lines_text(places)}"
+        return f"the change of line {hunk.line} could be at {source.lines_text(places)}"
     lines = split_lines(source.data, source.line_break)
     there = lines[hunk.line - 1 : hunk.line + 2]
     if not there:
-        return f"hunk {number} was at line {hunk.line}, where the file has ended now"
+        return f"the change of line {hunk.line} has no place, since the file ends before it now"
     text = ", ".join(shown(line.rstrip(b"\r\n")) for line in there)
-    return f"hunk {number} is not there; from line {hunk.line} on the file says {text} now"
+    return f"the change of line {hunk.line} has no place, since the file says {text} there now"
 
 
 def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:

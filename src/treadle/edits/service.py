@@ -1,8 +1,8 @@
-"""The proposals of one repository: staged, approved, denied, applied, undone."""
+"""The proposals of one repository: staged, denied, applied, undone."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +35,7 @@ from treadle.ids import IdSource, new_id
 from treadle.paths import resolve_inside, why_private
 
 OPEN_STATES = frozenset({
-    ProposalState.STAGED, ProposalState.APPROVED, ProposalState.CONFLICTED, ProposalState.FAILED,
+    ProposalState.STAGED, ProposalState.CONFLICTED, ProposalState.FAILED,
 })  # fmt: skip
 """States in which nothing is written and all can still be decided."""
 
@@ -310,14 +310,39 @@ class Edits:
             ),
         )
 
-    def apply(self, proposal_id: UUID) -> Proposal:
+    def apply(
+        self,
+        proposal_id: UUID,
+        *,
+        hunks: Collection[tuple[int, int]] | None = None,
+        words: str | None = None,
+    ) -> Proposal:
         """Write what is not denied of it: all files or none.
 
+        With `hunks` only these (file, hunk) numbers; the others are denied once they are written.
         Raises EditError of kind conflict when a file has changed (the proposal is conflicted
         then), of another kind when a file cannot be written (failed; it may be applied again),
         and when it is denied, applied or undone already.
         """
-        return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
+        if hunks is None:
+            return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
+        before = self._in_state(proposal_id, OPEN_STATES, "applied")
+        _check_hunks(before, hunks)
+        if before.denied.intersection(hunks):
+            raise EditError(
+                ErrorKind.DENIED,
+                "One of these hunks was denied before, so that it cannot be applied.",
+                hint="Leave it out, or make a new edit.",
+            )
+        if rest := set(before.parts()).difference(hunks):
+            self.deny(proposal_id, words=words, hunks=rest)
+        try:
+            return self._write(proposal_id, OPEN_STATES, ProposalState.APPLIED)
+        except EditError:
+            failed = self.get(proposal_id)
+            with suppress(EditError):  # somebody else has decided meanwhile
+                self._keep(failed, replace(failed, denied=before.denied, words=before.words))
+            raise
 
     def undo(self, proposal_id: UUID) -> Proposal:
         """Take back its own hunks, wherever they are now; what others changed stays.
@@ -341,6 +366,8 @@ class Edits:
                 prepared = prepare(self._tree, changes, placing, last)
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
+                if proposal.state not in OPEN_STATES and error.kind is ErrorKind.CONFLICT:
+                    error.hint = "Change these lines back first, or do it by hand."
                 raise
             return carry_out(self._tree, self._store, proposal, prepared, goal)
 
@@ -384,10 +411,12 @@ class Edits:
         proposal = self.get(proposal_id)
         if proposal.state not in states:
             denied = proposal.state is ProposalState.DENIED
+            already = proposal.state.value == what
+            so = "already" if already else f"so that it cannot be {what}"
             raise EditError(
                 ErrorKind.DENIED if denied else ErrorKind.CONFLICT,
-                f"The proposal {proposal_id} is {proposal.state}, so that it cannot be {what}.",
-                hint=_INSTEAD[proposal.state],
+                f"The proposal {proposal_id} is {proposal.state}{' ' if already else ', '}{so}.",
+                hint=_told_instead(proposal),
             )
         return proposal
 
@@ -399,6 +428,13 @@ _INSTEAD = {
     ProposalState.APPLIED: "Undo it first, or make a new edit.",
     ProposalState.UNDONE: "Redo it, or make a new edit.",
 }
+
+
+def _told_instead(proposal: Proposal) -> str:
+    """What to do with a proposal that is not in the state for something."""
+    if proposal.denied and proposal.state in {ProposalState.APPLIED, ProposalState.UNDONE}:
+        return "What was denied of it needs a new edit."
+    return _INSTEAD[proposal.state]
 
 
 def _is_same(folder: Path, root: Path) -> bool:

@@ -16,6 +16,7 @@ from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits, Freshness
+from treadle.toolbox.wording import counted
 
 _SHOWN = 20
 _ACTIONS = {
@@ -89,7 +90,8 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
 
 
 def _size(proposal: Proposal) -> str:
-    sizes = [counts(change) for change in proposal.changes]
+    """The lines of what is not denied of it, or of all where nothing is left."""
+    sizes = [counts(change) for change in proposal.selected() or proposal.changes]
     return f"+{sum(added for added, _ in sizes)} -{sum(removed for _, removed in sizes)}"
 
 
@@ -132,10 +134,8 @@ _STALE = {
 
 
 def _approve(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-    chosen = hunk_places(proposal, options.hunk or None)
-    if rest := hunk_places(proposal, None) - chosen:
-        edits.deny(proposal.id, hunks=rest)
-    return _told(edits.apply(proposal.id), options)
+    hunks = hunk_places(proposal, options.hunk) if options.hunk else None
+    return _told(edits.apply(proposal.id, hunks=hunks), options)
 
 
 def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
@@ -175,7 +175,7 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
         print_json(proposal_answer(proposal))
         return 0
     files = ", ".join(change.path for change in proposal.selected())
-    denied = f"; {len(proposal.denied)} hunks denied" if proposal.denied else ""
+    denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if proposal.denied else ""
     say(f"{proposal.state.value}: {files}{denied}")
     if proposal.state is ProposalState.APPLIED:
         tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")

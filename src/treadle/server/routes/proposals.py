@@ -61,11 +61,8 @@ async def approve(house: Opened, reference: str, given: Verdict) -> dict[str, An
     """Apply the proposal, or only some of its hunks; the others are denied then."""
 
     def run(edits: Edits, found: Proposal) -> None:
-        if given.hunks:
-            every = frozenset(hunk_places(found, None))
-            if rest := every - hunk_places(found, given.hunks):
-                edits.deny(found.id, hunks=rest, words=given.words)
-        edits.apply(found.id)
+        hunks = hunk_places(found, given.hunks) if given.hunks else None
+        edits.apply(found.id, hunks=hunks, words=given.words)
 
     return await _changed(house, reference, run)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # it brings libraries that are slow to import
     from treadle.code import CodeIndex
 
 _PROBLEMS_SHOWN = 5
+_ANEW = "Read the file again, and make the edit for what is there."
 _EDITED_FIRST = "The person changed the edit before approving it: `preview` shows what was applied."
 
 
@@ -64,14 +65,15 @@ class Proposer:
         decision = await self._decision(proposal, context, subjects)
         if decision.unanswered:
             return edit_result(await asyncio.to_thread(self.edits.get, proposal.id), broken)
-        if not decision.allowed:
-            await asyncio.to_thread(self.edits.deny, proposal.id, words=decision.words)
-            await context.publish(event(EditDenied, words=decision.words))
-            raise ToolError.of(decision.failure(proposal.summary))
         try:
+            if not decision.allowed and await asyncio.to_thread(self._denied, proposal, decision):
+                await context.publish(event(EditDenied, words=decision.words))
+                raise ToolError.of(decision.failure(proposal.summary))
             applied, broken = await asyncio.to_thread(self._applied, proposal)
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
+            if error.kind is ErrorKind.CONFLICT:
+                error.hint = _ANEW  # only a person can restage it
             raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))
@@ -121,6 +123,18 @@ class Proposer:
 
         matches = GitIgnoreSpec.from_lines(self.settings.auto_approve).match_file
         return all(map(matches, paths))
+
+    def _denied(self, staged: Proposal, decision: Decision) -> bool:
+        """Deny it; False when it was applied from elsewhere while the person was asked here."""
+        try:
+            self.edits.deny(staged.id, words=decision.words)
+        except EditError:
+            state = self.edits.get(staged.id).state
+            if state is ProposalState.APPLIED:
+                return False
+            if state is not ProposalState.DENIED:
+                raise
+        return True
 
     def _applied(self, staged: Proposal) -> tuple[Proposal, list[str]]:
         """The proposal, applied, and what is to be said of it."""
