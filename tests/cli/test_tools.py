@@ -18,8 +18,8 @@ def test_a_tool_that_is_called_by_hand_is_recorded_as_a_run(tmp_path: Path) -> N
     context = treadle("context", "add", home=home, repo=repo)
     assert "calc.add" in context.out
     listed = treadle("traces", "list", home=home).out.splitlines()
-    assert listed[1].endswith('request_code_context {"token_budget": 4000, "hint": "add"}')
-    assert listed[2].endswith('read_file {"path": "calc.py"}')
+    assert listed[1].endswith("request_code_context token_budget: 4000 hint: add")
+    assert listed[2].endswith("read_file path: calc.py")
     shown = json.loads(treadle("traces", "show", "LAST", "--json", home=home).out)
     assert [span["kind"] for span in shown["spans"]] == ["tool", "retrieval"]
 

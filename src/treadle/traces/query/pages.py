@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from treadle.errors import UsageError
+from treadle.traces.query.conditions import Field, Query, Sort
+from treadle.traces.query.writing import format_query
 
 T = TypeVar("T")
 
@@ -31,6 +33,15 @@ class Position:
 
     value: int | None
     key: int
+
+
+def list_name(rows: str, query: Query, sort: Sort) -> str:
+    """What a list is called in its cursors.
+
+    Moments are left out: those of `since:2h` are others with every request for a page.
+    """
+    lasting = Query(tuple(each for each in query.conditions if each.field is not Field.START))
+    return f"{rows} {sort} {format_query(lasting)}"
 
 
 def write_cursor(position: Position, list_name: str) -> str:

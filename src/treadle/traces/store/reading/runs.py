@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Query, Sort, SortKey
-from treadle.traces.query.pages import Page, Position, read_cursor, write_cursor
-from treadle.traces.query.writing import format_query
+from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
 from treadle.traces.span import SpanStatus
 from treadle.traces.store.reading.listed import (
     RunSummary,
@@ -221,7 +220,7 @@ def _page(
     sort, limit, offset, cursor = part
     check_page(limit, offset)
     add_holds(connection)
-    name = f"{listed.name} {sort} {format_query(query)}"
+    name = list_name(listed.name, query, sort)
     after = read_cursor(cursor, name) if cursor else None
     where = joined(
         _condition(connection, listed, each) for each in resolved(connection, query).conditions

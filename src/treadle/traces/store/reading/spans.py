@@ -6,8 +6,7 @@ from typing import Any
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
-from treadle.traces.query.pages import Page, Position, read_cursor, write_cursor
-from treadle.traces.query.writing import format_query
+from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
 from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
 from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source
 from treadle.traces.store.reading.text_terms import add_holds
@@ -49,7 +48,7 @@ def spans_page(
     """A page of the spans that fit. Raises UsageError for a cursor of another list."""
     check_page(limit, offset)
     add_holds(connection)
-    name = f"spans {sort} {format_query(query)}"
+    name = list_name("spans", query, sort)
     after = read_cursor(cursor, name) if cursor else None
     query = resolved(connection, query)
     wanted = offset + limit + 1

@@ -1,0 +1,52 @@
+"""`treadle traces search`: the spans that hold a text, and where."""
+
+import argparse
+from contextlib import closing
+
+from treadle.app.stores import open_trace_store
+from treadle.app.trace_answers import hit_answer, page_answer
+from treadle.cli.output import print_json, say, short_id, tell, when
+from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, typed_query
+from treadle.traces.store.reading.searching import Hit
+from treadle.traces.tree import one_line
+
+_LONGEST = 400
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("search", help="the spans that hold a text, and where")
+    add_query(parser, required=True)
+    add_page(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the hits."""
+    query, sort = typed_query(options.query), chosen_sort(options)
+    with closing(open_trace_store()) as store:
+        page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
+    if options.json:
+        print_json(page_answer(page, hit_answer, limit=options.limit))
+        return 0
+    for hit in page.data:
+        _show(hit)
+    if not page.data:
+        tell("Nothing that is recorded holds it.")
+    elif page.next_cursor:
+        tell(f"{len(page.data)} shown; the next: --cursor {page.next_cursor}")
+    return 0
+
+
+def _show(hit: Hit) -> None:
+    span = hit.span
+    say(f"{short_id(span.trace_id)}  {when(span.start_us)}  {one_line(span.name)}  {hit.field}:")
+    say(f"  {one_line(_marked(hit), _LONGEST)}")
+
+
+def _marked(hit: Hit) -> str:
+    """The excerpt with what fits in the signs that mark it."""
+    pieces, place = [], 0
+    for start, end in hit.ranges:
+        pieces += [hit.excerpt[place:start], "»", hit.excerpt[start:end], "«"]
+        place = end
+    return "".join([*pieces, hit.excerpt[place:]])

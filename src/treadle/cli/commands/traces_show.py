@@ -1,0 +1,27 @@
+"""`treadle traces show`: one trace as a tree."""
+
+import argparse
+from contextlib import closing
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.output import print_json, say
+from treadle.cli.trace_queries import Actions
+from treadle.traces import trace_lines, trace_to_json, view_trace
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("show", help="one run as a tree")
+    parser.add_argument("trace", help="LAST, a trace id or the beginning of one")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the trace."""
+    with closing(open_trace_store()) as store:
+        trace = store.trace(options.trace)
+    if options.json:
+        print_json(trace_to_json(trace))
+    else:
+        for line in trace_lines(view_trace(trace)):
+            say(line)
+    return 0

@@ -1,0 +1,99 @@
+"""Queries about recorded spans as they are typed on the command line, and tables of what fits."""
+
+import argparse
+import os
+import re
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treadle.cli.command import positive
+from treadle.cli.output import table
+from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
+from treadle.traces.query.conditions import Condition, Field, Operator
+from treadle.traces.tree import one_line
+
+_ORDERS = ("newest", "oldest", *(key.value for key in SortKey if key is not SortKey.TIME))
+_SYNTAX = re.compile(r'"|[A-Za-z_]+[:=<>]')
+_NARROWEST = 20
+_LONGEST = 120
+
+UNKNOWN = "-"
+"""What a table shows for what nobody knows."""
+
+if TYPE_CHECKING:
+    Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (no public name)
+else:
+    Actions = argparse.Action
+
+
+def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the words of a query."""
+    parser.add_argument(
+        "query",
+        nargs="+" if required else "*",
+        metavar="QUERY",
+        help="such as: status:error model:gpt* since:2h 'not found' (see docs/trace-queries.md)",
+    )
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Add what says which part of a list is shown, and in which order."""
+    parser.add_argument(
+        "--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)"
+    )
+    parser.add_argument("--cursor", metavar="CURSOR", help="go on after the page that named it")
+    parser.add_argument(
+        "--sort",
+        choices=_ORDERS,
+        default="newest",
+        help="the newest, the oldest or the largest first (default: newest)",
+    )
+    parser.add_argument("--reverse", action="store_true", help="the other way round")
+
+
+def typed_query(words: Sequence[str]) -> Query:
+    """The query of these words of a shell. One with blanks and without syntax is a phrase.
+
+    Raises QuerySyntaxError.
+    """
+    return parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
+
+
+def chosen_sort(options: argparse.Namespace) -> Sort:
+    """The order that the options ask for."""
+    sort = (
+        NEWEST
+        if options.sort == "newest"
+        else Sort(ascending=True)
+        if options.sort == "oldest"
+        else Sort(SortKey(options.sort))
+    )
+    return Sort(sort.key, not sort.ascending) if options.reverse else sort
+
+
+def fitted_table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
+    """A table whose last column is cut to what the terminal has room for."""
+    width = _terminal_width()
+    room = _LONGEST
+    if width is not None:
+        fixed = [max(map(len, column)) for column in list(zip(headers, *rows, strict=True))[:-1]]
+        room = max(_NARROWEST, width - sum(fixed) - 2 * len(fixed))
+    return table([(*row[:-1], one_line(row[-1], room)) for row in rows], headers)
+
+
+def _term(word: str) -> str:
+    if re.search(r"\s", word) and not _SYNTAX.search(word):
+        return format_query(Query((Condition(Field.TEXT, Operator.CONTAINS, (word,)),)))
+    return word
+
+
+def _terminal_width() -> int | None:
+    """None where nobody looks at the lines but another program."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or None
+    except OSError:
+        return None

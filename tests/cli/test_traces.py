@@ -1,0 +1,142 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Ran, treadle
+from tests.traces.runs import span
+from treadle.events.types import Usage
+from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+
+HOUR = 3_600_000_000
+START = 1_900_000_800_000_000
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which three runs of two threads are recorded."""
+    folder = tmp_path_factory.mktemp("home")
+    store = SqliteTraceStore.open(folder / "data" / "traces.db")
+    store.write([*run("one", 0, "a"), *run("two", 1, "a", failed=True), *run("three", 2, "b")])
+    store.close()
+    return folder
+
+
+def run(trace: str, hour: int, thread: str, *, failed: bool = False) -> list[Span]:
+    """A run with one call of a model, which may fail in red."""
+    start = START + hour * HOUR
+    root = replace(
+        span("root", trace_id=trace, start_us=start, end_us=start + 2_000_000, kind=SpanKind.RUN),
+        thread_id=thread,
+        input=f"Question {trace}?",
+        labels=("search",) if failed else (),
+    )
+    call = replace(
+        span("call", "root", trace_id=trace, start_us=start + 10, end_us=start + 1_000_010),
+        kind=SpanKind.MODEL,
+        operation="chat",
+        model="gpt-5" if failed else "small",
+        status=SpanStatus.ERROR if failed else SpanStatus.OK,
+        error="\x1b[31mred" if failed else None,
+        tokens=Usage(input=1_000 * (hour + 1), output=10),
+        cost=0.25 * (hour + 1),
+        output=f"50% of it was not found in {trace}",
+    )
+    return [root, call]
+
+
+def lines(ran: Ran) -> list[str]:
+    assert ran.status == 0, ran.err
+    return ran.out.splitlines()
+
+
+def test_runs_are_listed_newest_first_and_filtered_by_a_query(home: Path) -> None:
+    everything = lines(treadle("traces", "list", home=home))
+    failed = lines(treadle("traces", "list", "has:error", "model:gpt*", home=home))
+    other = lines(treadle("traces", "list", "not model:gpt*", home=home))
+
+    assert [line.split()[0] for line in everything] == ["TRACE", "three", "two", "one"]
+    assert [line.split()[0] for line in failed] == ["TRACE", "two"]
+    assert failed[1].endswith("2      2,010   $0.5000  Question two?")
+    assert [line.split()[0] for line in other] == ["TRACE", "three", "one"]
+
+
+def test_threads_and_spans_are_listed_too(home: Path) -> None:
+    threads = lines(treadle("traces", "list", "--threads", "--sort", "tokens", home=home))
+    spans = lines(treadle("traces", "list", "--spans", "cost>0.2", "--reverse", home=home))
+
+    assert [line.split()[0] for line in threads] == ["THREAD", "a", "b"]
+    assert [line.split()[0] for line in spans] == ["TRACE", "one", "two", "three"]
+
+
+def test_a_list_goes_on_after_its_cursor(home: Path) -> None:
+    words = ("traces", "list", "since:40000d", "--limit", "2", "--json")
+    first = json.loads(treadle(*words, home=home).out)
+    cursor = first["pagination"]["next_cursor"]
+    second = json.loads(treadle(*words, "--cursor", cursor, home=home).out)
+
+    traces = [row["trace_id"] for page in (first, second) for row in page["data"]]
+    assert traces == ["three", "two", "one"]
+    assert second["pagination"]["next_cursor"] is None
+
+
+def test_a_table_fits_the_terminal_and_steers_nothing(home: Path) -> None:
+    ran = treadle("traces", "list", "--spans", home=home, COLUMNS="90")
+
+    assert max(map(len, lines(ran))) <= 90
+    assert "[31mred" in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_search_shows_where_a_text_stands(home: Path) -> None:
+    found = lines(treadle("traces", "search", "not found", "--limit", "1", home=home))
+    percent = lines(treadle("traces", "search", "50%", "model:gpt*", home=home))
+    hits = json.loads(treadle("traces", "search", "not found", "--json", home=home).out)["data"]
+
+    assert found[1] == "  50% of it was »not found« in three"
+    assert percent[1] == "  »50%« of it was not found in two"
+    assert [hit["trace_id"] for hit in hits] == ["three", "two", "one"]
+    assert hits[0]["field"] == "output"
+    assert [hits[0]["excerpt"][start:end] for start, end in hits[0]["ranges"]] == ["not found"]
+
+
+def test_a_summary_adds_up_what_fits(home: Path) -> None:
+    told = "\n".join(lines(treadle("traces", "summary", "--thread", "a", home=home)))
+    summary = json.loads(treadle("traces", "summary", "label:search", "--json", home=home).out)
+
+    assert "4 spans: 2 model calls, 0 tool calls, 1 failed" in told
+    assert "$0.7500" in told
+    assert summary["summary"]["total_spans"] == 1
+    assert summary["summary"]["by_status"] == {"ok": 1}
+    assert summary["latency"]["max"] == 2_000.0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("list", "stat:error"), "column 1: there is no field 'stat'"),
+        (("list", "--cursor", "x"), "cursor cannot be read"),
+        (("list", "--sort", "cheapest"), "newest"),
+        (("list", "--limit", "1001"), "1 to 1000 rows"),
+        (("search", "status:error"), "Nothing is searched for"),
+        (("search",), "QUERY"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(
+    home: Path, words: tuple[str, ...], says: str
+) -> None:
+    ran = treadle("traces", *words, home=home)
+
+    assert ran.status == 2
+    assert ran.out == ""
+    assert says in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_nothing_that_fits_is_no_failure(home: Path) -> None:
+    for action in ("list", "search", "summary"):
+        ran = treadle("traces", action, "nowhere", home=home)
+
+        assert (ran.status, ran.out) == (0, "")
+        assert "Nothing that is recorded" in ran.err
