@@ -27,6 +27,8 @@ _STRUCTURE = frozenset(
     {"role", "type", "id", "index", "call_id", "tool_call_id", "finish_reason", "object"}
 )
 """Keys of messages and their parts whose values nobody reads."""
+_PART = frozenset({"type", "function", "arguments"})
+"""Keys of which a part of a message has one."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
 _MEDIA_TYPES = frozenset({"image", "audio", "video", "file", "blob", "base64", "media"})
 _ALWAYS_BINARY = frozenset({"b64_json", "base64"})
@@ -93,7 +95,7 @@ def _text_leaves(value: str, depth: int, nested: int) -> Iterator[str]:
 
 
 def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int) -> Iterator[str]:
-    message = "role" in value or (message and ("type" in value or "function" in value))
+    message = "role" in value or (message and not _PART.isdisjoint(value))
     binary = _binary_keys(value)
     for key, item in value.items():
         if key in binary:
