@@ -21,6 +21,7 @@ class Served:
     address: str
     token: str | None
     http: httpx2.AsyncClient
+    pid: int
 
     async def get(self, path: str, **parameters: Any) -> Any:
         """The JSON of an answer that must be a success."""
@@ -52,7 +53,7 @@ async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served
     try:
         ready = json.loads(line)
         async with httpx2.AsyncClient(base_url=ready["address"], timeout=60) as http:
-            yield Served(ready["address"], ready["token"], http)
+            yield Served(ready["address"], ready["token"], http, process.pid)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGINT)

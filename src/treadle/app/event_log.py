@@ -69,11 +69,12 @@ class EventLog(Listener):
     async def follow(
         self, *, after: int | None = None, request_id: UUID | None = None
     ) -> AsyncIterator[LoggedEvent | Gap]:
-        """The events after number `after` (None: from now on), then those to come, without end.
+        """The events after number `after`, then those to come, without end.
 
-        Of one request, if it is named. A `Gap` tells of events that can be had no more.
+        With None from now on, with 0 from the first. Of one request, if it is named. A `Gap` tells
+        of events that can be had no more.
         """
-        seen = self.newest if after is None else after
+        seen = self.newest if after is None else after or self._begin
         while True:
             if not self._forgotten <= seen <= self.newest:
                 lost, seen = seen, self._forgotten

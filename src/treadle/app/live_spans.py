@@ -2,15 +2,16 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.events.spans import SpanEnded, SpansLeftOut, SpanStarted
 from treadle.events.types import Event
-from treadle.traces.store.protocol import Changes, SpanChange, TraceStore
+from treadle.traces.store.protocol import Changes, SpanChange
 
 TICK_SECONDS = 0.1
 """What is written within this time is told together, each span once."""
@@ -20,10 +21,18 @@ TOLD_AT_ONCE = 500
 """Spans told of in one tick; the others are only counted."""
 
 
+class Changing(Protocol):
+    """What a store tells of its changes; see `TraceStore`."""
+
+    def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
+
+    def on_commit(self, listener: Callable[[int], None]) -> None: ...
+
+
 class LiveSpans:
     """Follows the store's revisions while it is entered."""
 
-    def __init__(self, store: TraceStore, bus: EventBus) -> None:
+    def __init__(self, store: Changing, bus: EventBus) -> None:
         self._store = store
         self._bus = bus
         self._written = asyncio.Event()

@@ -10,7 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from treadle import __version__
 from treadle.config.model import Settings
+from treadle.config.quantities import size_bytes
 from treadle.mcp.server import serve_http
+from treadle.server.bodies import BodyLimit
 from treadle.server.errors import add_error_handlers, refuse_unknown_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
@@ -21,6 +23,7 @@ from treadle.server.routes import (
     front_ends,
     gateway,
     health,
+    otlp,
     proposals,
     sessions,
     tools,
@@ -74,8 +77,10 @@ def create_app(
         checked = () if router is front_ends.router else (Depends(refuse_unknown_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
+    app.include_router(otlp.router, prefix="/v1")
     app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
+    app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, token=token)
     return app
 

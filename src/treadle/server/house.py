@@ -1,7 +1,7 @@
 """What the routes work with: one repository, its tools, its turns, and the log of its events."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
@@ -10,11 +10,17 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from treadle.app.event_log import EventLog
+from treadle.app.live_spans import LiveSpans
+from treadle.app.span_intake import SpanIntake
 from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import ToolCalls
 from treadle.app.turns import Turns
+from treadle.clock import SystemClock
 from treadle.config.model import Settings
+from treadle.config.quantities import size_bytes
+from treadle.errors import StoreError
 from treadle.session import ConversationStore
+from treadle.traces import SqliteTraceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,21 @@ class House:
     turns: Turns
     log: EventLog
     conversations: ConversationStore
+    _intake: SpanIntake | None
+
+    @property
+    def intake(self) -> SpanIntake:
+        """What takes spans from outside. Raises StoreError where the store could not be opened."""
+        if self._intake is None:
+            raise StoreError(self.calls.recording.missing or "There are no traces here.")
+        return self._intake
+
+    @property
+    def traces(self) -> SqliteTraceStore:
+        """The store of spans. Raises StoreError where it could not be opened."""
+        if self.calls.recording.store is None:
+            raise StoreError(self.calls.recording.missing or "There are no traces here.")
+        return self.calls.recording.store
 
     @classmethod
     @asynccontextmanager
@@ -32,13 +53,21 @@ class House:
         cls, root: Path, settings: Settings, env: Mapping[str, str]
     ) -> AsyncIterator[Self]:
         """Open the repository at `root`. Raises StoreError and ConfigError."""
-        async with (
-            ToolCalls.open(root) as calls,
-            EventLog(calls.bus) as log,
-            Turns(calls, settings, env) as turns,
-            await ConversationStore.open(conversations_path()) as conversations,
-        ):
-            yield cls(calls, turns, log, conversations)
+        async with AsyncExitStack() as stack:
+            calls = await stack.enter_async_context(ToolCalls.open(root, settings=settings))
+            # Later than any number of a server that ran before, so that its clients are told so.
+            log = EventLog(calls.bus, begin=SystemClock().now_us())
+            await stack.enter_async_context(log)
+            turns = await stack.enter_async_context(Turns(calls, settings, env))
+            conversations = await stack.enter_async_context(
+                await ConversationStore.open(conversations_path())
+            )
+            intake = None
+            if (store := calls.recording.store) is not None:
+                most = size_bytes(settings.traces.max_request)
+                intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
+                await stack.enter_async_context(LiveSpans(store, calls.bus))
+            yield cls(calls, turns, log, conversations, intake)
 
 
 def _house(connection: HTTPConnection) -> House:

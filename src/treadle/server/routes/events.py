@@ -1,37 +1,70 @@
 """What happens, as server-sent events."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.responses import StreamingResponse
 
-from treadle.app.event_log import Gap
-from treadle.server.house import Opened
+from treadle.app.event_log import Gap, LoggedEvent
+from treadle.server.house import House, Opened
 
 router = APIRouter(tags=["events"])
 
+_SIGN_OF_LIFE_SECONDS = 15
+"""After so long a silence a comment is sent, lest something on the way gives the stream up."""
 
-@router.get("/events", response_class=EventSourceResponse)
+
+class _EventStream(StreamingResponse):
+    media_type = "text/event-stream"
+
+
+@router.get("/events", response_class=_EventStream)
 async def events(
     house: Opened,
     request_id: UUID | None = None,
     after: Annotated[int | None, Query(ge=0)] = None,
     approve: bool = False,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
-) -> AsyncIterator[ServerSentEvent]:
+) -> _EventStream:
     """Every event as JSON (as `ask --json` prints it), its number as the id, without end.
 
     Those after number `after`, or after the `Last-Event-ID` of a client that comes back; from now
-    on without either. An event `gap` with `{"after", "next"}` tells of some that are kept no more.
-    With `approve` a person follows who can be asked, and answers at `/approvals`.
+    on without either, from the first that is kept with 0. An event `gap` with
+    `{"after", "next"}` tells of some that are kept no more, or that a server before this one
+    sent: then all that is shown is to be read again. With `approve` a person follows who can be
+    asked, and answers at `/approvals`.
     """
+    start = last_event_id if last_event_id is not None else after
+    return _EventStream(
+        _stream(house, start, request_id, approve=approve),
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _stream(
+    house: House, start: int | None, request_id: UUID | None, *, approve: bool
+) -> AsyncIterator[str]:
     with house.calls.approvals.attend() if approve else nullcontext():
-        start = last_event_id if last_event_id is not None else after
-        async for event in house.log.follow(after=start, request_id=request_id):
-            if isinstance(event, Gap):
-                yield ServerSentEvent(event="gap", data=event._asdict())
-            else:
-                yield ServerSentEvent(event=event.type, id=str(event.seq), raw_data=event.text)
+        following = house.log.follow(after=start, request_id=request_id)
+        coming = asyncio.ensure_future(anext(following))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=_SIGN_OF_LIFE_SECONDS)
+                if not done:
+                    yield ": still there\n\n"
+                    continue
+                yield _message(coming.result())
+                coming = asyncio.ensure_future(anext(following))
+        finally:
+            coming.cancel()
+
+
+def _message(event: LoggedEvent | Gap) -> str:
+    if isinstance(event, Gap):
+        return f"event: gap\ndata: {json.dumps(event._asdict())}\n\n"
+    return f"event: {event.type}\nid: {event.seq}\ndata: {event.text}\n\n"

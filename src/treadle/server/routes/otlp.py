@@ -1,0 +1,103 @@
+"""Spans from any OpenTelemetry exporter, over OTLP/HTTP.
+
+What it answers is the protocol's: in the encoding of the request, errors as `google.rpc.Status`,
+429 and 503 where it is to be tried again.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+
+from treadle.app.span_intake import Decode, SpanIntake
+from treadle.errors import StoreError, TreadleError
+from treadle.server.bodies import EncodingError, TooLargeError, unpack
+from treadle.server.house import Opened
+from treadle.traces.otlp import (
+    Decoded,
+    decode_json,
+    decode_protobuf,
+    respond_json,
+    respond_protobuf,
+)
+from treadle.traces.store.protocol import StoreBusyError
+
+router = APIRouter(tags=["otlp"])
+
+_INVALID_ARGUMENT, _RESOURCE_EXHAUSTED, _UNAVAILABLE = 3, 8, 14
+"""Codes of google.rpc."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoding:
+    """One of the two encodings of OTLP/HTTP."""
+
+    media_type: str
+    decode: Decode
+    respond: Callable[[Decoded], bytes]
+    status: Callable[[int, str], bytes]
+
+
+def _json_status(code: int, message: str) -> bytes:
+    return json.dumps({"code": code, "message": message}).encode()
+
+
+def _protobuf_status(code: int, message: str) -> bytes:
+    text = message.encode(errors="replace")[:0x3FFF]  # a length of at most two bytes
+    return bytes((0x08, code, 0x12, len(text) & 0x7F | 0x80, len(text) >> 7)) + text
+
+
+_JSON = _Encoding("application/json", decode_json, respond_json, _json_status)
+_PROTOBUF = _Encoding("application/x-protobuf", decode_protobuf, respond_protobuf, _protobuf_status)
+_ENCODINGS = {
+    "application/json": _JSON,
+    "application/x-protobuf": _PROTOBUF,
+    "application/protobuf": _PROTOBUF,
+}
+
+
+_FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
+    (EncodingError, 415, _INVALID_ARGUMENT),
+    (TooLargeError, 413, _RESOURCE_EXHAUSTED),
+    (StoreBusyError, 429, _RESOURCE_EXHAUSTED),
+    (StoreError, 503, _UNAVAILABLE),
+    (TreadleError, 400, _INVALID_ARGUMENT),
+)
+"""The first that fits says with which status and code an error is answered."""
+
+
+@router.post("/traces", response_class=Response)
+async def traces(house: Opened, request: Request) -> Response:
+    """Keep the spans of an export; a 200 says that they are safely on disk."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    encoding = _ENCODINGS.get(media_type)
+    if encoding is None:
+        message = f"The type {media_type[:80]!r} is not understood. Use {' or '.join(_ENCODINGS)}."
+        return _answer(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
+    try:
+        decoded = await _take(house.intake, request, encoding)
+    except TreadleError as error:
+        status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
+        return _answer(encoding, encoding.status(code, str(error)), status)
+    return _answer(encoding, encoding.respond(decoded), 200)
+
+
+async def _take(intake: SpanIntake, request: Request, encoding: _Encoding) -> Decoded:
+    with intake.holding() as hold:
+        pieces = []
+        async for piece in request.stream():
+            hold(len(piece))
+            pieces.append(piece)
+        body = b"".join(pieces)
+        pieces.clear()
+        compression = request.headers.get("content-encoding", "")
+        if compression:
+            body = await asyncio.to_thread(unpack, body, compression, intake.most_bytes, hold)
+        return await intake.take(body, encoding.decode)
+
+
+def _answer(encoding: _Encoding, body: bytes, status: int) -> Response:
+    headers = {"Retry-After": "1"} if status in {429, 503} else None
+    return Response(body, status_code=status, headers=headers, media_type=encoding.media_type)

@@ -1,0 +1,149 @@
+"""Spans as they are written, told to those who follow: by any process, soon, and never too much."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from tests.server.exports import export, span
+from tests.server.serving import Served, serving
+from tests.traces.runs import span as small_span
+from treadle.app.event_log import EventLog
+from treadle.app.live_spans import TOLD_AT_ONCE, LiveSpans
+from treadle.events import EventBus
+from treadle.traces import SqliteTraceStore
+from treadle.traces.store.protocol import Changes, SpanChange
+
+Told = tuple[str, str, dict[str, Any]]
+"""Type, id and data of a server-sent event."""
+
+
+async def follow(served: Served, **parameters: Any) -> AsyncIterator[Told]:
+    """The stream of events as a page reads it. What has no data is a sign of life."""
+    headers = parameters.pop("headers", {})
+    path = "/api/v1/events"
+    async with served.http.stream("GET", path, params=parameters, headers=headers) as answer:
+        assert answer.status_code == 200
+        fields: dict[str, str] = {}
+        async for line in answer.aiter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            else:
+                if "data" in fields:
+                    data = json.loads(fields["data"])
+                    yield fields.get("event", ""), fields.get("id", ""), data
+                fields = {}
+
+
+async def first(
+    served: Served, wanted: Callable[[Told], bool], act: Callable[[], Any] | None = None, **how: Any
+) -> Told:
+    """The first event that is wanted, after `act` was done once the stream was open."""
+    async with asyncio.timeout(20):
+        stream = follow(served, **how)
+        waiting = asyncio.ensure_future(_first(stream, wanted))
+        await asyncio.sleep(0.3)
+        if act is not None:
+            await act()
+        return await waiting
+
+
+async def _first(stream: AsyncIterator[Told], wanted: Callable[[Told], bool]) -> Told:
+    async for told in stream:
+        if wanted(told):
+            return told
+    raise AssertionError("the stream ended")
+
+
+async def send(served: Served, *numbers: int) -> None:
+    body = export(*(span(number) for number in numbers))
+    answer = await served.http.post("/v1/traces", json=body)
+    assert answer.status_code == 200
+
+
+async def test_spans_are_told_of_whoever_wrote_them(repo: Path) -> None:
+    async with serving(repo) as served:
+        kind, number, told = await first(
+            served, lambda told: told[0].startswith("Span"), lambda: send(served, 1)
+        )
+        assert kind == "SpanEnded"
+        assert (told["trace_id"], told["span_id"]) == (f"{1:032x}", f"{1:016x}")
+        assert told["revision"] > 0
+        assert told["seq"] == int(number)
+
+        async def write_elsewhere() -> None:
+            store = SqliteTraceStore.open(repo.parent / "home" / "data" / "traces.db")
+            store.write([small_span("other", end_us=None)]).result()
+            store.close()
+
+        kind, _, told = await first(
+            served, lambda told: told[0].startswith("Span"), write_elsewhere, after=number
+        )
+        assert (kind, told["trace_id"], told["span_id"]) == ("SpanStarted", "trace", "other")
+
+
+async def test_a_client_goes_on_where_it_was_and_is_told_when_it_cannot(repo: Path) -> None:
+    async with serving(repo) as served:
+        _, seen, _ = await first(
+            served, lambda told: told[0] == "SpanEnded", lambda: send(served, 1)
+        )
+        await send(served, 2)
+        again: Any = {"headers": {"Last-Event-ID": seen}}
+        _, _, told = await first(served, lambda told: told[0] == "SpanEnded", **again)
+        assert told["span_id"] == f"{2:016x}"
+    async with serving(repo) as served:  # begun anew: what was told before is not kept
+        kind, _, told = await first(served, lambda _: True, **again)
+        assert kind == "gap"
+        assert told["after"] == int(seen) < told["next"]
+
+
+class FakeStore:
+    """Says that many spans were written at once."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
+        if after is None:
+            return Changes(self.count, (), more=False)
+        told = min(self.count - after, limit)
+        spans = tuple(
+            SpanChange("t", f"s{number}", after + number, ended=True)
+            for number in range(1, told + 1)
+        )
+        return Changes(after + told, spans, more=after + told < self.count)
+
+    def on_commit(self, listener: Callable[[int], None]) -> None:
+        self.listener = listener
+
+
+async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
+    bus = EventBus()
+    store = FakeStore(0)
+    async with EventLog(bus) as log, LiveSpans(store, bus):
+        store.count = 100_000
+        store.listener(store.count)
+        kinds: list[str] = []
+        async with asyncio.timeout(10):
+            async for told in log.follow(after=0):
+                kinds.append(getattr(told, "type", "gap"))
+                if kinds[-1] == "SpansLeftOut":
+                    break
+        assert kinds == ["SpanEnded"] * TOLD_AT_ONCE + ["SpansLeftOut"]
+        last = json.loads(told.text)  # type: ignore[union-attr]
+        assert last["count"] == 100_000 - TOLD_AT_ONCE
+        assert last["revision"] == 100_000
+
+
+async def test_what_a_client_does_not_read_is_not_kept_for_it(repo: Path) -> None:
+    async with serving(repo) as served:
+        host, _, port = served.address.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
+        writer.write(f"GET /api/v1/events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        await reader.readexactly(20)
+        for number in range(1, 6_000, 500):
+            await send(served, *range(number, number + 500))
+        assert (await served.get("/health"))["ok"]  # others are served all the while
+        writer.close()
