@@ -13,6 +13,7 @@ from tests.traces.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces.span import more_complete
 
 WORDS = ["alpha", "beta", "gamma"]
 HOUR_US = 3_600_000_000
@@ -70,6 +71,71 @@ def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: lis
     batches = [shuffled[start:end] for start, end in pairwise([0, *cuts, len(shuffled)])]
 
     assert written(batches) == written([arriving])
+
+
+def expected(kept: Sequence[Span]) -> list[int]:
+    """Spans, model calls, tool calls, failed, input tokens, cost, errors, durations: by hand."""
+    calls = {
+        (one.trace_id, one.span_id): one.parent_id for one in kept if one.kind is SpanKind.MODEL
+    }
+    holding = {
+        (trace_id, parent_id)
+        for (trace_id, span_id), parent_id in calls.items()
+        if parent_id != span_id and calls.get((trace_id, str(parent_id))) != span_id
+    }
+    models = [one for one in kept if one.kind is SpanKind.MODEL]
+    models = [one for one in models if (one.trace_id, one.span_id) not in holding]
+    tools = [one for one in kept if one.kind is SpanKind.TOOL]
+    return [
+        len(kept),
+        len(models),
+        len(tools),
+        sum(one.status is SpanStatus.ERROR for one in (*models, *tools)),
+        sum(one.tokens.input or 0 for one in models),
+        sum(round((one.cost or 0) * 1e9) for one in models),
+        sum(one.status is SpanStatus.ERROR for one in kept),
+        sum(min(one.duration_us or 0, 10**12) for one in kept),
+    ]
+
+
+SUMS = "spans, model_calls, tool_calls, failed, input_tokens, cost_nano, errors, busy_us"
+
+
+@settings(max_examples=40, deadline=None)
+@given(arriving=st.lists(versions(), min_size=1, max_size=14))
+def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
+    best: dict[tuple[str, str], Span] = {}
+    for one in arriving:
+        key = (one.trace_id, one.span_id)
+        best[key] = more_complete(best.get(key, one), one)
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        for one in arriving:
+            store.write([one]).result()
+        kept = {key: store.span(*key) for key in best}
+        with store.reader() as connection:
+            sums = {
+                table: [
+                    sum(row)
+                    for row in zip(*connection.execute(f"SELECT {SUMS} FROM {table}"), strict=True)
+                ]
+                for table in ("traces", "runs", "threads", "rollups WHERE dimension = 'all'")
+            }
+            traces = {
+                trace_id: (list(row), start, last)
+                for trace_id, start, last, *row in connection.execute(
+                    f"SELECT trace_id, start_us, last_us, {SUMS} FROM traces"
+                )
+            }
+        store.close()
+
+    assert kept == best
+    assert all(found == expected(list(best.values())) for found in sums.values())
+    for trace_id, (row, start, last) in traces.items():
+        mine = [one for one in best.values() if one.trace_id == trace_id]
+        assert row == expected(mine)
+        assert start == min(one.start_us for one in mine)
+        assert last == max(max(one.start_us, one.end_us or one.start_us) for one in mine)
 
 
 @settings(max_examples=30, deadline=None)
