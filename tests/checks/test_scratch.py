@@ -4,6 +4,8 @@ import asyncio
 import os
 import stat
 import subprocess
+import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -197,7 +199,7 @@ async def test_cancelled_while_it_is_copied_it_is_removed(
             raise AssertionError("it was not cancelled in time")
 
     task = asyncio.create_task(copy())
-    await until(lambda: any((tmp_path / "temporary").glob("*/*/many/*")))
+    await until(lambda: any((tmp_path / "temporary").glob("*/tree/*/many/*")))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -227,3 +229,62 @@ def test_whatever_is_laid_over_it_the_original_stays(
     with suppress(TreadleError):  # a path that leads out, a file in the place of a folder
         asyncio.run(copy())
     assert contents(root) == before
+
+
+_HOLDING = """
+import asyncio, sys
+from pathlib import Path
+from treadle.checks.scratch import scratch_copy
+
+async def hold():
+    async with scratch_copy(Path(sys.argv[1]), {}) as tree:
+        (tree / "locked").mkdir(mode=0o000)
+        print(tree, flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(hold())
+"""
+
+
+async def test_what_a_killed_process_left_is_removed_by_the_next_and_what_lives_is_not(
+    repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (temporary / "treadle-check-of-mine").mkdir()
+    command = (sys.executable, "-c", _HOLDING, str(repository.root))
+    processes = [
+        await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    try:
+        trees = []
+        for process in processes:
+            assert process.stdout is not None
+            trees.append(Path((await process.stdout.readline()).decode().strip()))
+        processes[0].kill()
+        await processes[0].wait()
+        assert trees[0].is_dir()
+        async with scratch_copy(repository.root, {}) as third:
+            left = {path.name for path in temporary.iterdir()}
+            copies = {path.parent.parent.name for path in (trees[1], third)}
+            assert left == {*copies, "treadle-check-of-mine"}
+            assert (trees[1] / "tracked.py").read_bytes() == b"one\n"
+    finally:
+        processes[1].kill()
+        for process in processes:
+            await process.wait()
+    async with scratch_copy(repository.root, {}):
+        assert not trees[1].exists()
+    assert [path.name for path in temporary.iterdir()] == ["treadle-check-of-mine"]
+
+
+async def test_where_no_copy_can_be_made_it_says_so(
+    repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(TreadleError) as error:
+        async with scratch_copy(repository.root, {}):
+            pass
+    assert "TMPDIR" in (error.value.hint or "")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from treadle.checks.finishing import to_the_end
@@ -24,6 +24,11 @@ _LEFT_OUT = frozenset({
 })  # fmt: skip
 """What is passed over where git does not tell what is ignored: made by tools, never by hand."""
 
+_PREFIX = "treadle-check-"
+
+_IN_USE = "in-use"
+"""The file beside the tree of a copy that is locked as long as the process that made it lives."""
+
 _LISTING = (
     "git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others",
     "--exclude-standard", "--deduplicate",
@@ -37,24 +42,58 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
     `files` are by path relative to the root, POSIX; None is a file that is not to be. Files are
     copied, never linked; what git ignores is left out, and so is `.git` itself. Folders of
     installed packages (`SHARED`) are links to those of `root`. A link that leads out of `root`
-    leads to the same place. Raises PathRefusedError for a path in `files` that leads out, and
+    leads to the same place. Copies that a killed process has left behind are removed as well.
+    Raises PathRefusedError for a path in `files` that leads out, and
     TreadleError when the copy cannot be made.
     """
-    copy = _Copy(root)
+    try:
+        copy = _Copy(root)
+    except OSError as error:  # no folder for temporary files
+        raise _no_copy(root, error) from error
     copying = asyncio.ensure_future(asyncio.to_thread(copy.make, files))
     try:
         await asyncio.shield(copying)
         yield copy.tree
     finally:
         copy.stopped.set()
-        await to_the_end(_removed(copying, copy.folder))
+        await to_the_end(_removed(copying, copy))
 
 
-async def _removed(copying: "asyncio.Future[None]", folder: Path) -> None:
+async def _removed(copying: "asyncio.Future[None]", copy: "_Copy") -> None:
     await asyncio.wait({copying})
     if not copying.cancelled():
         copying.exception()  # told already, or nobody waits for it any more
-    await asyncio.to_thread(_remove, folder)
+    await asyncio.to_thread(_remove, copy.folder)
+    os.close(copy.in_use)
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove the copies in `folder` whose processes were killed: nobody holds their locks."""
+    for copy in folder.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody else's, in use, or just removed
+            if copy.lstat().st_uid != os.getuid():
+                continue
+            in_use = _locked(copy, os.O_RDWR)
+            try:
+                for entry in copy.iterdir():
+                    if entry.name != _IN_USE:  # last, so that what stays is found again
+                        _remove(entry)
+                _remove(copy)
+            finally:
+                os.close(in_use)
+
+
+def _locked(copy: Path, flags: int) -> int:
+    """The lock of a copy, held until it is closed. Raises OSError when another process has it."""
+    import fcntl
+
+    file = os.open(copy / _IN_USE, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
 def _remove(folder: Path) -> None:
@@ -74,15 +113,17 @@ class _Copy:
 
     def __init__(self, root: Path) -> None:
         self._root = Path(os.path.realpath(root))
-        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="treadle-check-")))
-        self.tree = self.folder / (self._root.name or "tree")
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
+        self.in_use = _locked(self.folder, os.O_RDWR | os.O_CREAT)
+        self.tree = self.folder / "tree" / (self._root.name or "root")
         self.stopped = threading.Event()
         self._folders: dict[Path, bool] = {}
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
         """Make it; gives up, with what there is, when `stopped` is set."""
         try:
-            self.tree.mkdir()
+            _remove_left_behind(self.folder.parent)
+            self.tree.mkdir(parents=True)
             self._folders[Path()] = True
             for name in _listed(self._root):
                 if self.stopped.is_set():
@@ -92,10 +133,7 @@ class _Copy:
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
                 self._put(name, data)  # what goes first may make room
         except OSError as error:
-            raise TreadleError(
-                f"No copy of {self._root} could be made: {error.strerror}.",
-                hint="Make room in the folder for temporary files, or set TMPDIR to another one.",
-            ) from error
+            raise _no_copy(self._root, error) from error
 
     def _take(self, name: Path) -> None:
         """Copy one entry of the tree; what is neither file, link nor folder is passed over."""
@@ -167,6 +205,13 @@ class _Copy:
             except OSError:  # not empty, or never there
                 return
             folder = folder.parent
+
+
+def _no_copy(root: Path, error: OSError) -> TreadleError:
+    return TreadleError(
+        f"No copy of {root} could be made: {error.strerror}.",
+        hint="Make room in the folder for temporary files, or set TMPDIR to another one.",
+    )
 
 
 def _copy_file(source: Path, target: Path, status: os.stat_result) -> None:
