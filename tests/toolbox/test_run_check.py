@@ -144,6 +144,20 @@ async def test_a_list_tells_what_there_is_and_asks_nobody(calculator: Desk) -> N
     assert result["checks"][1]["command"] == "pytest --tb=short -rfE --color=no"
 
 
+async def test_a_long_list_is_cut_to_its_tokens_and_counted(desk: Desk) -> None:
+    desk.commands = {f"check {number}": {"command": ["true", "x" * 50]} for number in range(60)}
+    for budget in (200, 1_000, 100_000):
+        outcome = await desk.call(max_tokens=budget)
+        assert isinstance(outcome, ToolCallCompleted)
+        assert estimate(outcome.content) <= budget
+        result = json.loads(outcome.content)
+        shown = len(result["checks"])
+        assert 0 < shown <= 60
+        left_out = f"Not shown: {60 - shown} checks."
+        assert (shown == 60) == (budget == 100_000)
+        assert result.get("more", "").startswith(left_out if shown < 60 else "")
+
+
 async def test_where_there_is_none_it_says_what_to_do(desk: Desk) -> None:
     result = await desk.ok()
     assert result["checks"] == []

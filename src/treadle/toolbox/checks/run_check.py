@@ -32,6 +32,11 @@ PASSED_LINES = 10
 HEAD_LINES = 20
 """Lines of the beginning that are shown of a check that failed and told of no place."""
 
+_NONE_FOUND = (
+    "None was found in the project's files; a person can set checks in [checks.commands] of the "
+    "configuration."
+)
+
 _ENDING_SECONDS = 60.0
 """On top of the longest check: for the copy, and until its processes have ended."""
 
@@ -136,7 +141,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
 
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
         if arguments.check is None:
-            return await self._list()
+            return await self._list(arguments.max_tokens)
         check = await self._checks.named(arguments.check)
         paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
         await self._ask(check, paths, arguments, context)
@@ -161,26 +166,29 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
             details="\n".join(map(_written, result.diagnostics or ())) or result.tail,
         )
 
-    async def _list(self) -> RunCheckResult:
+    async def _list(self, budget: int) -> RunCheckResult:
         checks = await self._checks.find()
         installed = await asyncio.to_thread(lambda: list(map(self._checks.is_installed, checks)))
-        return RunCheckResult(
-            checks=[
-                AvailableCheck(
-                    name=check.name,
-                    command=check.command(),
-                    kind=check.kind,
-                    origin=check.origin,
-                    takes_paths=check.takes_paths,
-                    installed=is_there,
-                )
-                for check, is_there in zip(checks, installed, strict=True)
-            ],
-            more=None
-            if checks
-            else "None was found in the project's files; a person can set checks in "
-            "[checks.commands] of the configuration.",
-        )
+        rows = [
+            AvailableCheck(
+                name=check.name,
+                command=check.command(),
+                kind=check.kind,
+                origin=check.origin,
+                takes_paths=check.takes_paths,
+                installed=is_there,
+            )
+            for check, is_there in zip(checks, installed, strict=True)
+        ]
+
+        def listed(number: int) -> RunCheckResult:
+            left_out = len(rows) - number
+            more = f"Not shown: {counted(left_out, 'check')}. Give more max_tokens."
+            return RunCheckResult(checks=rows[:number], more=more if left_out else None)
+
+        if not rows:
+            return RunCheckResult(checks=[], more=_NONE_FOUND)
+        return listed(most_that_fit(len(rows), lambda n: estimate(self.content(listed(n))), budget))
 
     async def _ask(
         self,
