@@ -18,9 +18,9 @@ _TIME = (
 )
 _LABELS = (
     "errors?|error code|err|failure|fatal|panic|exception|fehler|erreur|errore|erro|ошибка|fout"
-    "|fejl|virhe|błąd|chyba|hata"
+    "|fejl|virhe|błąd|chyba|hata|lỗi|помилка|σφάλμα|eroare|hiba|kesalahan"
 )
-_UNSPACED_LABELS = "エラー|错误|錯誤|오류"
+_UNSPACED_LABELS = "エラー|错误|錯誤|오류|שגיאה|خطأ|त्रुटि|ข้อผิดพลาด"
 _CLASS = r"(?:[A-Za-z_$][\w$]*(?:\.|::|\\|/))*[A-Za-z_$]?[\w$]*?"
 _ENDINGS = "Error|Exception|Failure|Fault|Panic|Interrupt|Refused|Timeout|Denied|NotFound|Undefined"
 _REASONS = (
@@ -205,7 +205,8 @@ ANCHORS: tuple[Anchor, ...] = (
         Kind.FAILED_TO,
         0.8,
         r"(?i)^.*?(?:^|[ \t\r=(,:•|])([1-9][\d,]*) (?:[a-z]+ )?"
-        r"(?:failed|failures?|failing|errors?|failed tests?|problems?)(?:[ \t\r,.);:!|]|$)",
+        r"(?:failed|failures?|failing|errors?|failed tests?|problems?|broken|offenses?"
+        r"|violations?)(?:[ \t\r,.);:!|]|$)",
         in_documents=False,
     ),
     Anchor(
@@ -289,6 +290,13 @@ ANCHORS: tuple[Anchor, ...] = (
         0.9,
         r"^[ \t]*Failed (?:tasks|tests|jobs|steps|checks)\b|\b[1-9]\d* files? would be reformatted",
         in_documents=False,
+    ),
+    Anchor("conflict", Kind.FAILED_TO, 0.95, r"^CONFLICT \(|^Automatic merge failed"),
+    Anchor(
+        "compiler",
+        Kind.ERROR,
+        0.85,
+        r"^[ \t]*\S+\.\w+:\d+:\d+:? (?:[A-Z]{1,4}\d{2,4} |[CEFRW]: |Error )",
     ),
     Anchor("loss", Kind.FAILED_TO, 0.9, r"\b100(?:\.0)? ?% packet loss"),
     Anchor(

@@ -46,7 +46,8 @@ _NONE_FOUND = re.compile(
     r"|files?|output|events?|messages?|tickets?|information|answers?|articles?|products?|users?"
     r"|content|occurrences|tasks?)\b(?! to| are| is| has| have| need)"
     rf"|there (?:is|are|was|were) no (?![^.\n]{{0,60}}\b(?:{_WISHED}))[a-z]"
-    rf"|no (?![^.\n]{{0,60}}\b(?:{_WISHED}))[^.!?\n]{{1,60}} (?:found|available|exists?|matched"
+    rf"|(?:[^.\n]{{1,40}}[:;] )?no (?![^.\n]{{0,60}}\b(?:{_WISHED}))[^.!?\n]{{1,60}} (?:found"
+    rf"|available|exists?|matched"
     rf"|returned)\b"
     r"|nothing (?:was |has been )?(?:found|matched|returned)|none found|empty (?:set|result"
     r"|response"
@@ -88,7 +89,7 @@ def _holds_nothing(value: object, depth: int) -> bool:
 
 
 def _none_in_words(text: str, path: str) -> Hit | None:
-    if text in {"", "None", "null", "[]", "{}", '""', "()"}:
+    if text in {"", "None", "null", "nil", "(nil)", "[]", "{}", '""', "()"}:
         confidence, what = 0.7, "it is empty"
     elif (len(text) <= _NONE_CHARACTERS and _NONE_FOUND.match(text)) or text.endswith("\n(0 rows)"):
         confidence, what = 0.85, "it found nothing"

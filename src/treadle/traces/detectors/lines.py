@@ -40,7 +40,7 @@ _GOOD = re.compile(
     r"|subscribed|muted|archived|restored|restarted|started|stopped|enabled|disabled|marked|edited"
     r"|the (?:file|ticket|issue|message|email|task|event|pull request) \S+ (?:has been|was) "
     r"(?:created|updated|sent|saved|edited|closed|added))\b"
-    r"|\s*[✓✔✅☑]",
+    r"|\s*[✓✔✅☑]|\[[\w/.-]+ [0-9a-f]{7,}\]",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -56,10 +56,12 @@ _IS_ERROR = re.compile(
 _REFERS = re.compile(r"(?!failed\b(?! to))", re.IGNORECASE)
 """Not the bare "failed" of a story."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
+_MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
 _COLON = re.compile("[:：=]")
 _FETCHING = frozenset({"curl", "wget", "http"})
 _HANDLED = re.compile(
-    r"\b(?:fixed|resolved|corrected|handled|recovered|retry succeeded|ignored|expected|allowed"
+    r"\b(?:fix(?:e[sd])?|resolved|corrected|handled|recovered|retry succeeded|ignored|expected"
+    r"|allowed"
     r"|deprecated|suppressed|skipped|known|common|possible|example|sample|previous(?:ly)?"
     r"|example:|handling|rate|rates|count|counts|budget|margin|correction|bars?|types|classes"
     r"|tracking|pages?|threshold|recovery|reporting|propagation|boundar(?:y|ies)|codes|messages"
@@ -187,7 +189,8 @@ def _report(line: Line, path: str, whole: _Whole) -> Hit | None:
 def _is_meant(shape: Anchored, line: Line, whole: _Whole) -> bool:
     text, anchor = line.text, shape.anchor
     if anchor.kind is Kind.EXIT_CODE:
-        return line.start in {whole.first, whole.last} or not whole.shown
+        ends = line.start in {whole.first, whole.last} and _MARKER.match(text) is not None
+        return ends or not whole.shown
     if whole.shown and not whole.program_speaks(line) and not whole.may_hold(shape, line):
         return False
     if anchor.name == "count" and _HANDLED.search(text):
@@ -222,7 +225,7 @@ def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
         return _hit(kind, Severity.LOW, 0.7, line=line, at=0, path=path)
     if whole.program_speaks(line):
         return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, line=line, at=0, path=path)
-    if _GOOD.match(text) or _DONE.search(text):
+    if line.text.strip()[:1] == '"' or _GOOD.match(text) or _DONE.search(text):
         return None
     named = kind_of(_sendable(text))
     if named is None or not _may_be_meant(*named, text, whole):
@@ -245,9 +248,13 @@ def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
     A shell's programs begin with their names, which is another shape.
     """
     words = len(before.split())
-    if whole.lines > 1 or whole.manner.programs or words > _DOCUMENT_WORDS:
+    if whole.lines > 1 or words > _DOCUMENT_WORDS:
         return False
+    if whole.manner.programs:
+        return kind in {Kind.FORBIDDEN, Kind.TIMEOUT}
     if words > 2 and kind is Kind.FAILED_TO and not _REFERS.match(text, len(before)):
+        return False
+    if kind is Kind.ERROR:
         return False
     vague = {Kind.ERROR, Kind.INVALID, Kind.MISSING, Kind.UNDEFINED, Kind.NULL}
     return kind not in vague or not whole.manner.shows_file

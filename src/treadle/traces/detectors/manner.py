@@ -46,7 +46,7 @@ _SHOWN = words_of(
     "memory knowledge context url web website thought chunk chunks passage passages ui screen "
     "dom html text"
 )
-_FILE = words_of("file files read view cat open code source content contents")
+_FILE = words_of("file files source content contents")
 _WRITES = words_of(
     "write create delete remove update set send save put post move rename mkdir close click "
     "type press insert append add edit apply patch upload publish commit push notify schedule "
@@ -64,6 +64,8 @@ _RUNS = words_of(
     "process python code interpreter repl script"
 )
 _SHELLS = words_of("bash shell sh zsh cmd powershell terminal command console")
+_OPENS = frozenset({"read", "view", "cat", "open"})
+_FILE_KEY = re.compile(r'"(?:path|file\w*|\w*_path|\w*Path|uri)"\s*:')
 _COMMAND_KEYS = ("command", "cmd", "script", "commands", "shell_command", "input")
 
 _SHOWING_PROGRAMS = words_of(
@@ -125,11 +127,12 @@ def manner_of(tool: str, arguments: str) -> Manner:
     if words & _RUNS - {"run"} and not words & (_READS | _SHOWN - {"code"}):
         return Manner(quiet=True)
     writes = bool(words & (_WRITES | _WORKS)) and not words & _READS
+    names_file = _FILE_KEY.search(arguments) is not None
     agent = tool.startswith("call_") and not words & {"api", "tool", "function", "service"}
     shows = agent or (bool(words & (_READS | _SHOWN)) and not writes)
     return Manner(
         shows=shows,
-        shows_file=shows and bool(words & _FILE),
+        shows_file=shows and (bool(words & _FILE) or (bool(words & _OPENS) and names_file)),
         shows_log=shows and (bool(words & {"log", "logs"}) or bool(_LOG_FILE.search(arguments))),
         repeats=bool(words & _REPEATS),
         quiet=writes,

@@ -17,6 +17,7 @@ RESULTS = Detector("tool-result", 1, Layer.SIGNALS)
 _GOOD_FLAGS = ("ok", "success", "succeeded", "successful", "is_success", "isSuccess")
 _BAD_FLAGS = ("isError", "is_error", "failed", "has_error", "hasError")
 _ERRORS = (
+    "Error",
     "error",
     "errors",
     "error_message",
@@ -28,6 +29,7 @@ _ERRORS = (
     "errorType",
     "errorCode",
     "faultstring",
+    "fault",
     "faultString",
     "errmsg",
 )
@@ -51,6 +53,8 @@ _BAD_STATES = words_of(
 )
 _WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output", "payload")
 _WRAPPED_DEEP = 2
+_FEW = 3
+"""Keys of an object that wraps another one, whatever their names."""
 _ENVELOPE = frozenset(
     (
         *_EXPLANATIONS,
@@ -103,7 +107,7 @@ def hits(text: str, path: str, manner: Manner) -> list[Hit]:
     failed = _failure(value, path, manner, depth=0)
     if failed is not None:
         return [failed]
-    none = None if manner.quiet and not stripped else nothing(value, path)
+    none = None if manner.quiet and stripped in {"", "None"} else nothing(value, path)
     return [none] if none else []
 
 
@@ -124,9 +128,11 @@ def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None
         or _envelope(value, path)
         or _diagnostic(value.get("diagnostics"), step(path, "diagnostics"))
         or _mismatches(value.get("detail"), step(path, "detail"))
+        or _all_failed(value.get("results"), step(path, "results"))
+        or _not_done(value, path)
     )
     if found is None and depth < _WRAPPED_DEEP:
-        for key in _WRAPPERS:
+        for key in _WRAPPERS if len(value) > _FEW else value:
             inner = value.get(key)
             if isinstance(inner, str) and inner.lstrip()[:1] == "{":
                 inner = _parsed_or_none(inner)
@@ -152,6 +158,17 @@ def _failed_element(value: Sequence[object], path: str, manner: Manner) -> Hit |
         if isinstance(element, Mapping) and _flagged(element):
             return _flag(element, step(path, number))
     return _diagnostic(value, path) or _mismatches(value, path)
+
+
+def _all_failed(value: object, path: str) -> Hit | None:
+    """Of a list of results: that each of them tells of an error."""
+    if not isinstance(value, list) or not value:
+        return None
+    for each in value:
+        words = each.get("error") if isinstance(each, Mapping) else None
+        if not isinstance(words, str) or not words.strip() or says_nothing(words):
+            return None
+    return _explained(value[0], step(path, 0), "error", 0.8)
 
 
 def _mismatches(value: object, path: str) -> Hit | None:
@@ -282,6 +299,15 @@ def _envelope(value: Mapping[str, object], path: str) -> Hit | None:
     if not words or len(words) > _ENVELOPE_CHARACTERS or _named(words) is None:
         return None
     return _explained(value, path, next(iter(value)), 0.85)
+
+
+def _not_done(value: Mapping[str, object], path: str) -> Hit | None:
+    """Something that is false, and the reason for it, such as `{"created": false, "reason": …}`."""
+    if isinstance(value.get("reason"), str) and len(value) <= _FEW:
+        for key, flag in value.items():
+            if flag is False:
+                return _explained(value, path, key, 0.85)
+    return None
 
 
 def _diagnostic(value: object, path: str) -> Hit | None:

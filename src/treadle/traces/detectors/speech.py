@@ -11,6 +11,7 @@ _SPOKEN = ("stdout", "stderr", "output", "message", "msg", "text", "result", "co
 
 _GOOD_FLAGS = ("ok", "success", "succeeded", "successful")
 _DEEPEST = 2
+_FEW = 3
 _MOST_ELEMENTS = 100
 
 
@@ -37,7 +38,8 @@ def _words(value: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
                     yield from _spoken(words, step(step(path, number), "text"), depth)
     elif isinstance(value, Mapping) and depth < _DEEPEST:
         good = any(value.get(flag) is True for flag in _GOOD_FLAGS)
-        for key in _PRINTED if good else _SPOKEN:
+        wrapped = [key for key in value if len(value) <= _FEW and isinstance(value[key], Mapping)]
+        for key in dict.fromkeys((*(_PRINTED if good else _SPOKEN), *wrapped)):
             inner = value.get(key)
             if isinstance(inner, str):
                 yield from _spoken(inner, step(path, key), depth)

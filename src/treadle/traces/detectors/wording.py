@@ -90,14 +90,15 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
             r"|unable to (?:find|locate|resolve)|not recogni[sz]ed as|no matching distribution"
             r"|nicht gefunden|introuvable|non trouvé|no encontrad[oa]"
             r"|no se (?:encontró|ha encontrado)|não encontrad[oa]|non trovat[oa]|не найден\pL*"
-            r"|did not appear|no match for|aucun fichier|niet gevonden"
+            r"|did not appear|no match for|aucun fichier|niet gevonden|nie znaleziono|bulunamadı"
+            r"|không tìm thấy|tidak ditemukan"
         ),
-        "找不到|未找到|見つかりません|찾을 수 없",
+        "找不到|未找到|見つかりません|찾을 수 없|לא נמצא|غير موجود",
     ),
     (
         Kind.FAILED_TO,
         (
-            r"fail(?:ed|ure|s)|could(?: not|n't)|can(?:not|'t| not)|unable to|unsuccessful(?:ly)?"
+            r"fail(?:ed|s)|could(?: not|n't)|can(?:not|'t| not)|unable to|unsuccessful(?:ly)?"
             r"|aborted|refused|crashed|unreachable|went wrong"
             r"|(?:is|are|currently|temporarily) unavailable|service unavailable"
             r"|not available|rejected|not supported|unsupported|is not running|no space left"
@@ -107,10 +108,13 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
             r"|executable)"
             r"|is locked|deadlock|by zero|insufficient|exceed(?:s|ed|ing)|has not been"
             r"|have not been|not (?:performed|applied|made|modified)|unchanged"
-            r"|(?:was|were|been|is|are) (?:killed|terminated|cancell?ed|closed|disabled|declined"
+            r"|(?:was|were|been|is|are) (?:currently )?(?:killed|rejected|offline|terminated"
+            r"|cancell?ed|closed|disabled|declined"
             r"|blocked"
-            r"|lost|overdrawn)|limit reached|too (?:large|long|many|big|small|short|old)"
+            r"|lost|overdrawn)|limit reached|not able|wasn't able|unexpectedly"
+            r"|due to (?:an? )?(?:\pL+ )?limit|offline|too (?:large|long|many|big|small|short|old)"
             r"|reset by peer"
+            r"|denied|none of (?:them|the)|no changes to|modified since|maximum (?:\pL+ )*length"
             r"|only .{1,40} (?:is|are) (?:allowed|supported)|mislukt"
             r"|no (?:replacements?|changes?|edits?|actions?) (?:was|were) (?:performed|made"
             r"|applied)"
@@ -143,7 +147,7 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (Kind.NULL, r"null (?:pointer|reference|value)|is null|nonetype", ""),
     (
         Kind.ERROR,
-        r"errors?|exceptions?|fehler|erreur|errore|erro|ошибк[аи]|fatal|panic",
+        r"errors?|exceptions?|failures?|fehler|erreur|errore|erro|ошибк[аи]|fatal|panic",
         "エラー|错误|錯誤|오류",
     ),
 )
@@ -178,7 +182,7 @@ _BEFORE = re.compile(
 """A negation at the end of what stands before a word."""
 _AFTER = re.compile(
     r"\w*[\"'`]?(?:\s?\(s\))?\s*(?:[:=]|=>|count:?|is|are|was|were)?\s*"
-    r"(?:[\"'`]?(?:0(?![\d.]*[1-9])|none|null|nil|no|n/?a|false|undefined|nan)"
+    r"(?:[\"'`(]?(?:0(?![\d.]*[1-9])|none|null|nil|no|n/?a|false|undefined|nan)"
     r"(?=\s*(?:$|[.,;:|)\]}\"'`]))|0 |\[\s*\]|\{\s*\}|\"\"|''|[-—]\s*$|[- ]free\b"
     r"|(?:没有|なし|はありません|нет\b|없))",
     re.IGNORECASE,
