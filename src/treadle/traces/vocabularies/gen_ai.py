@@ -84,8 +84,7 @@ def _read_kind(reading: Reading, said: Attributes) -> None:
         reading.set_kind(_KINDS.get(operation, SpanKind.OTHER), _SAME.get(operation, operation))
     elif "gen_ai.tool.name" in said or "gen_ai.tool.call.id" in said:
         reading.set_kind(SpanKind.TOOL)
-    elif said.get("llm.request.type") in _KINDS:  # traceloop's, before there was an operation
-        kind = str(said["llm.request.type"])
+    elif (kind := str(said.get("llm.request.type"))) in _KINDS:  # traceloop's, earlier
         reading.set_kind(_KINDS[kind], _SAME.get(kind, kind))
     elif "gen_ai.request.model" in said or "gen_ai.response.model" in said:
         embeds = "gen_ai.embeddings.dimension.count" in said

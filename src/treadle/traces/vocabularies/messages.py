@@ -140,12 +140,11 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
     if isinstance(said, str) and said.startswith('[{"type"'):
         said = parsed(said)
     if isinstance(said, Mapping) or (
-        isinstance(said, list)
-        and any(isinstance(each, Mapping) and each.get("type") in _FOREIGN for each in said)
+        isinstance(said, list) and any(_kind(each) in _FOREIGN for each in said)
     ):
         return _of_parts({**value, "parts": said if isinstance(said, list) else [said]})
     message = {"role": role, "content": None, **value}
-    message["role"] = _ROLES.get(message["role"], message["role"])
+    message["role"] = _role(message["role"])
     if isinstance(said, list):
         message["content"] = said
     calls = parsed(message.get("tool_calls"))
@@ -163,14 +162,13 @@ def _call(value: Any) -> Any:
 
 def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     """Messages of one that is made of parts, as OpenTelemetry, Vercel and Anthropic have it."""
-    role = _ROLES.get(value.get("role", ""), value.get("role") or "user")
-    message: Message = {"role": role, "content": None}
+    message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
     calls: list[Message] = []
     results: list[Message] = []
     for part in value["parts"]:
-        kind = part.get("type") if isinstance(part, Mapping) else None
+        kind = _kind(part)
         if kind in _CALLS:
             name = _first(part, "name", "toolName")
             called = _first(part, "id", "toolCallId", "toolUseId")
@@ -182,7 +180,7 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
             message["reasoning_content"] = message.get("reasoning_content", "") + str(thought)
         else:
             shown.append(_part(part))
-    texts = [each["text"] for each in shown if _is_text(each)]
+    texts = [each["text"] for each in shown if is_plain_text(each)]
     if shown and len(texts) == len(shown):
         whole = texts[0] if len(texts) == 1 else shown
         # An empty text beside calls is only how some exporters say that there was none.
@@ -222,7 +220,7 @@ def _part(part: Any) -> Any:
     if part.get("type") == "text":
         said = _first(part, "text", "content")
         return {"type": "text", "text": said if isinstance(said, str) else written(said)}
-    if part.get("type") in _PICTURES and (url := _picture(part)):
+    if _kind(part) in _PICTURES and (url := _picture(part)):
         return {"type": "image_url", "image_url": {"url": url}}
     return part
 
@@ -243,8 +241,22 @@ def _picture(part: Mapping[str, Any]) -> str | None:
     return f"data:{media or 'image/png'};base64,{url}"
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text"
+def is_plain_text(part: Any) -> bool:
+    """Whether a part of a content is a text and nothing more."""
+    return (
+        isinstance(part, Mapping) and part.get("type") == "text" and set(part) == {"type", "text"}
+    )
+
+
+def _kind(part: Any) -> str:
+    """The type of a part; empty when it has none."""
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _role(role: Any) -> Any:
+    """The role that OpenAI has for it; what is none stays as it is."""
+    return _ROLES.get(role, role) if isinstance(role, str) else role
 
 
 def _first(values: Mapping[str, Any], *names: str) -> Any:

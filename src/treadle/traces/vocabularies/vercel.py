@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.traces.span import Attributes, JsonValue, SpanKind
-from treadle.traces.vocabularies.messages import Message, read_messages, tool_call, written_messages
+from treadle.traces.vocabularies.messages import Message, is_plain_text, read_messages, tool_call
 from treadle.traces.vocabularies.providers import canonical
 from treadle.traces.vocabularies.reading import (
     Reading,
@@ -45,7 +45,7 @@ def read(reading: Reading) -> None:
         reading.input = content(said.get("ai.values") if value is None else _unquoted(value))
     else:
         given = said.get("ai.prompt.messages") or said.get("ai.prompt")
-        reading.input = reading.input or written_messages(given, "user")
+        reading.input = reading.input or _prompt(given)
         reading.output = reading.output or _reply(said)
     _read_metadata(reading, said)
 
@@ -83,6 +83,16 @@ def _read_usage(reading: Reading, said: Attributes) -> None:
     if reading.first_us is None:
         waited = said.get("ai.response.msToFirstChunk", said.get("ai.stream.msToFirstChunk"))
         reading.first_us = microseconds(waited, _MILLISECOND)
+
+
+def _prompt(given: JsonValue) -> str | None:
+    """The messages. Its contents are always parts; one that is only a text becomes the text."""
+    messages = read_messages(given, "user")
+    for message in messages:
+        parts = message.get("content")
+        if isinstance(parts, list) and len(parts) == 1 and is_plain_text(parts[0]):
+            message["content"] = parts[0]["text"]
+    return written(messages) if messages else None
 
 
 def _reply(said: Attributes) -> str | None:
