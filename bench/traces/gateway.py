@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.processes import peak
+from bench.processes import peak, processor
 from bench.traces import environments
 from bench.traces.calls import Called
 from bench.traces.figures import Figures, say
@@ -31,8 +31,8 @@ MODEL = "bench-model"
 
 
 @contextmanager
-def provider() -> Iterator[int]:
-    """The port of the fake provider."""
+def provider() -> Iterator[tuple[int, int]]:
+    """Port and process of the fake provider."""
     with subprocess.Popen(
         [sys.executable, "-m", "bench.traces.fake_provider"],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -40,7 +40,7 @@ def provider() -> Iterator[int]:
     ) as process:
         try:
             assert process.stdout is not None
-            yield int(process.stdout.readline())
+            yield int(process.stdout.readline()), process.pid
         finally:
             process.terminate()
 
@@ -95,15 +95,14 @@ def called(port: int, connections: int, seconds: float, *, stream: bool) -> Call
     return told
 
 
-def measure(*, seconds: float, only_peers: bool = False) -> str:
+def measure(*, seconds: float) -> str:
     """The table; each figure is of three rounds of `seconds`."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        upstream = stack.enter_context(provider())
-        servers = {DIRECT: (upstream, 0)}
         say("gateway: starting")
-        if not only_peers:
-            servers["Treadle"] = stack.enter_context(treadle(folder, upstream))
+        servers = {DIRECT: stack.enter_context(provider())}
+        upstream, _ = servers[DIRECT]
+        servers["Treadle"] = stack.enter_context(treadle(folder, upstream))
         servers[LITELLM] = stack.enter_context(litellm(folder, upstream))
         subjects = [name for name in servers if name != DIRECT]
         figures = Figures([*subjects, DIRECT])
@@ -126,11 +125,14 @@ def _measured(
     how = f"{'streamed' if stream else 'whole'}, {connections} at once"
     rates: dict[str, list[float]] = {name: [] for name in servers}
     times: dict[str, dict[str, list[float]]] = {name: {"first": [], "last": []} for name in servers}
+    busy: dict[str, float] = dict.fromkeys(servers, 0.0)
     for number in range(ROUNDS + 1):
-        for name, (port, _) in servers.items():
+        for name, (port, pid) in servers.items():
+            before = processor(pid)
             told = called(port, connections, seconds if number else seconds / 2, stream=stream)
             if number == 0:
                 continue  # connections and caches are made
+            busy[name] += processor(pid) - before
             rates[name].append(told["rate"])
             times[name]["first"] += told["first"]
             times[name]["last"] += told["last"]
@@ -138,12 +140,13 @@ def _measured(
         rate = statistics.median(rates[name])
         say(f"gateway: {name}, {how}: {rate:,.0f} calls/s")
         figures.add(f"{how}: calls/s", name, rate, more_is_better=True)
+        calls = len(times[name]["last"])
+        figures.add(f"{how}: processor ms a call", name, 1e3 * busy[name] / calls)
+        if name == DIRECT:
+            continue
         for what in ("first", "last") if stream else ("last",):
             byte = f" to the {what} byte" if stream else ""
             for part in (0.5, 0.99):
-                label = f"{how}: ms{byte}, p{100 * part:g}"
-                taken = 1e3 * share(times[name][what], part)
-                figures.add(label, name, taken)
-                if name != DIRECT:
-                    direct = 1e3 * share(times[DIRECT][what], part)
-                    figures.add(f"{how}: ms added{byte}, p{100 * part:g}", name, taken - direct)
+                taken, direct = (share(times[of][what], part) for of in (name, DIRECT))
+                label = f"{how}: ms added{byte}, p{100 * part:g}"
+                figures.add(label, name, 1e3 * (taken - direct))

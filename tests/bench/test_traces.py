@@ -98,7 +98,7 @@ def spans() -> list[SentSpan]:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_fake_provider_answers_as_a_provider_does(*, stream: bool) -> None:
-    with provider() as port:
+    with provider() as (port, _):
         told = await call(port, connections=2, seconds=0.05, stream=stream, model=MODEL)
         connection = await Connection.open(port)
         body = b'{"stream": true}' if stream else b"{}"
