@@ -4,7 +4,7 @@
         ...  # talk to provider.base_url
     assert provider.requests[0].messages[-1]["content"] == "Hi"
 
-Each chat or embeddings request takes the next script. What a chat request says is held against
+Each request but that for models takes the next script. What a chat request says is held against
 the rules of `wire_rules` (`strict=False` switches that off): a broken rule, or a request for which
 no script is left, is answered with 400 and raised as AssertionError when the block ends.
 """
@@ -67,7 +67,7 @@ class FakeProvider:
         self._connections: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
         self.requests: list[RecordedRequest] = []
-        """The chat and embeddings requests, in order of arrival."""
+        """The requests that take a script, in order of arrival."""
         self.problems: list[str] = []
 
     @property
@@ -131,7 +131,7 @@ class FakeProvider:
             if self._models is None:
                 return error(404, "not found")
             return body({"object": "list", "data": [{"id": name} for name in self._models]})
-        if not request.path.endswith(("/chat/completions", "/embeddings")):
+        if not request.path.endswith(("/chat/completions", "/responses", "/embeddings")):
             return error(404, f"no such path: {request.path}")
         async with self._arrived:
             self.requests.append(request)

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,17 +40,26 @@ class Running:
 
     async def spans(self, trace_id: str, count: int = 1) -> list[Span]:
         """The spans of a trace, when so many are there."""
-        async with asyncio.timeout(20):
-            while True:
-                found = await asyncio.to_thread(_trace, self.store, trace_id)
-                if len(found) >= count:
-                    return found
-                await asyncio.sleep(0.02)
+        found = list[Span]()
+
+        def there() -> bool:
+            found[:] = _trace(self.store, trace_id)
+            return len(found) >= count
+
+        await eventually(there)
+        return found
 
     async def span(self, response: httpx2.Response) -> Span:
         """The span that an answer names."""
         spans = await self.spans(response.headers["x-trace-id"])
         return next(s for s in spans if s.span_id == response.headers["x-span-id"])
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Return when it holds; it is asked in a thread. Raises TimeoutError."""
+    async with asyncio.timeout(20):
+        while not await asyncio.to_thread(holds):  # noqa: ASYNC110  (others change it)
+            await asyncio.sleep(0.02)
 
 
 def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
@@ -85,6 +94,7 @@ async def running(
     recording: bool = True,
 ) -> AsyncIterator[Running]:
     """Run a gateway with its data in `folder` until left."""
+    await asyncio.to_thread(folder.mkdir, exist_ok=True)
     store = SqliteTraceStore.open(folder / "traces.db")
     bus = EventBus()
     try:

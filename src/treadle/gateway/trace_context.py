@@ -1,11 +1,9 @@
 """Which trace, thread and run a call belongs to, and its labels, as its headers say."""
 
-import os
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from treadle.ids import new_id
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 """W3C Trace Context, section 3.2; later versions may have more behind the flags."""
@@ -30,7 +28,7 @@ class TraceContext:
 def read_context(headers: Mapping[str, str]) -> TraceContext:
     """What the headers, by names in lower case, say; what makes no sense is passed over."""
     parent = _parent(headers.get("traceparent", ""))
-    trace_id, parent_id = parent or (new_id().hex, None)
+    trace_id, parent_id = parent or (_new_id(128), None)
     labels = (label.strip()[:_LABEL_LIMIT] for label in headers.get("x-label", "").split(","))
     return TraceContext(
         trace_id=trace_id,
@@ -42,13 +40,21 @@ def read_context(headers: Mapping[str, str]) -> TraceContext:
 
 
 def new_span_id() -> str:
-    """An id as OpenTelemetry wants it: 8 bytes, not all of them 0."""
-    return os.urandom(8).hex().replace("0" * 16, "1" * 16)
+    """An id of a span as OpenTelemetry wants it: 8 bytes."""
+    return _new_id(64)
 
 
 def traceparent(trace_id: str, span_id: str) -> str:
     """The header that makes whoever gets it a child of that span."""
     return f"00-{trace_id}-{span_id}-01"
+
+
+def _new_id(bits: int) -> str:
+    """Random bits in hex, not all of them 0.
+
+    They have to differ, not to be secret; the system's random numbers cost a turn of all threads.
+    """
+    return f"{random.getrandbits(bits) or 1:0{bits // 4}x}"
 
 
 def _parent(text: str) -> tuple[str, str] | None:

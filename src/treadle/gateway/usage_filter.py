@@ -3,8 +3,8 @@
 import json
 import re
 
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")
-"""A whole line with its end; a return at the very end may be half of one."""
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
+"""A whole line with its end."""
 
 
 class UsageFilter:
@@ -41,7 +41,7 @@ class UsageFilter:
 
 
 def _last_end(data: bytes) -> int:
-    """Where the last complete line ends."""
+    """Where the last complete line ends; a return at the very end may be half of an end."""
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1))
     return end + 1
 

@@ -1,0 +1,481 @@
+"""What goes through the gateway is what was sent, in both directions, byte for byte."""
+
+import asyncio
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+import openai
+import pytest
+
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, Call, Cut, Pause, Script, delta, error, sse
+from tests.gateway.running import MESSAGES, Running, running, settings
+
+TOOL: Any = {
+    "type": "function",
+    "function": {"name": "add", "parameters": {"type": "object", "properties": {}}},
+}
+TWO = [Call("add", {"a": 1}, id="one"), Call("add", {"a": 2}, id="two")]
+
+
+def client(gateway: Running, key: str = "any") -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=gateway.url, api_key=key, max_retries=0)
+
+
+async def test_the_openai_client_is_answered(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello", calls=TWO)]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        client(gateway) as own,
+    ):
+        reply = await own.chat.completions.create(
+            model="fake/m", messages=[{"role": "user", "content": "Hi"}], tools=[TOOL]
+        )
+    assert reply.choices[0].message.content == "Hello"
+    calls = reply.choices[0].message.tool_calls or []
+    assert [(c.id, c.function.arguments) for c in calls if c.type == "function"] == [
+        ("one", '{"a": 1}'),
+        ("two", '{"a": 2}'),
+    ]
+    assert reply.usage
+    assert reply.usage.total_tokens == 15
+    assert provider.requests[0].body["model"] == "m"
+    assert "authorization" not in provider.requests[0].headers
+
+
+async def test_the_openai_client_streams_tools(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello", calls=TWO, split=7)]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        client(gateway) as own,
+    ):
+        stream = await own.chat.completions.create(
+            model="fake/m",
+            messages=[{"role": "user", "content": "Hi"}],
+            tools=[TOOL],
+            stream=True,
+        )
+        chunks = [chunk async for chunk in stream]
+    assert all(chunk.choices for chunk in chunks)  # none with the usage that it did not ask for
+    calls = [call for c in chunks for call in c.choices[0].delta.tool_calls or ()]
+    texts = ["".join(c.function.arguments or "" for c in calls if c.function and c.index == i)
+             for i in (0, 1)]  # fmt: skip
+    assert texts == ['{"a": 1}', '{"a": 2}']
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Hello"
+
+
+async def test_a_client_that_asks_for_usage_gets_it(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        client(gateway) as own,
+    ):
+        stream = await own.chat.completions.create(
+            model="fake/m",
+            messages=[{"role": "user", "content": "Hi"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+    assert [chunk.usage.total_tokens for chunk in chunks if chunk.usage] == [15]
+
+
+async def test_the_sync_client_works_beside(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello"), Answer("Hello")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+
+        def ask() -> list[str]:
+            with openai.OpenAI(base_url=gateway.url, api_key="any", max_retries=0) as own:
+                whole = own.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": "Hi"}]
+                )
+                stream = own.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": "Hi"}], stream=True
+                )
+                text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+                return [whole.choices[0].message.content or "", text]
+
+        assert await asyncio.to_thread(ask) == ["Hello", "Hello"]
+
+
+ODD = (
+    b'{ "model" : "fake/m" ,\n "messages":[{"role":"user","content":'
+    b'"\\ud83d\\ude00 \\u0000 \xc3\xa9"}],"x": 1.50e3, "unknown": {"deep": [null, 1]}, "t":0.10 }  '
+)
+REPLY = (
+    b'{"id":"x", "choices" : [], "unknown": 1.0e2, "e": "\\u00e9", "usage":{"total_tokens":1}}\n'
+)
+
+
+async def test_bytes_of_both_sides_are_kept(tmp_path: Path) -> None:
+    raw = RawProvider(REPLY, "content-type: application/json; charset=utf-8\r\nx-own: 1")
+    async with raw, running(tmp_path, raw.settings()) as gateway:
+        answer = await gateway.http.post(
+            "/chat/completions?api-version=1&token=secret", content=ODD, headers={"x-mine": "2"}
+        )
+    assert answer.content == REPLY
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert answer.headers["x-own"] == "1"
+    assert answer.headers["content-length"] == str(len(REPLY))
+    head, _, sent = raw.received.partition(b"\r\n\r\n")
+    assert sent == ODD.replace(b'"fake/m"', b'"m"')
+    assert head.splitlines()[0] == b"POST /v1/chat/completions?api-version=1 HTTP/1.1"
+    assert b"x-mine: 2" in head.lower()
+
+
+async def test_a_model_that_keeps_its_name_changes_nothing(tmp_path: Path) -> None:
+    raw = RawProvider(REPLY)
+    content = ODD.replace(b"fake/m", b"m")
+    async with raw, running(tmp_path, raw.settings()) as gateway:
+        await gateway.http.post("/chat/completions", content=content)
+    assert raw.received.endswith(b"\r\n\r\n" + content)
+
+
+async def test_headers_for_the_gateway_stay_here(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.chat(
+            headers={
+                "authorization": "Bearer client-key-1234",
+                "cookie": "a=b",
+                "x-thread-id": "t",
+                "x-run-id": "r",
+                "x-label": "l",
+                "origin": "http://x",
+                "x-forwarded-for": "10.0.0.1",
+                "connection": "keep-alive, x-hop",
+                "x-hop": "1",
+                "openai-organization": "org",
+                "accept-encoding": "br, gzip;q=0.5, zstd",
+            }
+        )
+    sent = provider.requests[0].headers
+    assert sent["openai-organization"] == "org"
+    assert sent["accept-encoding"] == "gzip;q=0.5"
+    left = {"authorization", "cookie", "x-thread-id", "x-run-id", "x-label", "origin", "x-hop",
+            "x-forwarded-for", "traceparent"}  # fmt: skip
+    assert left.isdisjoint(sent)
+
+
+async def test_the_key_of_the_profile_is_used_or_the_clients_where_that_is_set(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider([Answer("a")] * 4) as provider:
+        own = {"base_url": provider.base_url, "api_key_env": "FAKE_KEY", "models": ["m"]}
+        mine = {"authorization": "Bearer client-key-1234"}
+        env = {"FAKE_KEY": "profile-key-5678"}
+        config = settings().model_validate({"providers": {"fake": own}})
+        async with running(tmp_path / "a", config, env=env) as gateway:
+            await gateway.chat(headers=mine)
+        config = config.model_validate(
+            {"providers": {"fake": own}, "gateway": {"pass_client_keys": True}}
+        )
+        async with running(tmp_path / "b", config) as gateway:
+            await gateway.chat(headers=mine)
+            refused = await gateway.chat()
+        async with running(tmp_path / "c", config, env=env) as gateway:
+            await gateway.chat()
+    keys = [request.headers.get("authorization") for request in provider.requests]
+    assert keys == ["Bearer profile-key-5678", "Bearer client-key-1234", "Bearer profile-key-5678"]
+    assert refused.status_code == 401
+    assert "FAKE_KEY" in refused.json()["error"]["message"]
+    assert provider.remaining == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [
+        (400, openai.BadRequestError),
+        (401, openai.AuthenticationError),
+        (404, openai.NotFoundError),
+        (429, openai.RateLimitError),
+        (500, openai.InternalServerError),
+    ],
+)
+async def test_errors_come_as_the_provider_said_them(
+    tmp_path: Path, status: int, raised: type[openai.APIStatusError]
+) -> None:
+    script = error(status, "no such luck", code="odd", retry_after="7", x_request_id="req-1")
+    async with (
+        FakeProvider([script]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        client(gateway) as own,
+    ):
+        with pytest.raises(raised) as caught:
+            await own.chat.completions.create(
+                model="fake/m", messages=[{"role": "user", "content": "Hi"}]
+            )
+    assert caught.value.status_code == status
+    assert caught.value.response.json()["error"]["message"] == "no such luck"
+    assert caught.value.code == "odd"
+    assert caught.value.response.headers["retry-after"] == "7"
+    assert caught.value.response.headers["x-request-id"] == "req-1"
+    assert len(caught.value.response.headers["x-span-id"]) == 16
+
+
+async def test_answers_that_are_no_json_pass(tmp_path: Path) -> None:
+    page = Script((b"<html>busy</html>",), headers={"content-type": "text/html"})
+    binary = Script((b"\x00\xff\xfe",), status=418, headers={"content-type": "image/png"})
+    async with (
+        FakeProvider([page, binary]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answers = [await gateway.chat() for _ in range(2)]
+        spans = [await gateway.span(answer) for answer in answers]
+    assert [(a.status_code, a.content) for a in answers] == [
+        (200, b"<html>busy</html>"),
+        (418, b"\x00\xff\xfe"),
+    ]
+    assert answers[1].headers["content-type"] == "image/png"
+    assert all(span.tokens.input is None for span in spans)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_compressed_answers_pass_as_they_are_and_are_read(
+    tmp_path: Path, encoding: str, stream: bool
+) -> None:
+    script = Answer("Hello").script(stream=stream)
+    plain = b"".join(step for step in script.steps if isinstance(step, bytes))
+    squeezed = gzip.compress(plain) if encoding == "gzip" else zlib.compress(plain)
+    headers = {**script.headers, "content-encoding": encoding}
+    async with (
+        FakeProvider([Script((squeezed,), headers=headers, split=11)]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        request = gateway.http.build_request(
+            "POST",
+            "/chat/completions",
+            json={"model": "m", "messages": MESSAGES, "stream": stream},
+        )
+        answer = await gateway.http.send(request, stream=True)
+        raw = b"".join([piece async for piece in answer.aiter_raw()])
+        span = await gateway.span(answer)
+    assert raw == squeezed
+    assert answer.headers["content-encoding"] == encoding
+    assert json.loads(span.output or "") == [{"role": "assistant", "content": "Hello"}]
+    assert span.tokens.output == 5
+
+
+async def test_pieces_come_as_soon_as_they_are_there(tmp_path: Path) -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    script = sse(delta(content="one"), Pause(event=first), ": note\n", Pause(event=second),
+                 delta(content="two"))  # fmt: skip
+    async with FakeProvider([script]) as provider, running(tmp_path, settings(provider)) as gateway:
+        values = {"model": "m", "messages": MESSAGES, "stream": True}
+        request = gateway.http.build_request("POST", "/chat/completions", json=values)
+        answer = await gateway.http.send(request, stream=True)
+        pieces = answer.aiter_raw()
+        assert b"one" in await anext(pieces)
+        first.set()
+        assert await anext(pieces) == b": note\n"
+        second.set()
+        rest = b"".join([piece async for piece in pieces])
+    assert b"two" in rest
+
+
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_that_is_cut_shows_as_cut(
+    tmp_path: Path, reset: bool, stream: bool
+) -> None:
+    script = sse(delta(content="one"), delta(content="two"), Pause(0.05), Cut(reset=reset))
+    if not stream:
+        script = Script((b'{"choices": [', Pause(0.05), Cut(reset=reset)))
+    async with FakeProvider([script]) as provider, running(tmp_path, settings(provider)) as gateway:
+        received = list[bytes]()
+        answer = await gateway.http.send(
+            gateway.http.build_request(
+                "POST",
+                "/chat/completions",
+                json={"model": "m", "messages": MESSAGES, "stream": stream},
+            ),
+            stream=True,
+        )
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await _read(answer, received)
+        span = await gateway.span(answer)
+    assert (b"two" if stream else b'{"choices": [') in b"".join(received)
+    assert span.status == "error"
+    assert span.error
+    assert "incomplete" in span.error
+    if stream:
+        assert json.loads(span.output or "")[0]["content"] == "onetwo"
+
+
+async def _read(answer: httpx2.Response, received: list[bytes]) -> None:
+    async for piece in answer.aiter_raw():
+        received.append(piece)  # noqa: PERF401  (what came before it is cut counts)
+
+
+async def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -> None:
+    script = sse(delta(content="one"), Pause())
+    async with (
+        FakeProvider([script]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        client(gateway) as own,
+    ):
+        stream = await own.chat.completions.create(
+            model="fake/m", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+        assert (await anext(aiter(stream))).choices[0].delta.content == "one"
+        await stream.close()
+        await asyncio.wait_for(provider.requests[0].hung_up.wait(), 10)
+        span = (await gateway.spans(stream.response.headers["x-trace-id"]))[0]
+    assert span.status == "cancelled"
+    assert json.loads(span.output or "")[0]["content"] == "one"
+    assert span.tokens.input is None
+
+
+async def test_a_client_that_leaves_before_the_answer_ends_the_request(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Script(before=(Pause(),))]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        task = asyncio.create_task(gateway.chat())
+        await provider.wait_for_requests(1)
+        task.cancel()
+        await asyncio.wait_for(provider.requests[0].hung_up.wait(), 10)
+
+
+async def test_many_calls_at_once_do_not_mix(tmp_path: Path) -> None:
+    def echo(request: Any) -> Answer:
+        return Answer(str(request.messages[0]["content"]) * 20, split=13)
+
+    async with (
+        FakeProvider([echo] * 60) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+
+        async def one(number: int) -> None:
+            text = f"<{number}>"
+            answer = await gateway.chat(
+                messages=[{"role": "user", "content": text}],
+                stream=bool(number % 2),
+                headers={"x-label": f"n{number}"},
+            )
+            span = await gateway.span(answer)
+            assert json.loads(span.output or "")[0]["content"] == text * 20
+            assert json.loads(span.input or "")[0]["content"] == text
+            assert span.labels == (f"n{number}",)
+
+        await asyncio.gather(*(one(number) for number in range(60)))
+
+
+async def test_what_is_no_request_is_refused_in_openais_shape(tmp_path: Path) -> None:
+    async with FakeProvider() as provider:
+        config = settings(provider, max_body="10KB")
+        async with running(tmp_path, config) as gateway:
+            answers = [
+                await gateway.http.post("/chat/completions", content=b"{"),
+                await gateway.http.post("/chat/completions", json={"messages": []}),
+                await gateway.http.post("/chat/completions", content=b"x" * 10_001),
+                await gateway.http.post(
+                    "/chat/completions", content=b"{}", headers={"content-encoding": "gzip"}
+                ),
+                await gateway.http.get("/chat/completions"),
+                await gateway.http.post("/audio/speech", content=b"{}"),
+            ]
+    codes = [(a.status_code, a.json()["error"]["code"]) for a in answers]
+    assert codes == [
+        (400, "invalid_json"),
+        (400, "missing_model"),
+        (413, "body_too_large"),
+        (415, "unsupported_encoding"),
+        (404, "not_found"),
+        (404, "not_found"),
+    ]
+    assert provider.requests == []
+
+
+async def test_a_provider_that_is_not_there_is_a_502(tmp_path: Path) -> None:
+    async with FakeProvider() as provider:
+        config = settings(provider)
+    async with running(tmp_path, config) as gateway:
+        answer = await gateway.chat()
+        span = await gateway.span(answer)
+    assert answer.status_code == 502
+    assert answer.json()["error"]["code"] == "connection"
+    assert "cannot be reached" in answer.json()["error"]["message"]
+    assert span.status == "error"
+
+
+async def test_a_large_body_passes_whole(tmp_path: Path) -> None:
+    text = "a\n" * 1_000_000
+    async with (
+        FakeProvider([Answer(text[:3_000_000])]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answer = await gateway.chat(messages=[{"role": "user", "content": text}])
+    assert provider.requests[0].messages[0]["content"] == text
+    assert answer.json()["choices"][0]["message"]["content"] == text
+
+
+async def test_a_provider_that_does_not_know_stream_options_is_asked_without(
+    tmp_path: Path,
+) -> None:
+    refusal = error(400, "Unrecognized request argument: stream_options")
+    async with (
+        FakeProvider([refusal, Answer("a"), Answer("b")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        first = await gateway.chat(stream=True)
+        second = await gateway.chat(stream=True)
+    assert (first.status_code, second.status_code) == (200, 200)
+    asked = ["stream_options" in request.body for request in provider.requests]
+    assert asked == [True, False, False]
+
+
+async def test_usage_is_not_asked_for_where_that_is_switched_off(tmp_path: Path) -> None:
+    script = sse(delta(content="a"), delta(finish_reason="stop"))
+    async with (
+        FakeProvider([script]) as provider,
+        running(tmp_path, settings(provider, ask_for_usage=False)) as gateway,
+    ):
+        answer = await gateway.chat(stream=True)
+        span = await gateway.span(answer)
+    assert "stream_options" not in provider.requests[0].body
+    assert answer.content == b"".join(step for step in script.steps if isinstance(step, bytes))
+    assert (span.tokens.input, span.tokens.output, span.cost) == (None, None, None)
+
+
+class RawProvider:
+    """Answers one request with given bytes, and keeps the bytes that it was sent."""
+
+    def __init__(self, content: bytes, headers: str = "content-type: application/json") -> None:
+        self._content = content
+        self._headers = headers
+        self.received = b""
+
+    def settings(self) -> Any:
+        port = self._server.sockets[0].getsockname()[1]
+        own = {"base_url": f"http://127.0.0.1:{port}/v1", "models": ["m"], "max_retries": 0}
+        return settings().model_validate({"providers": {"fake": own}})
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        lines = dict(
+            line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line
+        )
+        self.received = head + await reader.readexactly(int(lines[b"content-length"]))
+        length = f"content-length: {len(self._content)}"
+        answer = f"HTTP/1.1 200 OK\r\n{self._headers}\r\n{length}\r\n\r\n".encode()
+        writer.write(answer + self._content)
+        await writer.drain()
+        writer.close()
