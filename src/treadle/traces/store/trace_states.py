@@ -183,6 +183,6 @@ def _rank(parent_id: Text | None, kind: str, start_us: int, span_id: Text) -> Ra
 
 
 def _smaller(one: Text | None, other: Text | None) -> Text | None:
-    if one is None or other is None:
+    if one is None or other is None or one == other:
         return other if one is None else one
     return min(one, other, key=lambda text: (isinstance(text, bytes), text))
