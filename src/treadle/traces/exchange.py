@@ -1,0 +1,206 @@
+"""Spans in files: ours, one JSON object a line, and those of OpenTelemetry's collector.
+
+A file of ours begins with a header line that says its version. A span that is read is exactly the
+one that was written. Of OpenTelemetry's, each line is an export request in JSON, or the whole file
+is one. A name that ends with `.gz` means that the file is compressed. Both directions hold no more
+than a batch of spans in memory.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from treadle.errors import UsageError
+from treadle.events.types import Usage
+from treadle.traces.otlp import Decoded, OtlpError, decode_json
+from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+
+VERSION = 1
+
+_BATCH = 500
+_HEADER = "treadle.spans"
+_LINE_LIMIT = 512 << 20
+"""Bytes of a line: no span is as long, so what is longer is some other kind of file."""
+
+
+class ExchangeError(UsageError):
+    """A file of spans cannot be read. The message names the line."""
+
+
+def write_spans(path: Path, spans: Iterable[Span]) -> int:
+    """Write `spans` to a new file and give their number. Raises OSError."""
+    with _open(path, "wb") as stream:
+        return write_span_lines(stream, spans)
+
+
+def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
+    """The same to an open stream of bytes."""
+    stream.write(_encoded({_HEADER: VERSION}))
+    written = 0
+    for span in spans:
+        stream.write(_encoded(span.to_json()))
+        written += 1
+    return written
+
+
+def read_spans(path: Path) -> Iterator[Decoded]:
+    """The spans of a file, in batches, with what was rejected of OpenTelemetry's.
+
+    Raises ExchangeError at the first line that makes no sense, and OSError.
+    """
+    with _open(path, "rb") as stream:
+        yield from read_span_lines(stream, path.name)
+
+
+def read_span_lines(stream: BinaryIO, name: str) -> Iterator[Decoded]:
+    """The same from an open stream of bytes; `name` is what errors call it."""
+    lines = _lines(stream, name)
+    number, first = next(lines, (0, b""))
+    if not first:
+        return
+    header = _parsed(first)
+    if isinstance(header, dict) and _HEADER in header:
+        _check_version(header[_HEADER], name)
+        yield from _own(lines, name)
+    elif isinstance(header, dict) and "resourceSpans" in header:
+        yield _export(first, number, name)
+        for number, line in lines:
+            yield _export(line, number, name)
+    else:  # perhaps one request, written over many lines
+        yield _export(first + b"\n".join(line for _, line in lines), number, name)
+
+
+def span_from_json(values: Mapping[str, Any]) -> Span:
+    """The span that `Span.to_json` was made of. Raises ValueError for anything else."""
+    unknown = values.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"a span has no {min(unknown)}")
+    try:
+        made = dict(values)
+        made["kind"], made["status"] = SpanKind(made["kind"]), SpanStatus(made["status"])
+        made["tokens"] = Usage(**made["tokens"])
+        if made["cost_source"] is not None:
+            made["cost_source"] = CostSource(made["cost_source"])
+        made["labels"] = tuple(made["labels"])
+        made["events"] = tuple(SpanEvent(**event) for event in made["events"])
+        made["links"] = tuple(SpanLink(**link) for link in made["links"])
+        span = Span(**made)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it is no whole span ({error})") from error
+    _check(span)
+    return span
+
+
+_FIELDS = {item.name for item in fields(Span)}
+_TEXTS = ("trace_id", "span_id", "operation", "name")
+_OPTIONAL_TEXTS = ("parent_id", "error", "model", "provider", "thread_id", "run_id", "input")
+_NUMBERS = ("end_us", "time_to_first_token_us", "start_ns", "end_ns")
+
+
+def _check(span: Span) -> None:
+    """Refuse what a store could not take. Raises ValueError."""
+    values: list[tuple[str, object, type]] = [(each, getattr(span, each), str) for each in _TEXTS]
+    values.append(("start_us", span.start_us, int))
+    values += [("label", each, str) for each in span.labels]
+    values += [("attributes", each, dict) for each in (span.attributes, span.resource)]
+    for event in span.events:
+        values += [("events", event.name, str), ("events", event.at_us, int)]
+        values.append(("events", event.attributes, dict))
+    for link in span.links:
+        values += [("links", link.trace_id, str), ("links", link.span_id, str)]
+        values.append(("links", link.attributes, dict))
+    optional: list[tuple[str, object, type]] = [
+        *((each, getattr(span, each), str) for each in (*_OPTIONAL_TEXTS, "output")),
+        *((each, getattr(span, each), int) for each in _NUMBERS),
+        *(("tokens", getattr(span.tokens, each.name), int) for each in fields(Usage)),
+        ("cost", None if type(span.cost) is int else span.cost, float),
+        ("input_counts_cache", span.input_counts_cache, bool),
+    ]
+    values += [each for each in optional if each[1] is not None]
+    for name, value, kind in values:
+        if type(value) is not kind:
+            raise ValueError(f"its {name} is no {kind.__name__}")
+    if not (span.trace_id and span.span_id):
+        raise ValueError("it has no id")
+
+
+def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Decoded]:
+    batch: list[Span] = []
+    for number, line in lines:
+        values = _parsed(line)
+        if not isinstance(values, dict):
+            raise _error(name, number, "is no JSON object")
+        try:
+            batch.append(span_from_json(values))
+        except ValueError as error:
+            raise _error(name, number, f"holds no span: {error}") from error
+        if len(batch) == _BATCH:
+            yield Decoded(tuple(batch))
+            batch.clear()
+    if batch:
+        yield Decoded(tuple(batch))
+
+
+def _export(line: bytes, number: int, name: str) -> Decoded:
+    what = "is neither a header of ours nor an OTLP request"
+    if b'"resourceSpans"' not in line:
+        raise _error(name, number, what)
+    try:
+        decoded = decode_json(line)
+    except OtlpError as error:
+        raise _error(name, number, what) from error
+    reasons = tuple(f"line {number}: {reason}" for reason in decoded.reasons)
+    return Decoded(decoded.spans, decoded.rejected, reasons)
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers."""
+    number = 0
+    try:
+        while line := stream.readline(_LINE_LIMIT):
+            number += 1
+            if len(line) == _LINE_LIMIT:
+                raise _error(name, number, "is too long to be a span")
+            if line := line.strip():
+                yield number, line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _error(name, number + 1, "cannot be decompressed: the file is cut off") from error
+
+
+def _check_version(version: object, name: str) -> None:
+    if version != VERSION:
+        raise ExchangeError(
+            f"{name} was written in form {version}, which this version of Treadle cannot read.",
+            hint="Update Treadle, or export it again.",
+        )
+
+
+def _error(name: str, number: int, what: str) -> ExchangeError:
+    return ExchangeError(
+        f"Line {number} of {name} {what}.",
+        hint="What stands before it was taken; mend the line, and import the file again.",
+    )
+
+
+def _parsed(line: bytes) -> Any:
+    """The value of a line; None when it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _encoded(values: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(values, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair can only be written as an escape
+        return json.dumps(values).encode() + b"\n"
+
+
+def _open(path: Path, mode: str) -> BinaryIO:
+    opened = gzip.open if path.suffix == ".gz" else open
+    return cast("BinaryIO", opened(path, mode))
