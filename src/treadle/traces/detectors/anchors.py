@@ -204,7 +204,7 @@ ANCHORS: tuple[Anchor, ...] = (
         "count",
         Kind.FAILED_TO,
         0.8,
-        r"(?i)^.*?(?:^|[ \t\r=(,:•|])([1-9][\d,]*) (?:[a-z]+ )?"
+        r"(?i)^.*?(?:^|[ \t\r=(,:•|])([1-9]\d*(?:,\d{3})*) (?:[a-z]+ )?"
         r"(?:failed|failures?|failing|errors?|failed tests?|problems?|broken|offenses?"
         r"|violations?)(?:[ \t\r,.);:!|]|$)",
         in_documents=False,

@@ -142,7 +142,7 @@ def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None
 
 
 def _failed_element(value: Sequence[object], path: str, manner: Manner) -> Hit | None:
-    if len(value) == 1 and isinstance(value[0], Mapping):
+    if len(value) == 1 and isinstance(value[0], Mapping) and _speaks(value[0], manner):
         inner: object = value[0]
         place = step(path, 0)
         if (
@@ -169,6 +169,11 @@ def _all_failed(value: object, path: str) -> Hit | None:
         if not isinstance(words, str) or not words.strip() or says_nothing(words):
             return None
     return _explained(value[0], step(path, 0), "error", 0.8)
+
+
+def _speaks(only: Mapping[str, object], manner: Manner) -> bool:
+    """Whether the only element of a list is what a tool says, not the only thing that it found."""
+    return not manner.shows or only.get("type") == "text" or only.keys() <= _ENVELOPE
 
 
 def _mismatches(value: object, path: str) -> Hit | None:

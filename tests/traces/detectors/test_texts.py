@@ -1,0 +1,212 @@
+"""Layers 1 and 2 on what was said: who says it, where it stands, and what guards it."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.detectors.spans import assistant, calls, model, only, other, result, tool, user
+from treadle.traces.detectors import Kind, Severity, detect, holds
+from treadle.traces.span import SpanKind
+
+WORDS = (
+    "Error: it failed. Exception. Failed to connect. Unauthorized. Forbidden. Not found. It does "
+    "not exist. Timeout. Rate limit. Invalid. Missing. undefined. null"
+)
+
+
+def test_prose_of_people_models_and_documents_is_never_an_error() -> None:
+    talk = [{"role": "system", "content": WORDS}, user(WORDS), assistant(WORDS), user(WORDS)]
+    spans = [
+        model(talk, [assistant(WORDS)]),
+        other(SpanKind.RUN, input=WORDS, output=WORDS),
+        other(SpanKind.AGENT, input=WORDS, output=WORDS),
+        other(SpanKind.RETRIEVAL, input=WORDS, output=f'[{{"text": "{WORDS}"}}]'),
+        other(SpanKind.EMBEDDING, input=WORDS),
+        other(input=WORDS, output=WORDS),
+        tool("done", arguments=f'{{"text": "{WORDS}"}}'),
+    ]
+    for span in spans:
+        assert not detect([span]), span
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No errors found.",
+        "0 errors, 0 warnings",
+        "12 passed, 0 failed",
+        "Finished without errors.",
+        "Tests run: 4, Failures: 0, Errors: 0",
+        "keine Fehler gefunden",
+        "sans erreur",
+        "sin errores",
+        "nessun errore",
+        "ошибок нет",
+        "没有错误",
+        "エラーはありません",
+        "Error: none",
+        "errors: []",
+        "error: null",
+        '{"error": null, "errors": [], "value": 1}',
+        '{"error": "", "value": 1}',
+        '{"error": false, "value": 1}',
+        '{"a": null, "b": null}',
+        "{'error': None, 'value': 1}",
+    ],
+)
+def test_what_says_that_there_is_none_is_none(text: str) -> None:
+    assert not detect([tool(text)])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text"),
+    [
+        (
+            "read_file",
+            '{"path": "a.py"}',
+            "try:\n    run()\nexcept Error:\n    fail()\n\n\nx = 1\n",
+        ),
+        ("read_file", '{"path": "app.log"}', "ERROR: database is down"),
+        ("read_file", '{"path": "en.json"}', '{"error": "It failed", "ok": "Fine", "no": "No"}'),
+        ("grep", '{"pattern": "raise"}', 'a.py:3: raise ValueError("Error: bad")'),
+        ("bash", '{"command": "cat errors.txt"}', "Error: not found\nError: invalid"),
+        ("bash", '{"command": "cd x && git log -3"}', "a1b2c3d fatal: do not panic"),
+        ("bash", '{"command": "tail -f app.log | grep ERROR"}', "10:00 ERROR timeout"),
+        ("fetch_docs", "{}", "# Errors\n\nError: 404\n\n- not found\n- missing\n- null"),
+        ("get_weather", "{}", "```\nError: an example\n```\n\nSee above.\n\nIt never comes."),
+        ("search_docs", "{}", '[{"text": "Error: not found", "error": "invalid"}]'),
+        ("run_sql", "{}", '[{"id": 1, "error": "timeout"}, {"id": 2, "error": "x"}]'),
+        ("create_ticket", "{}", 'Created ticket 4: "Error: payment failed"'),
+    ],
+)
+def test_what_a_tool_only_shows_is_not_its_own(name: str, arguments: str, text: str) -> None:
+    assert not detect([tool(text, name=name, arguments=arguments)])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "severity"),
+    [
+        ("Error: disk is full", Kind.FAILED_TO, Severity.HIGH),
+        ("Traceback (most recent call last):\n  x\nKeyError: 1", Kind.EXCEPTION, Severity.HIGH),
+        ("Unauthorized", Kind.UNAUTHORIZED, Severity.HIGH),
+        ("Access denied", Kind.FORBIDDEN, Severity.HIGH),
+        ("Failed to connect to the database", Kind.FAILED_TO, Severity.HIGH),
+        ("HTTP/1.1 404 Not Found", Kind.HTTP_STATUS, Severity.MEDIUM),
+        ("HTTP/1.1 503 Service Unavailable", Kind.HTTP_STATUS, Severity.HIGH),
+        ("Process exited with code 2", Kind.EXIT_CODE, Severity.HIGH),
+        ("City not found", Kind.NOT_FOUND, Severity.MEDIUM),
+        ("Row 9 does not exist.", Kind.DOES_NOT_EXIST, Severity.MEDIUM),
+        ("Request timed out", Kind.TIMEOUT, Severity.MEDIUM),
+        ("Rate limit exceeded", Kind.RATE_LIMIT, Severity.MEDIUM),
+        ("Invalid date", Kind.INVALID, Severity.LOW),
+        ("Missing parameter: city", Kind.MISSING, Severity.LOW),
+        ("undefined", Kind.UNDEFINED, Severity.LOW),
+        ("null", Kind.EMPTY_RESULT, Severity.LOW),
+        ("", Kind.EMPTY_RESULT, Severity.LOW),
+        ("[]", Kind.EMPTY_RESULT, Severity.LOW),
+        ('{"results": [], "total": 0}', Kind.EMPTY_RESULT, Severity.LOW),
+        ("No results found.", Kind.EMPTY_RESULT, Severity.LOW),
+        ('{"success": false}', Kind.FAILED_RESULT, Severity.HIGH),
+        ('{"content": [], "isError": true}', Kind.FAILED_RESULT, Severity.HIGH),
+        ('{"ok": false, "error": "x", "kind": "denied"}', Kind.DENIED, Severity.LOW),
+        ('{"ok": false, "error": "x", "kind": "timeout"}', Kind.FAILED_RESULT, Severity.MEDIUM),
+        ('{"stdout": "", "exit_code": 3}', Kind.EXIT_CODE, Severity.HIGH),
+        ('{"error": {"message": "City not found"}}', Kind.FAILED_RESULT, Severity.MEDIUM),
+    ],
+)
+def test_results_that_report_a_failure(text: str, kind: Kind, severity: Severity) -> None:
+    found = only(tool(text))
+    assert (found.kind, found.severity) == (kind, severity)
+
+
+def test_one_failure_is_one_finding_at_the_place_that_tells_most() -> None:
+    text = "gcc -c a.c\na.c:3:5: error: expected ';'\na.c:9:1: error: no x\nmake: *** [a.o] Error 1"
+    found = only(tool(text, name="build"))
+    assert found.evidence.quote == "a.c:3:5: error: expected ';'"
+    assert (found.evidence.start, found.count) == (11, 3)
+
+
+def test_the_place_is_right_behind_any_text() -> None:
+    text = "\ud800 é 漢字 \U0001f600\r\n\nError: disk is full\r\nok"
+    found = only(tool(text))
+    assert found.evidence.quote == "Error: disk is full"
+
+
+def test_a_program_that_shows_files_complains_by_its_name() -> None:
+    arguments = '{"command": "cat a.txt b.txt"}'
+    text = "Error: a line of a.txt\ncat: b.txt: No such file or directory"
+    found = only(tool(text, name="bash", arguments=arguments))
+    assert found.evidence.quote == "cat: b.txt: No such file or directory"
+
+
+def test_who_answers_is_known_in_a_history_as_well() -> None:
+    asked = calls(("read_file", '{"path": "docs/errors.txt"}'), ("get_user", '{"id": 1}'))
+    said = "Error: not found\n" * 20
+    span = model([user("?"), asked, result(said), result(said, "call-1")])
+    found = only(span)
+    assert found.evidence.field == "input[3].content"
+
+
+PIECES = st.sampled_from(
+    [
+        "Error", "error: ", "Traceback (most recent call last):\n", '  File "a", line 1\n', "\n",
+        "0 failed", "no ", "{", "}", "[", "]", '"', "'", '{"error": ', "null", "not found", ":",
+        "exit code 1", "404 ", "HTTP/1.1 500 ", "\r", "\u2028", "\ud800", "é", "漢", "<title>404 ",
+        "```", "# ", "a.py:1: ", " ", "\t", "```\n", "failed", "without ", "…", "FAILED", "\\",
+    ]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=40).map("".join))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, TEXTS, st.sampled_from(["read_file", "bash", "run_sql", "x", ""]))
+def test_whatever_is_said_each_quote_holds(text: str, arguments: str, name: str) -> None:
+    span = tool(text, name=name, arguments=arguments)
+    spans = [
+        span,
+        replace(model([user(text), calls((name, arguments)), result(text)]), span_id="m"),
+        replace(span, span_id="r", kind=SpanKind.MODEL, input=text, output=arguments),
+        replace(span, span_id="o", kind=SpanKind.RETRIEVAL, error=text, attributes={text: text}),
+    ]
+    by_id = {each.span_id: each for each in spans}
+    for found in detect(spans):
+        assert holds(found.evidence, by_id[found.evidence.span.span_id]), found
+        assert 0 <= found.confidence <= 1
+        assert len(found.evidence.quote) <= 240
+        assert found.message.splitlines() == [found.message]
+        assert found.count >= 1
+
+
+HOSTILE = [
+    "Error " * 1_000, "a: " * 2_000, "{" * 6_000, "[" * 6_000, '{"error":' * 700, "no " * 2_000,
+    "Error: x\n" * 700, "exit code " * 600, "\n" * 6_000, " " * 6_000, '"' * 6_000, "\\" * 6_000,
+    'File "a", line 1\n' * 350, "a.b" * 2_000, "0 failed " * 650, "at x(" * 1_200, "` " * 3_000,
+    "漢" * 2_000, "(((" * 2_000, "'a' " * 1_500, "404 not found " * 400, "|" * 6_000,
+    "# \n" * 2_000,     "cannot " * 800, "x=" * 3_000, ("a" * 30 + ": ") * 190,
+    "<error" * 1_000, "I'm sorry " * 600,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@pytest.mark.parametrize("name", ["x", "bash"])
+def test_the_time_is_linear_in_the_length(text: str, name: str) -> None:
+    def spent(size: int) -> float:
+        asked = model([user("?"), calls(("f", text))], [assistant(text * size)])
+        spans = [tool(text * size, name=name, arguments=text), asked]
+        began = time.process_time()
+        detect(spans)
+        return time.process_time() - began
+
+    spent(1)  # what is made once
+    # Sixteen times as much may take sixteen times as long, with room for a busy machine.
+    assert spent(16) < 64 * max(spent(1), 0.004)
+
+
+def test_a_megabyte_is_read() -> None:
+    prose = "The service reads the manual.\n" * 40_000
+    found = only(tool(f"{prose}Traceback (most recent call last):\n  x\nKeyError: 'id'\n"))
+    assert found.evidence.quote == "Traceback (most recent call last):"
+    assert found.evidence.start == len(prose)
