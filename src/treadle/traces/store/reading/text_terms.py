@@ -5,11 +5,15 @@ candidates. A term with anything else in it, such as `foo_bar`, `50%` or `not fo
 for literally in the text that is kept beside the index.
 """
 
+import re
 import sqlite3
 import unicodedata
 from dataclasses import dataclass
 
 from treadle.traces.query.conditions import Condition, Operator
+
+_ESCAPE = re.compile(r"\\\w\Z")
+"""The index has the letter of `\\n` together with the word that follows it in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,14 @@ def text_term(condition: Condition) -> TextTerm:
     """The term of a condition on the text."""
     text = str(condition.values[0])
     begins = condition.operator is Operator.BEGINS
-    words = "".join(character if _in_word(character) else " " for character in text).split()
+    known = _ESCAPE.sub(" ", text)
+    words = "".join(character if _in_word(character) else " " for character in known).split()
     single = words == [text]
     match = None
     if words and not any(map(_unspaced, text)):
         phrase = " ".join(words)
         # The last word is only the beginning of one where the text goes on without a break.
-        match = f'"{phrase}"' + (" *" if begins and _in_word(text[-1]) else "")
+        match = f'"{phrase}"' + (" *" if begins and _in_word(known[-1]) else "")
     return TextTerm(match, None if single and match else text.casefold())
 
 
