@@ -1,0 +1,207 @@
+"""Calls that are held until a person decides, and what a restart leaves of them."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.fakes.clock import FakeClock, settle
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer
+from tests.gateway.running import MESSAGES, Running, eventually, running, settings
+from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import Notice
+from treadle.gateway.breakpoint_store import Held, HeldState
+from treadle.gateway.refusals import RefusalError
+
+
+async def held(gateway: Running) -> Held:
+    """The one call that waits."""
+    await eventually(lambda: len(gateway.gateway.breakpoints.held(HeldState.WAITING)) == 1)
+    return gateway.gateway.breakpoints.held(HeldState.WAITING)[0]
+
+
+async def test_a_held_call_goes_on(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        notices = gateway.bus.subscribe(Notice)
+        point = await gateway.gateway.breakpoints.add()
+        calling = asyncio.create_task(gateway.chat(headers={"x-thread-id": "t"}))
+        waiting = await held(gateway)
+        told = await asyncio.wait_for(anext(notices), 10)
+        notices.close()
+        assert provider.requests == []
+        assert (waiting.breakpoint_id, waiting.model) == (point.id, "fake/m")
+        assert json.loads(waiting.body)["messages"] == MESSAGES
+        await gateway.gateway.breakpoints.go_on(waiting.id)
+        answer = await calling
+        spans = await gateway.spans(answer.headers["x-trace-id"], 3)
+        with pytest.raises(UsageError, match="waits no more: it is continued"):
+            await gateway.gateway.breakpoints.go_on(waiting.id)
+    assert answer.status_code == 200
+    assert answer.headers["x-treadle-held"] == "continued"
+    assert isinstance(told.event, Notice)
+    assert waiting.id in told.event.text
+    step = next(span for span in spans if span.parent_id is None)
+    assert answer.headers["x-span-id"] == step.span_id
+    kinds = sorted((s.kind, s.status) for s in spans if s.parent_id == step.span_id)
+    assert kinds == [("approval", "ok"), ("model", "ok")]
+
+
+async def test_an_edited_call_is_sent_edited_and_recorded_with_both(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("Hello")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.gateway.breakpoints.add()
+        calling = asyncio.create_task(gateway.chat())
+        waiting = await held(gateway)
+        with pytest.raises(RefusalError):
+            await gateway.gateway.breakpoints.go_on(waiting.id, b"no json")
+        edited = json.loads(waiting.body)
+        edited["messages"] = [{"role": "user", "content": "Edited"}]
+        content = json.dumps(edited).encode()
+        await gateway.gateway.breakpoints.go_on(waiting.id, content)
+        answer = await calling
+        spans = await gateway.spans(answer.headers["x-trace-id"], 3)
+    assert provider.requests[0].messages == [{"role": "user", "content": "Edited"}]
+    model = next(span for span in spans if span.kind == "model")
+    approval = next(span for span in spans if span.kind == "approval")
+    assert json.loads(model.input or "")[0]["content"] == "Edited"
+    assert json.loads(approval.input or "")["messages"] == MESSAGES
+    original = str(approval.attributes["treadle.breakpoint.original_request"])
+    assert json.loads(original)["messages"] == MESSAGES
+    assert approval.output == "edited"
+
+
+async def test_a_refused_call_is_told_why(tmp_path: Path) -> None:
+    async with FakeProvider() as provider, running(tmp_path, settings(provider)) as gateway:
+        await gateway.gateway.breakpoints.add()
+        calling = asyncio.create_task(gateway.chat())
+        waiting = await held(gateway)
+        await gateway.gateway.breakpoints.refuse(waiting.id, "too dear")
+        answer = await calling
+        spans = await gateway.spans(answer.headers["x-trace-id"], 2)
+    assert answer.status_code == 403
+    assert answer.json()["error"]["code"] == "refused_at_breakpoint"
+    assert "too dear" in answer.json()["error"]["message"]
+    assert {(span.kind, span.status) for span in spans} == {
+        ("agent", "denied"), ("approval", "denied"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("expiry", "status"), [("continue", 200), ("refuse", 403)])
+async def test_time_decides_where_nobody_does(tmp_path: Path, expiry: str, status: int) -> None:
+    clock = FakeClock()
+    points = {"timeout": "10s", "on_expiry": expiry}
+    async with FakeProvider([Answer("a")] * (status == 200)) as provider:
+        config = settings(provider, breakpoints=points)
+        async with running(tmp_path, config, clock=clock) as gateway:
+            await gateway.gateway.breakpoints.add()
+            calling = asyncio.create_task(gateway.chat())
+            waiting = await held(gateway)
+            await clock.advance(9)
+            assert not calling.done()
+            await clock.advance(2)
+            answer = await calling
+            await eventually(
+                lambda: gateway.gateway.breakpoints.one_held(waiting.id).state == "expired"
+            )
+    assert answer.status_code == status
+    assert waiting.expires_us - waiting.at_us == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("rule", "call", "holds"),
+    [
+        ({}, {}, True),
+        ({"enabled": False}, {}, False),
+        ({"labels": ("a*",)}, {"headers": {"x-label": "b,ab"}}, True),
+        ({"labels": ("a*",)}, {"headers": {"x-label": "b"}}, False),
+        ({"thread_id": "t"}, {"headers": {"x-thread-id": "t"}}, True),
+        ({"thread_id": "t"}, {}, False),
+        ({"model": "fake/*"}, {}, True),
+        ({"model": "gpt-*"}, {}, False),
+        ({"model": "fake/*", "thread_id": "t"}, {}, False),
+    ],
+)
+async def test_which_calls_are_held(
+    tmp_path: Path, rule: dict[str, Any], call: dict[str, Any], holds: bool
+) -> None:
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.gateway.breakpoints.add(**rule)
+        calling = asyncio.create_task(gateway.chat(**call))
+        if holds:
+            await gateway.gateway.breakpoints.go_on((await held(gateway)).id)
+        assert (await calling).status_code == 200
+        assert len(gateway.gateway.breakpoints.held()) == holds
+
+
+async def test_breakpoints_survive_a_restart_and_what_was_held_shows_as_lost(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider() as provider, httpx2.AsyncClient() as own:
+        config = settings(provider)
+        async with running(tmp_path, config) as gateway:
+            points = gateway.gateway.breakpoints
+            kept = await points.add(labels=("l",), timeout=60.0, on_expiry="refuse")
+            gone = await points.add(model="x")
+            await points.remove(gone.id)
+            changed = await points.change(kept.id, thread_id="t")
+            secret = "sk-proj-" + "Ab1" * 14
+            calling = asyncio.create_task(
+                own.post(
+                    f"{gateway.url}/chat/completions",
+                    json={"model": "m", "messages": [{"role": "user", "content": secret}]},
+                    headers={"x-label": "l", "x-thread-id": "t"},
+                )
+            )
+            waiting = await held(gateway)
+            assert secret in waiting.body
+            with pytest.raises(NotFoundError):
+                await points.remove(gone.id)
+        await asyncio.gather(calling, return_exceptions=True)
+        async with running(tmp_path, config) as gateway:
+            assert gateway.gateway.breakpoints.all() == [changed]
+            (after,) = gateway.gateway.breakpoints.held()
+            with pytest.raises(UsageError, match="waits no more: it is lost"):
+                await gateway.gateway.breakpoints.go_on(after.id)
+    assert (after.id, after.state, after.on_expiry) == (waiting.id, HeldState.LOST, "refuse")
+    assert secret not in after.body
+    assert after.decided_us is not None
+
+
+async def test_a_client_that_leaves_is_held_no_more(tmp_path: Path) -> None:
+    async with FakeProvider() as provider, running(tmp_path, settings(provider)) as gateway:
+        await gateway.gateway.breakpoints.add()
+        calling = asyncio.create_task(gateway.chat())
+        waiting = await held(gateway)
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        points = gateway.gateway.breakpoints
+        await eventually(lambda: points.one_held(waiting.id).state == "cancelled")
+        await eventually(lambda: bool(gateway.store.spans().data))
+        spans = await gateway.spans(waiting.trace_id, 2)
+    assert {(span.kind, span.status) for span in spans} == {
+        ("agent", "cancelled"), ("approval", "cancelled"),
+    }  # fmt: skip
+
+
+async def test_a_file_that_cannot_be_read_breaks_nothing(tmp_path: Path) -> None:
+    (tmp_path / "breakpoints.db").write_bytes(b"no database" * 100)
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        assert gateway.gateway.breakpoints.broken
+        await gateway.gateway.breakpoints.add(model="other")
+        assert (await gateway.chat()).status_code == 200
+        await settle()

@@ -1,0 +1,153 @@
+"""Budgets and the cache of answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer, delta, error, sse, usage
+from tests.gateway.running import MESSAGES, Running, eventually, running, settings
+
+DAY = 86_400.0
+
+
+async def used(gateway: Running, name: str, tokens: int) -> None:
+    """Wait until so many tokens are counted."""
+    await eventually(lambda: gateway.gateway.budgets.used()[name].tokens == tokens)
+
+
+async def test_a_budget_of_tokens_by_label(tmp_path: Path) -> None:
+    clock = FakeClock(1_900_000_000.0)  # later than what is recorded really
+    budgets = {"team": {"labels": ["team-*"], "tokens": 30}}
+    async with FakeProvider([Answer("a", usage=usage(10, 5))] * 6) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config, clock=clock) as gateway:
+            mine = {"x-label": "team-a"}
+            first = await gateway.chat(headers=mine)
+            await used(gateway, "team", 15)
+            assert (await gateway.chat(headers=mine)).status_code == 200
+            await used(gateway, "team", 30)
+            refused = await gateway.chat(headers=mine)
+            other = await gateway.chat(headers={"x-label": "else"})
+            span = await gateway.span(refused)
+            recorded = await gateway.span(first)
+            await clock.advance(DAY)
+            anew = await gateway.chat(headers=mine)
+    said = refused.json()["error"]
+    assert (refused.status_code, said["code"]) == (429, "budget_exceeded")
+    assert "'team' of 30 tokens a day is used up" in said["message"]
+    assert "gateway.budgets.team" in said["message"]
+    assert refused.headers["x-should-retry"] == "false"
+    assert 0 < int(refused.headers["retry-after"]) <= DAY
+    assert (other.status_code, anew.status_code) == (200, 200)
+    assert span.status == "error"
+    assert recorded.labels == ("budget:team", "team-a")
+
+
+async def test_a_budget_of_dollars_by_key(tmp_path: Path) -> None:
+    budgets = {"alice": {"key_env": "ALICE", "cost": 0.5, "period": "month"}}
+    reply = Answer("a", usage=usage(10, 5, cost=0.5))
+    async with FakeProvider([reply] * 3) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config, env={"ALICE": "alice-key-1"}) as gateway:
+            hers = {"authorization": "Bearer alice-key-1"}
+            assert (await gateway.chat(headers=hers)).status_code == 200
+            await used(gateway, "alice", 15)
+            refused = await gateway.chat(headers=hers)
+            other = await gateway.chat(headers={"authorization": "Bearer bob-key-22"})
+    assert refused.status_code == 429
+    assert "$0.50 a month" in refused.json()["error"]["message"]
+    assert other.status_code == 200
+
+
+async def test_what_was_used_before_a_restart_counts(tmp_path: Path) -> None:
+    budgets = {"all": {"tokens": 15}}
+    async with FakeProvider([Answer("a", usage=usage(10, 5))]) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            await gateway.span(await gateway.chat())
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat()).status_code == 429
+
+
+async def test_what_is_not_told_is_estimated(tmp_path: Path) -> None:
+    budgets = {"all": {"tokens": 50}}
+    script = sse(delta(content="word " * 100), delta(finish_reason="stop"))
+    async with FakeProvider([script]) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            span = await gateway.span(await gateway.chat(stream=True))
+            await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 90)
+            assert (await gateway.chat()).status_code == 429
+    assert span.tokens.output is None
+
+
+CACHE = {"enabled": True, "max_age": "1h"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_same_call_is_answered_from_the_cache(tmp_path: Path, stream: bool) -> None:
+    clock = FakeClock()
+    async with FakeProvider([Answer("Hello"), Answer("again")]) as provider:
+        config = settings(provider, cache=CACHE)
+        async with running(tmp_path, config, clock=clock) as gateway:
+            first = await gateway.chat(stream=stream)
+            second = await gateway.chat(stream=stream)
+            span = await gateway.span(second)
+            await clock.advance(3_601)
+            third = await gateway.chat(stream=stream)
+    assert first.headers["x-treadle-cache"] == "miss"
+    assert second.headers["x-treadle-cache"] == "hit"
+    assert second.content == first.content
+    assert second.headers["content-type"] == first.headers["content-type"]
+    assert second.headers["x-span-id"] != first.headers["x-span-id"]
+    assert third.headers["x-treadle-cache"] == "miss"
+    assert "again" in third.text.replace('"}, "finish_reason": null}]}', "")
+    assert (span.tokens.input, span.tokens.output, span.cost) == (0, 0, 0.0)
+    assert span.attributes["treadle.gateway.cache"] == "hit"
+    assert span.output
+    assert "Hello" in span.output
+
+
+async def test_only_what_is_the_same_to_the_letter_is_taken_from_the_cache(tmp_path: Path) -> None:
+    calls: list[dict[str, Any]] = [
+        {},
+        {"temperature": 0},
+        {"headers": {"x-label": "other"}},
+        {"headers": {"authorization": "Bearer another-key"}},
+        {"headers": {"cache-control": "no-cache"}},
+        {"messages": [*MESSAGES, {"role": "assistant", "content": "a"}, *MESSAGES]},
+        {"headers": {"x-tier": "gold"}},
+    ]
+    routes = {"r": {"to": ["fake/m"], "headers": {"x-tier": "*"}}}
+    async with FakeProvider([Answer(f"{n}") for n in range(7)]) as provider:
+        config = settings(provider, cache=CACHE, routes=routes)
+        async with running(tmp_path, config) as gateway:
+            texts = [
+                (await gateway.chat(**call)).json()["choices"][0]["message"]["content"]
+                for call in calls
+            ]
+    assert texts == [str(n) for n in range(7)]
+
+
+async def test_failures_and_too_much_are_not_kept(tmp_path: Path) -> None:
+    async with FakeProvider([error(500), Answer("a" * 5_000), Answer("b")]) as provider:
+        config = settings(provider, cache={**CACHE, "max_size": "2KB"})
+        async with running(tmp_path, config) as gateway:
+            answers = [await gateway.chat() for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [500, 200, 200, 200]
+    assert [answer.headers.get("x-treadle-cache") for answer in answers[1:]] == [
+        "miss", "miss", "hit",
+    ]  # fmt: skip
+
+
+async def test_the_cache_is_off_unless_it_is_switched_on(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("a"), Answer("b")]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answers = [await gateway.chat() for _ in range(2)]
+    assert [a.json()["choices"][0]["message"]["content"] for a in answers] == ["a", "b"]
+    assert "x-treadle-cache" not in answers[0].headers
