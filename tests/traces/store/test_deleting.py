@@ -11,6 +11,7 @@ from tests.traces.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.traces import Deleted, Span, SpanKind, SqliteTraceStore
+from treadle.traces.store.deleting import Deleter
 
 IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()
 
@@ -147,3 +148,19 @@ def test_the_oldest_traces_are_pruned_until_the_rest_fits(store: SqliteTraceStor
         (oldest,) = connection.execute("SELECT min(start_us) FROM traces").fetchone()
     assert oldest == a_trace(deleted.traces)[0].start_us
     assert store.path.stat().st_size < pages * size * 2 // 3
+
+
+def test_what_a_crash_left_of_deleted_words_goes_with_the_next_deletion(
+    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = "xylophonist"
+    for number in range(4):
+        store.write(a_trace(number, word=word if number == 1 else "")).result()
+    with monkeypatch.context() as patch:
+        patch.setattr(Deleter, "_clean", lambda _: None)
+        store.delete(traces=["t1"])
+    assert word.encode() in whole_files(store)
+
+    assert store.delete(traces=["unknown"]) == Deleted(0, 0, 0)
+
+    assert word.encode() not in whole_files(store)

@@ -62,7 +62,7 @@ def written(batches: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
     return rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), arriving=st.lists(versions(), min_size=1, max_size=14))
 def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: list[Span]) -> None:
     again = data.draw(st.lists(st.sampled_from(arriving), max_size=4), "again")
@@ -138,7 +138,7 @@ def test_the_sums_are_those_of_the_kept_versions(arriving: list[Span]) -> None:
         assert last == max(max(one.start_us, one.end_us or one.start_us) for one in mine)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(arriving=st.lists(versions(), min_size=1, max_size=14), gone=st.sampled_from(["t1", "t2"]))
 def test_a_deleted_trace_leaves_no_trace(arriving: list[Span], gone: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,6 @@ from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
 from treadle.traces import LAST, Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore, TraceStore
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store import PENDING_LIMIT, StoreBusyError
 
 ROOT = Path(__file__).parents[3]
 
@@ -207,14 +206,6 @@ def test_close_writes_what_waits_and_later_writes_are_refused(tmp_path: Path) ->
     assert all(future.done() and future.exception() is None for future in futures)
     assert isinstance(store.write([span("late")]).exception(), StoreError)
     assert len(SqliteTraceStore.open(tmp_path / "traces.db").trace("trace").spans) == 500
-
-
-def test_more_spans_than_may_wait_are_refused_at_once(store: SqliteTraceStore) -> None:
-    refused = store.write([span("s")] * (PENDING_LIMIT + 1))
-
-    assert isinstance(refused.exception(), StoreBusyError)
-    assert "too much for the store at once" in str(refused.exception())
-    assert store.write([span("s")]).exception() is None
 
 
 def test_a_reading_that_takes_too_long_is_given_up(tmp_path: Path) -> None:

@@ -113,6 +113,10 @@ class LogKeeper:
         self._written += size
         if self._written < _CHECKPOINT_BYTES:
             return
+        self.empty(connection)
+
+    def empty(self, connection: sqlite3.Connection) -> None:
+        """Move what can be moved."""
         self._written = 0
         with suppress(OSError, sqlite3.Error):  # then the log grows, and the next time may do
             if self._log.stat().st_size > _LARGE_LOG:

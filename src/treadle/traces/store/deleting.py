@@ -35,9 +35,12 @@ _LOG_WAIT_MS = 200
 _ROWS = f"""
     SELECT {", ".join(SPAN_COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
 _OLD = """
-    SELECT trace_id, spans FROM traces WHERE start_us < ?1 AND last_us < ?1
-    ORDER BY start_us, id LIMIT ?2"""
-_OLDEST = "SELECT trace_id, spans FROM traces ORDER BY start_us, id LIMIT ? OFFSET ?"
+    SELECT trace_id, spans, start_us, id FROM traces
+    WHERE (start_us, id) > (?, ?) AND start_us < ? AND last_us < ? ORDER BY start_us, id LIMIT ?"""
+_FIRST = (-(2**63), 0)
+_END = 2**63 - 1
+_REMAINS = "remains"
+"""In `given`: 1 while bytes of what was deleted may be left, also after a crash."""
 
 _Ids = Sequence[str | bytes]
 
@@ -52,6 +55,12 @@ class _Size:
     def of(self, spans: int) -> int:
         """About how many bytes so many spans take."""
         return self.bytes * spans // self.spans if self.spans else 0
+
+    def needless(self, max_bytes: int | None) -> int:
+        """About how many spans have to go so that no more than so many bytes are left."""
+        if max_bytes is None or self.bytes <= max_bytes:
+            return 0
+        return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
 
 
 class Deleter:
@@ -70,7 +79,7 @@ class Deleter:
             for one in dict.fromkeys(map(packed, ids)):
                 while found := self._do(_traces_of(column, one)):
                     self._delete(found, deleted)
-        if deleted[1]:
+        if self._do(_has_remains):
             self._clean()
         return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
 
@@ -78,43 +87,45 @@ class Deleter:
         """Delete the traces that ended before a moment, then the oldest until the rest fits."""
         size = self._do(_size)
         deleted = [0, 0]
-        for found in self._pruned(size, before_us, max_bytes, dry_run=dry_run):
+        for found in self._pruned(size, before_us, max_bytes):
             if dry_run:
-                deleted = [deleted[0] + sum(count for _, count in found), deleted[1] + len(found)]
+                deleted = [deleted[0] + sum(found.values()), deleted[1] + len(found)]
             else:
-                self._delete([trace_id for trace_id, _ in found], deleted)
-        if not dry_run and deleted[0] * _WORTH_MERGING >= size.spans > 0:
+                self._delete(list(found), deleted)
+        if deleted[0] * _WORTH_MERGING >= size.spans > 0 and not dry_run:
             self._clean()
         return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
 
     def _pruned(
-        self, size: _Size, before_us: int | None, max_bytes: int | None, *, dry_run: bool
-    ) -> Iterator[list[tuple[str | bytes, int]]]:
-        """Traces with their numbers of spans, some at a time; what is yielded is then deleted."""
-        gone = passed = 0
+        self, size: _Size, before_us: int | None, max_bytes: int | None
+    ) -> Iterator[dict[str | bytes, int]]:
+        """The numbers of spans of traces that have to go, some traces at a time."""
+        gone = 0
+        old: set[str | bytes] = set()
         if before_us is not None:
-            found = self._do(_select(_OLD, before_us, -1))
-            for start in range(0, len(found), _TRACES_AT_ONCE):
-                yield found[start : start + _TRACES_AT_ONCE]
-            gone, passed = sum(count for _, count in found), len(found)
-        if max_bytes is None:
+            for some in self._oldest(before_us):
+                gone += sum(some.values())
+                old |= some.keys()
+                yield some
+        too_many = size.needless(max_bytes)
+        if gone >= too_many:
             return
-        too_many = (
-            0
-            if size.bytes <= max_bytes
-            else -(-(size.bytes - max_bytes) * size.spans // max(1, size.bytes))
-        )
-        skipped = passed if dry_run else 0
-        while gone < too_many:
-            some = []
-            for trace_id, count in self._do(_select(_OLDEST, _TRACES_AT_ONCE, skipped)):
-                if gone < too_many:
-                    some.append((trace_id, count))
+        for some in self._oldest(_END):
+            needed: dict[str | bytes, int] = {}
+            for trace_id, count in some.items():
+                if trace_id not in old and gone < too_many:
+                    needed[trace_id] = count
                     gone += count
-            if not some:
+            yield needed
+            if gone >= too_many:
                 return
-            skipped += len(some) if dry_run else 0
-            yield some
+
+    def _oldest(self, before_us: int) -> Iterator[dict[str | bytes, int]]:
+        """The traces that ended before that moment, the first ones first."""
+        after = _FIRST
+        while rows := self._do(_select(_OLD, *after, before_us, before_us, _TRACES_AT_ONCE)):
+            yield {trace_id: spans for trace_id, spans, *_ in rows}
+            after = (rows[-1][2], rows[-1][3])
 
     def _delete(self, trace_ids: _Ids, deleted: list[int]) -> None:
         left = list(trace_ids)
@@ -134,7 +145,8 @@ class Deleter:
             pass
         for _ in range(_LOG_ATTEMPTS):
             if self._do(_cut_log):
-                return
+                break
+        self._do(lambda connection: _note_remains(connection, 0))
 
     def _do(self, job: Callable[[sqlite3.Connection], T]) -> T:
         return self._writer.do(job).result()
@@ -165,7 +177,7 @@ def _traces_of(
 
 def _select(
     statement: str, *values: int
-) -> Callable[[sqlite3.Connection], list[tuple[str | bytes, int]]]:
+) -> Callable[[sqlite3.Connection], list[tuple[str | bytes, int, int, int]]]:
     return lambda connection: connection.execute(statement, values).fetchall()
 
 
@@ -190,10 +202,20 @@ def _delete_some(
             for state in states.values():
                 state.settle(connection)
             sums.store(connection, states.values())
+            _note_remains(connection, 1)
             left = [trace_id for trace_id, state in states.items() if not state.empty]
             return len(keys), left
 
     return delete
+
+
+def _has_remains(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT number FROM given WHERE what = ?", (_REMAINS,))
+    return bool(found.fetchone() == (1,))
+
+
+def _note_remains(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("REPLACE INTO given VALUES (?, ?)", (_REMAINS, number))
 
 
 def _index_pages(connection: sqlite3.Connection) -> int:

@@ -23,7 +23,7 @@ from treadle.traces.store.keys import Keys
 from treadle.traces.store.protocol import StoreBusyError
 
 PENDING_LIMIT = 20_000
-"""Spans that may wait; further ones are refused, so that memory stays bounded."""
+"""Spans that may wait; further requests are refused, so that memory stays bounded."""
 PENDING_BYTES = 128_000_000
 """How large they may be together."""
 
@@ -88,6 +88,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._listeners: list[Callable[[int], None]] = []
+        self._newest = 0
         self._log = connections.LogKeeper(path)
 
     def listen(self, listener: Callable[[int], None]) -> None:
@@ -138,12 +139,8 @@ class Writer:
     def _refusal(self, count: int, size: int) -> StoreError | None:
         if self._closed:
             return StoreError(f"The trace store {self._path} is closed.")
-        if count > PENDING_LIMIT or size > PENDING_BYTES:
-            return StoreBusyError(
-                f"{count} spans of {size // 1_000_000} MB are too much for the store at once.",
-                hint=f"Send at most {PENDING_LIMIT} spans and {PENDING_BYTES // 1_000_000} MB.",
-            )
-        if self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES:
+        full = self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES
+        if full and self._spans:  # one request alone is in memory already, whatever its size
             return StoreBusyError(
                 f"The trace store {self._path} is too slow: {self._spans} spans wait.",
                 hint="Try again in a second; if it stays so, look whether its disk is full or"
@@ -180,6 +177,7 @@ class Writer:
                 self._spans -= sum(len(part.spans) for part in group)
                 self._bytes -= sum(part.size for part in group)
         if connection is not None:
+            self._log.empty(connection)
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -225,6 +223,11 @@ class Writer:
                 self._commit(connection, [part])
             return
         self._settle(group, None)
+        if newest != self._newest:
+            self._newest = newest
+            self._tell(newest)
+
+    def _tell(self, newest: int) -> None:
         for listener in self._listeners:
             try:
                 listener(newest)
