@@ -203,6 +203,13 @@ async def test_a_silent_check_is_still_said_to_run(project: Project) -> None:
     assert (await task).status is CheckStatus.TIMED_OUT
 
 
+async def test_a_script_that_may_not_be_executed_is_not_called_missing(project: Project) -> None:
+    project.write("my check.sh", "#!/bin/sh\n", mode=0o644)
+    with pytest.raises(ProgramMissingError, match="no file that may be executed") as caught:
+        await project.run("./my check.sh")
+    assert "chmod +x './my check.sh'" in (caught.value.hint or "")
+
+
 async def test_a_progress_that_fails_is_not_swallowed(project: Project) -> None:
     async def failing(_text: str) -> None:
         raise OSError("the screen is gone")

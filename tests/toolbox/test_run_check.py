@@ -21,6 +21,7 @@ from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalScope,
+    Effect,
     ErrorKind,
     ToolCallCompleted,
     ToolCallFailed,
@@ -269,6 +270,7 @@ async def test_a_name_that_is_none_is_told_the_nearest(calculator: Desk) -> None
     failure = await calculator.failed(check="pytset")
     assert failure.error.kind is ErrorKind.NOT_FOUND
     assert str(failure.error.hint).startswith("The nearest: pytest")
+    assert (failure.error.field, failure.error.effect) == ("check", Effect.NONE)
     assert calculator.asked == []
     failure = await calculator.failed(check="rm -rf /; pytest")
     assert failure.error.kind is ErrorKind.NOT_FOUND

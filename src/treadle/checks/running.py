@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -60,7 +61,7 @@ async def run(
     words = check.words(paths)
     program = find_program(words[0], cwd, environment)
     if program is None:
-        raise _missing(check)
+        raise _missing(check, cwd)
     mark = str(new_id())
     marked = {**environment, "PWD": str(cwd), MARK: f"{environment.get(MARK, '')} {mark}".strip()}
     parser = parser_for(check.argv) if check.parser == "auto" else check.parser
@@ -150,7 +151,8 @@ class _Taking:
             if self.keeper.lines > lines or now - told >= SILENT_SECONDS:
                 told, lines = now, self.keeper.lines
                 last = f": {self._last[:_TOLD_CHARACTERS]}" if self._last else ""
-                await self._progress(f"{now - started:.0f} s, {lines:,} lines{last}")
+                count = "1 line" if lines == 1 else f"{lines:,} lines"
+                await self._progress(f"{now - started:.0f} s, {count}{last}")
 
 
 _TOLD_CHARACTERS = 200
@@ -244,8 +246,14 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _missing(check: Check) -> ProgramMissingError:
+def _missing(check: Check, cwd: Path) -> ProgramMissingError:
     name = check.argv[0]
+    if "/" in name and (cwd / name).exists():
+        return ProgramMissingError(
+            f"{name}, which the check {check.name} needs, is no file that may be executed.",
+            hint=f"Let it be executed (`chmod +x {shlex.quote(name)}`), or set the program that "
+            "reads it before it in the command.",
+        )
     toml_name = check.name if re.fullmatch(r"[\w-]+", check.name) else json.dumps(check.name)
     return ProgramMissingError(
         f"{name}, which the check {check.name} needs, is not installed here.",

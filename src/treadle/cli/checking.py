@@ -74,7 +74,8 @@ def _show(ran: CheckRun) -> None:
         for line in (*ran.output.head, *ran.output.tail):
             say(line)
     counts = ", ".join(f"{count} {name}" for name, count in ran.reading.counts.items())
-    parts = (f"{ran.command}: {ran.status.value} in {ran.seconds:.1f} s{where}", counts, ran.reason)
+    status = ran.status.value.replace("_", " ")
+    parts = (f"{ran.command}: {status} in {ran.seconds:.1f} s{where}", counts, ran.reason)
     say(" · ".join(filter(None, parts)))
 
 

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic
 from treadle.checks.service import Checks
 from treadle.config.model import MAX_CHECK_SECONDS
-from treadle.events.types import ToolView
+from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.wording import counted
@@ -142,8 +143,17 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     async def run(self, arguments: RunCheckArguments, context: ToolContext) -> RunCheckResult:
         if arguments.check is None:
             return await self._list(arguments.max_tokens)
-        check = await self._checks.named(arguments.check)
-        paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
+        try:
+            check = await self._checks.named(arguments.check)
+            paths = await asyncio.to_thread(self._checks.paths, check, arguments.paths)
+        except (NotFoundError, UsageError) as error:  # nothing has been run
+            unknown = isinstance(error, NotFoundError)
+            raise ToolError(
+                ErrorKind.NOT_FOUND if unknown else ErrorKind.VALIDATION,
+                error.message,
+                field="check" if unknown else "paths",
+                hint=error.hint,
+            ) from error
         await self._ask(check, paths, arguments, context)
         ran = await self._checks.run(
             check,
