@@ -82,6 +82,7 @@ def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
     assert run(repo, "approve", "LAST", "--hunk", "3").status == 2
     answer = json.loads(run(repo, "approve", "LAST", "--hunk", "2", "--json").out)
     assert answer["state"] == "applied"
+    assert (answer["files"][0]["added"], answer["files"][0]["removed"]) == (1, 1)
     assert (repo / "a.py").read_text() == TEXT.replace("= 30\n", "= 'thirty'\n")
     assert json.loads(run(repo, "show", "LAST", "--json").out)["files"][0]["denied_hunks"] == [1]
     assert "+1 -1" in run(repo, "list").out, "what was denied has changed no line"

@@ -297,6 +297,10 @@ def test_a_hunk_that_was_denied_is_not_applied_after_all(root: Path, edits: Edit
     with pytest.raises(EditError, match="is applied already") as error:
         edits.apply(staged)
     assert error.value.hint == "What was denied of it needs a new edit."
+    edits.undo(staged)
+    with pytest.raises(EditError, match="is undone already") as error:
+        edits.undo(staged)
+    assert error.value.hint == "Redo it, or make a new edit."
 
 
 def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: Edits) -> None:

@@ -11,11 +11,15 @@ from treadle.errors import UsageError
 def proposal_answer(
     proposal: Proposal, freshness: Sequence[Freshness] = (), *, hunks: bool = False
 ) -> dict[str, object]:
-    """The proposal; with `hunks` each file's diff and the numbers of its hunks, from 1."""
+    """The proposal; with `hunks` each file's diff and the numbers of its hunks, from 1.
+
+    Lines are counted without what was denied, unless nothing else is left.
+    """
     files = []
     number = 1
+    left = {change.path: change for change in proposal.selected()}
     for place, change in enumerate(proposal.changes):
-        file = _file(change)
+        file = _file(change, left.get(change.path, None if left else change))
         if freshness:
             file["freshness"] = freshness[place].value
         if hunks:
@@ -55,8 +59,8 @@ def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple
     return frozenset(every[number - 1] for number in numbers)
 
 
-def _file(change: FileChange) -> dict[str, object]:
-    added, removed = counts(change)
+def _file(change: FileChange, left: FileChange | None) -> dict[str, object]:
+    added, removed = counts(left) if left is not None else (0, 0)
     return {
         "path": change.path,
         "kind": change.kind.value,

@@ -416,7 +416,9 @@ class Edits:
             raise EditError(
                 ErrorKind.DENIED if denied else ErrorKind.CONFLICT,
                 f"The proposal {proposal_id} is {proposal.state}{' ' if already else ', '}{so}.",
-                hint=_told_instead(proposal),
+                hint="What was denied of it needs a new edit."
+                if proposal.denied and what == "applied" and not denied
+                else _INSTEAD[proposal.state],
             )
         return proposal
 
@@ -428,13 +430,6 @@ _INSTEAD = {
     ProposalState.APPLIED: "Undo it first, or make a new edit.",
     ProposalState.UNDONE: "Redo it, or make a new edit.",
 }
-
-
-def _told_instead(proposal: Proposal) -> str:
-    """What to do with a proposal that is not in the state for something."""
-    if proposal.denied and proposal.state in {ProposalState.APPLIED, ProposalState.UNDONE}:
-        return "What was denied of it needs a new edit."
-    return _INSTEAD[proposal.state]
 
 
 def _is_same(folder: Path, root: Path) -> bool:
