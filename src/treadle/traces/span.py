@@ -153,17 +153,19 @@ def more_complete(one: Span, other: Span) -> Span:
     The finished one wins, then the one with more events, then the one that knows more. What is
     still equal is decided by the text, so that the order of arrival never matters.
     """
-    return max(one, other, key=_completeness)
+    knowledge = _knowledge(one), _knowledge(other)
+    if knowledge[0] != knowledge[1]:
+        return one if knowledge[0] > knowledge[1] else other
+    return max(one, other, key=lambda span: json.dumps(span.to_json(), sort_keys=True))
 
 
-def _completeness(span: Span) -> tuple[bool, int, int, str]:
+def _knowledge(span: Span) -> tuple[bool, int, int]:
     values = span.to_json()
     known = sum(value is not None for value in values.values())
     known += sum(
         value is not None for value in cast("Mapping[str, JsonValue]", values["tokens"]).values()
     )
-    known += len(span.attributes)
-    return span.end_us is not None, len(span.events), known, json.dumps(values, sort_keys=True)
+    return span.end_us is not None, len(span.events), known + len(span.attributes)
 
 
 @dataclass(frozen=True, slots=True)
