@@ -87,7 +87,8 @@ ANCHORS: tuple[Anchor, ...] = (
         "compiler",
         Kind.ERROR,
         0.95,
-        r"(?i)^[ \t\r]*[^\s:][^:\n]*(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))[ \t\r]?(?::| -)?[ \t\r]*"
+        r"(?i)^[ \t\r]*[^\s:][^:\n]*(?::[^:\s]+)?(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))"
+        r"[ \t\r]?(?::| -)?[ \t\r]*"
         r"(?:fatal |syntax )?(error)(?:[ \t\r]+[A-Z]{1,6}\d+|\[[\w-]+\])?[ \t\r]?:",
     ),
     Anchor(
@@ -296,7 +297,8 @@ ANCHORS: tuple[Anchor, ...] = (
         "compiler",
         Kind.ERROR,
         0.85,
-        r"^[ \t]*\S+\.\w+:\d+:\d+:? (?:[A-Z]{1,4}\d{2,4} |[CEFRW]: |Error )",
+        r"^[ \t]*\S+\.\w+:\d+:\d+:? (?:[A-Z]{1,4}\d{2,4} |[CEFRW]: |Error )"
+        r"|^\S+\.go:\d+:\d+: [a-z]",
     ),
     Anchor("loss", Kind.FAILED_TO, 0.9, r"\b100(?:\.0)? ?% packet loss"),
     Anchor(

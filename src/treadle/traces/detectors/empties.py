@@ -31,6 +31,7 @@ _LISTS = (
     "issues",
     "events",
 )
+_COUNTS = ("total", "count", "total_count", "totalCount", "num_results", "row_count")
 _DEEPEST = 2
 _WISHED = (
     "errors?|issues?|problems?|warnings?|failures?|vulnerabilit|conflicts?|diagnostics|changes"
@@ -49,9 +50,11 @@ _NONE_FOUND = re.compile(
     rf"|(?:[^.\n]{{1,40}}[:;] )?no (?![^.\n]{{0,60}}\b(?:{_WISHED}))[^.!?\n]{{1,60}} (?:found"
     rf"|available|exists?|matched"
     rf"|returned)\b"
+    rf"|found (?:0|no) (?![^.\n]{{0,60}}\b(?:{_WISHED}))"
     r"|nothing (?:was |has been )?(?:found|matched|returned)|none found|empty (?:set|result"
     r"|response"
-    r"|list)|0 (?:results?|matches|rows|hits|records|files)|found (?:0|no) |returned (?:0|no) "
+    r"|list)|0 (?:results?|matches|rows|hits|records|files)|nothing (?:added )?to commit"
+    r"|returned (?:0|no) "
     r"|\(0 rows\)|(?:your |the )?(?:search|query|request) (?:for .{0,80} )?(?:(?:returned|found"
     r"|yielded"
     r"|produced) (?:no|0|nothing)|did not (?:match|return|find) any)|keine (?:\w+ )?(?:ergebnisse"
@@ -71,7 +74,10 @@ def nothing(value: object, path: str) -> Hit | None:
     if isinstance(value, list) and all(_is_empty_block(each) for each in value):
         place = path
     if isinstance(value, Mapping):
+        counts = [value[key] for key in _COUNTS if key in value]
         lists = [key for key in _LISTS if isinstance(value.get(key), list | Mapping)]
+        if counts == [0]:
+            lists = [key for key in value if value[key] == []] or lists
         if lists and all(_holds_nothing(value[key], depth=0) for key in lists):
             place = step(path, lists[0])
     if place is None:

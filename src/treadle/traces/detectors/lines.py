@@ -225,7 +225,7 @@ def _sentence(line: Line, path: str, whole: _Whole) -> Hit | None:
         return _hit(kind, Severity.LOW, 0.7, line=line, at=0, path=path)
     if whole.program_speaks(line):
         return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, line=line, at=0, path=path)
-    if line.text.strip()[:1] == '"' or _GOOD.match(text) or _DONE.search(text):
+    if line.text.strip()[:1] == '"' or "|" in text or _GOOD.match(text) or _DONE.search(text):
         return None
     named = kind_of(_sendable(text))
     if named is None or not _may_be_meant(*named, text, whole):

@@ -59,6 +59,7 @@ _WORKS = words_of(
     "check scan generate deploy install load lint analyze analyse test train evaluate verify"
 )
 _REPEATS = words_of("translate ocr transcribe echo think extract speech")
+_PAGE = frozenset({"text", "snapshot", "html", "content", "dom"})
 _RUNS = words_of(
     "bash shell sh zsh cmd powershell terminal exec execute command run subprocess console "
     "process python code interpreter repl script"
@@ -107,7 +108,7 @@ _LOG_FILE = re.compile(
 _TERSE_PROGRAMS = words_of(
     "cat head tail sed awk grep egrep rg find fd ls sort uniq cut diff cmp cp mv rm rmdir "
     "mkdir ln chmod chown touch tar unzip zip gzip gunzip kill date ssh scp rsync curl wget "
-    "tee xargs jq wc dd du df stat file tr paste comm split bash sh zsh dash cd source merge "
+    "tee xargs jq wc dd du df stat file tr paste comm split sudo bash sh zsh dash cd source merge "
     "patch"
 )
 """They begin a line with their name only to complain."""
@@ -134,7 +135,7 @@ def manner_of(tool: str, arguments: str) -> Manner:
         shows=shows,
         shows_file=shows and (bool(words & _FILE) or (bool(words & _OPENS) and names_file)),
         shows_log=shows and (bool(words & {"log", "logs"}) or bool(_LOG_FILE.search(arguments))),
-        repeats=bool(words & _REPEATS),
+        repeats=agent or bool(words & _REPEATS) or bool("browser" in words and words & _PAGE),
         quiet=writes,
     )
 
@@ -166,8 +167,8 @@ def _of_command(command: str) -> Manner:
         # Of a pipe the first program is the source of what is seen.
         words = [word for word in statement.partition("|")[0].split() if word]
         while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _NEUTRAL):
+            programs.add(words[0])
             if words[0] in {"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"}:
-                programs.add(words[0])
                 words = []
             else:
                 words = words[1:]

@@ -64,22 +64,21 @@ def holds(evidence: Evidence, span: Span) -> bool:
     return inside and text is not None and text[evidence.start : evidence.end] == evidence.quote
 
 
+@lru_cache(maxsize=8)  # what reads one span reads the same texts again and again
 def parsed(text: str) -> object:
-    """The value of JSON text. Raises ValueError, also for what is nested too deeply to read."""
+    """The value of JSON text, which nobody may change.
+
+    Raises ValueError, also for what is nested too deeply to read.
+    """
     try:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
-@lru_cache(maxsize=8)
-def _parsed_once(text: str) -> object:
-    return parsed(text)  # findings of one span read the same text again and again
-
-
 def _inside(value: object, key: str | int) -> object:
     if isinstance(value, str):
-        value = _parsed_once(value)
+        value = parsed(value)
     if isinstance(key, int):
         if isinstance(value, Sequence):
             return value[key]

@@ -19,10 +19,10 @@ _OPENINGS = (
     "<results>",
     "diff --git ",
     "--- a/",
-    "# ",
     "```",
     "%pdf",
 )
+_TITLE = re.compile(r"#{1,3} .*\n\s*\n")
 _NUMBERED = re.compile(r"\s*\d+(?:[:|→\t]|\s\|)")
 _LOCATED = re.compile(
     r"[^\s:]{1,200}:\d+[:-](?!\d*:? ?(?:fatal |syntax )?(?:error|warning|note|info)\b)"
@@ -50,7 +50,8 @@ def is_document(text: str) -> bool:
     Most lines of it are numbered, or have a place before them, a time, or the form of source code
     or Markdown; or it begins as documents do. Few lines are never a document.
     """
-    if text[:400].lstrip()[:16].lower().startswith(_OPENINGS):
+    head = text[:400].lstrip()
+    if head[:16].lower().startswith(_OPENINGS) or _TITLE.match(head):
         return True
     lines = [line[:_LINE_CHARACTERS] for line in text[:40_000].split("\n")[:_LOOKED_AT]]
     lines = [line for line in lines if line.strip()]

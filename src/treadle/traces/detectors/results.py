@@ -16,6 +16,7 @@ RESULTS = Detector("tool-result", 1, Layer.SIGNALS)
 
 _GOOD_FLAGS = ("ok", "success", "succeeded", "successful", "is_success", "isSuccess")
 _BAD_FLAGS = ("isError", "is_error", "failed", "has_error", "hasError")
+_FLAGS = frozenset((*_GOOD_FLAGS, *_BAD_FLAGS))
 _ERRORS = (
     "Error",
     "error",
@@ -107,7 +108,9 @@ def hits(text: str, path: str, manner: Manner) -> list[Hit]:
     failed = _failure(value, path, manner, depth=0)
     if failed is not None:
         return [failed]
-    none = None if manner.quiet and stripped in {"", "None"} else nothing(value, path)
+    none = None if manner.quiet and not isinstance(value, str) else nothing(value, path)
+    if manner.quiet and stripped in {"", "None"}:
+        none = None
     return [none] if none else []
 
 
@@ -197,8 +200,9 @@ def _parsed_or_none(text: str) -> object:
 
 
 def _flagged(value: Mapping[str, object]) -> bool:
-    return any(_is(value.get(key), False) for key in _GOOD_FLAGS) or any(
-        _is(value.get(key), True) for key in _BAD_FLAGS
+    return not _FLAGS.isdisjoint(value) and (
+        any(_is(value.get(key), False) for key in _GOOD_FLAGS)
+        or any(_is(value.get(key), True) for key in _BAD_FLAGS)
     )
 
 
