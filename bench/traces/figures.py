@@ -16,23 +16,22 @@ class Figures:
     """
 
     subjects: Sequence[str]
+    ours: int = 1
+    """How many of them, from the first on, are not compared."""
     _rows: dict[str, dict[str, str]] = field(default_factory=dict)
-    _ours: dict[str, float] = field(default_factory=dict)
+    _first: dict[str, float] = field(default_factory=dict)
 
-    def add(
-        self, label: str, subject: str, value: float | None, *, more_is_better: bool = False
-    ) -> None:
-        """Note a figure; None where a subject cannot do what is measured."""
+    def add(self, label: str, subject: str, value: float, *, more_is_better: bool = False) -> None:
+        """Note a figure."""
         cells = self._rows.setdefault(label, {})
-        if value is None:
-            cells[subject] = NOT
-            return
         cells[subject] = written(value)
         if subject == self.subjects[0]:
-            self._ours[label] = value
-        elif (ours := self._ours.get(label)) is not None and ours > 0 and value > 0:
-            ratio = ours / value if more_is_better else value / ours
-            cells[subject] += f" ({ratio:.2g} times)" if ratio < 10 else f" ({ratio:,.0f} times)"
+            self._first[label] = value
+        first = self._first.get(label, 0.0)
+        if subject in self.subjects[: self.ours] or first <= 0 or value <= 0:
+            return
+        ratio = first / value if more_is_better else value / first
+        cells[subject] += f" ({ratio:.2g} times)" if ratio < 10 else f" ({ratio:,.0f} times)"
 
     def say(self, label: str, subject: str, text: str) -> None:
         """Note a word in place of a figure."""

@@ -15,16 +15,14 @@ from pathlib import Path
 
 from bench.traces.figures import NOT, Figures, say
 from bench.traces.generator import NEEDLE, Generator
-from bench.traces.ingest import BATCH, CONNECTIONS, ROOT, TRACE_SPANS, send
+from bench.traces.ingest import BATCH, CONNECTIONS, FEWEST, ROOT, TRACE_SPANS, send
 from bench.traces.load import write_batches
 from bench.traces.otlp_bytes import batches
 from bench.traces.servers import Running, Server, Treadle, ask, running
-from bench.traces.wire import Connection, share
+from bench.traces.wire import Answer, Connection, share
 
 COMMON = "invoice"
 """A word that is in most texts."""
-
-PHRASE = "refund order"
 ANSWER_SECONDS = 60.0
 REPEATS = 30
 SECONDS_EACH = 10.0
@@ -37,7 +35,8 @@ def measure(servers: Sequence[Server], *, sizes: Sequence[int], seconds: float) 
     for server in servers:
         for size in sizes if isinstance(server, Treadle) else (0,):
             columns[f"{server.name}, {size:,} spans" if size else server.name] = server, size
-    figures = Figures(tuple(columns))
+    ours = sum(bool(size) for _, size in columns.values())
+    figures = Figures(tuple(columns), max(1, ours))
     with tempfile.TemporaryDirectory() as folder:
         for column, (server, size) in columns.items():
             store = Path(folder) / type(server).__name__
@@ -59,12 +58,13 @@ def _fill(path: Path, size: int) -> None:
 def _feed(server: Server, at: Running, path: Path, seconds: float) -> None:
     """Send spans for about that long."""
     generator = Generator(seed=11)
-    end, count = time.monotonic() + seconds, BATCH
-    while time.monotonic() < end:
+    end, count, there = time.monotonic() + seconds, BATCH, 0
+    while time.monotonic() < end or there < FEWEST:
         traces = generator.traces(count // TRACE_SPANS, spans=TRACE_SPANS)
         write_batches(path, batches(traces, BATCH))
-        rate = send(server, at, path, connections=CONNECTIONS).rate
-        count = max(BATCH, int(rate * min(10.0, end - time.monotonic())) // BATCH * BATCH)
+        load = send(server, at, path, connections=CONNECTIONS)
+        there += load.spans
+        count = max(BATCH, int(load.rate * min(10.0, end - time.monotonic())) // BATCH * BATCH)
     say(f"query: {server.name} has {server.count(at.folder):,} spans")
 
 
@@ -83,27 +83,28 @@ def _measured(figures: Figures, column: str, server: Server, at: Running) -> Non
             figures.say(f"{what}: p50", column, NOT)
             continue
         try:
-            times, size = asyncio.run(_times(at.port, request))
+            times, last = asyncio.run(_times(at.port, request))
         except (OSError, RuntimeError, TimeoutError) as error:
             say(f"query: {column} fails at {what}: {error!r}")
             figures.say(f"{what}: p50", column, "fails")
             continue
         for part in (0.5, 0.95):
             figures.add(f"{what}: p{100 * part:g}", column, 1e3 * share(times, part))
-        say(f"query: {column}, {what}: {1e3 * share(times, 0.5):,.1f} ms, {size:,} bytes")
+        if what.startswith("search"):
+            hits = server.hits_in(last.json())
+            figures.say(f"{what}: found of at most 50", column, str(hits))
+        say(f"query: {column}, {what}: {1e3 * share(times, 0.5):,.1f} ms, {last.size:,} bytes")
     figures.say("peak MB of memory", column, f"{at.peak_mb:,.0f}")
     figures.say("MB on disk", column, f"{at.disk_mb:,.0f}")
 
 
-async def _times(port: int, request: bytes) -> tuple[list[float], int]:
-    """Seconds of each answer, after one that does not count, and the size of the last."""
+async def _times(port: int, request: bytes) -> tuple[list[float], Answer]:
+    """Seconds of each answer, after one that does not count, and the last of them."""
     connection = await Connection.open(port)
-    await ask(connection, request, ANSWER_SECONDS)
+    answer = await ask(connection, request, ANSWER_SECONDS)
     times, end = list[float](), time.monotonic() + SECONDS_EACH
-    size = 0
     while len(times) < REPEATS and (not times or time.monotonic() < end):
         answer = await ask(connection, request, ANSWER_SECONDS)
         times.append(answer.last)
-        size = answer.size
     connection.close()
-    return times, size
+    return times, answer

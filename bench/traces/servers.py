@@ -260,16 +260,16 @@ class Treadle(Server):
         return self._get("spans", model="gpt-4o", status="error", limit=50)
 
     def found(self, word: str) -> bytes:
-        return self._get("search", text=word, limit=50)
+        return self._get("search", q=word, limit=50)
 
     def by_model(self) -> bytes:
-        return self._get("groups", by="model")
+        return self._get("groups", group_by="model")
 
     def by_hour(self) -> bytes:
-        return self._get("groups", by="time", bucket_seconds=3600, limit=1_000)
+        return self._get("groups", group_by="time", bucket_size=3600, limit=1_000)
 
     def spans_in(self, answer: Any) -> int:
-        return len(answer["start_us"])
+        return len(answer["columns"]["starts"])
 
     def hits_in(self, answer: Any) -> int:
         return len(answer["data"])
