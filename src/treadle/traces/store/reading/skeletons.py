@@ -28,6 +28,12 @@ class Flag(IntFlag):
     """A model call around another one, whose tokens and cost count there."""
 
 
+# As plain integers: of a large trace most of the time went into those of the class.
+_CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
+_UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
+_UNCOUNTED = int(Flag.UNCOUNTED)
+
+
 @dataclass(slots=True)
 class Columns:
     """One entry a span in each, parents before children, children by their start.
@@ -129,9 +135,7 @@ def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
 
 
 def _row(values: Sequence[object]) -> _Row:
-    if any(isinstance(value, bytes) for value in values):
-        values = list(map(plain, values))
-    return _Row(*values)  # type: ignore[arg-type]  # the columns of _SPANS
+    return _Row._make(map(plain, values) if bytes in map(type, values) else values)
 
 
 def _add(
@@ -142,46 +146,63 @@ def _add(
     start_us: int,
 ) -> None:
     row = node.span
-    place = len(columns.span_ids)
     parent = -1
     if row is not None and node.depth and row.parent_id is not None:
         parent = places[row.parent_id]
-    places[node.span_id] = place
+    places[node.span_id] = len(columns.span_ids)
     columns.span_ids.append(node.span_id)
     columns.parents.append(parent)
     columns.depths.append(node.depth)
-    for column, text in (
-        (columns.names, row.name if row else None),
-        (columns.kinds, row.kind if row else None),
-        (columns.operations, row.operation if row else None),
-        (columns.models, row.model if row else None),
-        (columns.statuses, row.status if row else None),
-    ):
-        column.append(-1 if text is None else texts.setdefault(text, len(texts)))
-    columns.starts.append(row.start_us - start_us if row else None)
-    columns.durations.append(row.duration_us if row else None)
-    columns.input_tokens.append(row.input_tokens if row else None)
-    columns.output_tokens.append(row.output_tokens if row else None)
-    columns.costs.append(row.cost_nano if row else None)
-    columns.flags.append(_flags(columns, node, parent))
-
-
-def _flags(columns: Columns, node: Node[_Row], parent: int) -> int:
-    row = node.span
     if row is None:
-        return Flag.MISSING
-    flags = Flag.CYCLE if node.cycle else Flag(0)
+        _add_missing(columns)
+        return
+    columns.names.append(texts.setdefault(row.name, len(texts)))
+    columns.kinds.append(texts.setdefault(row.kind, len(texts)))
+    columns.operations.append(texts.setdefault(row.operation, len(texts)))
+    columns.models.append(-1 if row.model is None else texts.setdefault(row.model, len(texts)))
+    columns.statuses.append(texts.setdefault(row.status, len(texts)))
+    columns.starts.append(row.start_us - start_us)
+    columns.durations.append(row.duration_us)
+    columns.input_tokens.append(row.input_tokens)
+    columns.output_tokens.append(row.output_tokens)
+    columns.costs.append(row.cost_nano)
+    columns.flags.append(_flags(columns, row, parent, cycle=node.cycle))
+
+
+def _add_missing(columns: Columns) -> None:
+    """What nobody knows of a parent that never arrived."""
+    for texts in (
+        columns.names,
+        columns.kinds,
+        columns.operations,
+        columns.models,
+        columns.statuses,
+    ):
+        texts.append(-1)
+    for numbers in (
+        columns.starts,
+        columns.durations,
+        columns.input_tokens,
+        columns.output_tokens,
+        columns.costs,
+    ):
+        numbers.append(None)
+    columns.flags.append(_MISSING)
+
+
+def _flags(columns: Columns, row: _Row, parent: int, *, cycle: bool) -> int:
+    flags = _CYCLE if cycle else 0
     if row.end_us is None:
-        flags |= Flag.UNFINISHED
+        flags |= _UNFINISHED
     elif row.duration_us is None:
-        flags |= Flag.CLOCK_SKEW
-    if row.kind == "model" and not row.counted:
-        flags |= Flag.UNCOUNTED
+        flags |= _CLOCK_SKEW
+    if not row.counted and row.kind == "model":
+        flags |= _UNCOUNTED
     above = columns.starts[parent] if parent >= 0 else None
-    took = columns.durations[parent] if parent >= 0 else None
     if above is not None:
+        took = columns.durations[parent]
         start = columns.starts[-1] or 0
         end = start + (row.duration_us or 0)
         if start < above or (took is not None and end > above + took):
-            flags |= Flag.OUTSIDE_PARENT
-    return int(flags)
+            flags |= _OUTSIDE_PARENT
+    return flags
