@@ -159,13 +159,14 @@ def _store_threads(
 ) -> None:
     """Pass on what the runs got, and what they had where they moved."""
     after = dict(statements.select(connection, _RUN_THREADS, shares))
-    moved = [run for run in shares if before.get(run) != after.get(run)]
+    moved = {run for run in shares if before.get(run) != after.get(run)}
     sums = {run: list(rest) for run, *rest in statements.select(connection, _RUN_SUMS, moved)}
     moves: list[_Move] = []
     for run, share in shares.items():
-        new = sums.get(run, nothing())
-        old = added(new, share, -1) if run in before else nothing()
-        if run not in moved:
+        if run in moved:
+            new = sums.get(run, nothing())
+            old = added(new, share, -1) if run in before else nothing()
+        else:
             new, old = share, nothing()
         moves.append((before.get(run), old, after.get(run), new))
     runs: dict[Text, int] = defaultdict(int)

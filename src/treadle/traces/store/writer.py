@@ -62,16 +62,16 @@ class _Job(Generic[T]):
     work: Callable[[sqlite3.Connection], T]
     done: Future[T]
 
-    def run(self, connection: sqlite3.Connection) -> None:
-        try:
-            self.done.set_result(self.work(connection))
-        except sqlite3.Error as error:
+    def fail(self, error: Exception) -> None:
+        if not isinstance(error, StoreError):
             failure = StoreError(f"The trace store cannot be changed: {error}.", hint=_HINT)
             failure.__cause__ = error
-            self.done.set_exception(failure)
-            raise
-        except BaseException as error:  # noqa: BLE001  (whoever asked for it is told)
-            self.done.set_exception(error)
+            error = failure
+        self.done.set_exception(error)
+
+
+_Group = list[_Part]
+"""What is committed together."""
 
 
 class Writer:
@@ -82,6 +82,7 @@ class Writer:
         self._keys = Keys()
         self._parts: deque[_Part] = deque()
         self._jobs: deque[_Job[Any]] = deque()
+        self._job_next = False
         self._waiting = threading.Condition()
         self._spans = 0
         self._bytes = 0
@@ -157,41 +158,48 @@ class Writer:
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None
-        while True:
-            group, job = self._next_group()
-            if not group and job is None:
-                break
+        while (work := self._next()) is not None:
             try:
                 connection = connection or self._connect()
-                if job is not None:
-                    job.run(connection)
-                self._commit(connection, group)
+                if isinstance(work, _Job):
+                    work.done.set_result(work.work(connection))
+                else:
+                    self._commit(connection, work)
+                    self._log.keep_small(connection, sum(part.size for part in work))
             except Exception as error:  # noqa: BLE001  (a writer that ends would hold up all)
-                self._settle(group, error)
+                if isinstance(work, _Job):
+                    work.fail(error)
+                else:
+                    self._settle(work, error)
                 if connection is not None:  # whatever state it is in
                     connection.close()
                     connection = None
-            else:
-                self._log.keep_small(connection, sum(part.size for part in group))
-            with self._waiting:
-                self._spans -= sum(len(part.spans) for part in group)
-                self._bytes -= sum(part.size for part in group)
+            if not isinstance(work, _Job):
+                self._forget(work)
         if connection is not None:
             self._log.empty(connection)
             connection.close()
+
+    def _forget(self, group: _Group) -> None:
+        with self._waiting:
+            self._spans -= sum(len(part.spans) for part in group)
+            self._bytes -= sum(part.size for part in group)
 
     def _connect(self) -> sqlite3.Connection:
         connection = connections.connect(self._path)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
         return connection
 
-    def _next_group(self) -> tuple[list[_Part], _Job[Any] | None]:
-        """Spans that wait, up to a limit, and one job; neither when the store is closed."""
+    def _next(self) -> _Group | _Job[Any] | None:
+        """Spans that wait, up to a limit, or a job, in turn; None when the store is closed."""
         with self._waiting:
             while not self._parts and not self._jobs and not self._closed:
                 self._waiting.wait()
-            job = self._jobs.popleft() if self._jobs else None
-            group: list[_Part] = []
+            if self._jobs and (self._job_next or not self._parts):
+                self._job_next = False
+                return self._jobs.popleft()
+            self._job_next = True
+            group: _Group = []
             count = size = 0
             while self._parts:
                 part = self._parts[0]
@@ -200,12 +208,10 @@ class Writer:
                 if group and (count > _GROUP_LIMIT or size > _GROUP_BYTES):
                     break
                 group.append(self._parts.popleft())
-            return group, job
+            return group or None
 
-    def _commit(self, connection: sqlite3.Connection, group: list[_Part]) -> None:
+    def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
         """One transaction for the group; one for each part when one of them spoils it."""
-        if not group:
-            return
         try:
             arrivals = arrive(span for part in group for span in part.spans)
             with transaction(connection):
