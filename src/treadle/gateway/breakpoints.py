@@ -143,10 +143,10 @@ class Breakpoints:
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
         self._waiting[held.id] = waiting
         self._remembered[held.id] = clean
-        await self._keep(lambda store: store.save_held(clean))
-        self._tell(f"A call of {held.model or 'a model'} is held at a breakpoint ({held.id}).")
         ended = held
         try:
+            await self._keep(lambda store: store.save_held(clean))
+            self._tell(f"A call of {held.model or 'a model'} is held at a breakpoint ({held.id}).")
             decision = await self._decided(waiting)
             ended = decision.held
         except asyncio.CancelledError:
