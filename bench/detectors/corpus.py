@@ -1,7 +1,7 @@
 """The labelled cases: spans as they are recorded, each with a fault or with something like one.
 
-A case of `cases/tuned` may have shaped the detectors; one of `cases/held_out` was written before
-they were first run, and none was changed for it.
+A case of `cases/tuned` may have shaped the detectors. Those of `cases/held_out` were written after
+the last change of the detectors; whoever changes a detector by one of them moves it to the others.
 """
 
 import tomllib
