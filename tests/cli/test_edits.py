@@ -110,6 +110,12 @@ def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
     assert run(repo, "show", "ffff").status == 1
 
 
+def test_a_proposal_of_which_every_hunk_is_denied_is_denied(repo: Path) -> None:
+    stage(repo)
+    assert run(repo, "deny", "LAST", "--hunk", "1").out == "staged: a.py; denied: 1 hunk\n"
+    assert run(repo, "deny", "LAST", "--hunk", "2").out == "denied: a.py\n"
+
+
 def test_a_proposal_is_checked_in_a_copy_before_it_is_approved(repo: Path) -> None:
     (repo / "Makefile").write_text("check:\n\tgrep -q thirty a.py\n")
     stage(repo)

@@ -310,4 +310,4 @@ def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: E
     file.write_bytes(file.read_bytes().replace(b"twenty", b"mine"))
     with pytest.raises(EditError, match="the change of line 21 has no place") as error:
         edits.undo(staged)
-    assert error.value.hint == "Change these lines back first, or do it by hand."
+    assert error.value.hint == "Put it back as it was first, or make the change by hand."

@@ -367,7 +367,7 @@ class Edits:
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
                 if proposal.state not in OPEN_STATES and error.kind is ErrorKind.CONFLICT:
-                    error.hint = "Change these lines back first, or do it by hand."
+                    error.hint = "Put it back as it was first, or make the change by hand."
                 raise
             return carry_out(self._tree, self._store, proposal, prepared, goal)
 

@@ -174,8 +174,10 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     if options.json:
         print_json(proposal_answer(proposal))
         return 0
-    files = ", ".join(change.path for change in proposal.selected())
-    denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if proposal.denied else ""
+    left = proposal.selected()
+    files = ", ".join(change.path for change in left or proposal.changes)
+    some = bool(left and proposal.denied)
+    denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if some else ""
     say(f"{proposal.state.value}: {files}{denied}")
     if proposal.state is ProposalState.APPLIED:
         tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
