@@ -6,6 +6,7 @@ larger than that: it is then committed in parts, and done with the last of them.
 
 import logging
 import sqlite3
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ _log = logging.getLogger(__name__)
 
 _HINT = "Look whether its disk is full or another process holds the file."
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
+_SWITCH_SECONDS = 0.0005
 _GROUP_LIMIT = 1_000
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
@@ -151,6 +153,9 @@ class Writer:
 
     def _start(self) -> None:
         if self._thread is None:
+            # Each statement and each compression gives up the interpreter's lock. Beside a thread
+            # that is busy with Python the writer would wait 5 ms every time to go on.
+            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
             self._thread = threading.Thread(
                 target=self._write_all, name="treadle-traces", daemon=True
             )

@@ -9,17 +9,26 @@ from dataclasses import dataclass
 
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, SortKey
 from treadle.traces.store.reading.text_terms import text_term
-from treadle.traces.store.reading.where import ALL, Sql, joined, listing, literally
+from treadle.traces.store.reading.where import (
+    ALL,
+    TOKENS,
+    Sql,
+    compared,
+    joined,
+    listing,
+    literally,
+)
 
 HOUR_US = 3_600_000_000
 
 ALL_SPANS = 1 << 40
 """Wanted: whatever fits."""
 
-_JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
+JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = t.run_id"
 """CROSS keeps the order in which tables are read as it is written."""
 
-_COUNTED_MATCHES = 20_000
+_COUNTED_MATCHES = 5_000
+_COUNTED_IN_RANGE = 5_000
 _SIFTED = 10
 """How many spans of an index in the right order are read for each one that fits, at a guess."""
 
@@ -52,6 +61,18 @@ _SORTED = {
 }
 
 
+_RANGES = {
+    Field.DURATION: ("spans_by_duration", "s.duration_us IS NOT NULL", "s.duration_us"),
+    Field.COST: ("spans_by_cost", "s.cost_nano IS NOT NULL", "s.cost_nano"),
+    Field.TOKENS: (
+        "spans_by_tokens",
+        "coalesce(s.input_tokens, s.output_tokens) IS NOT NULL",
+        TOKENS,
+    ),
+}
+"""The index of each value, which spans it has, and what it is ordered by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What stands behind FROM, what that must fulfil, and how many spans it has, about.
@@ -66,6 +87,10 @@ class Source:
     used: tuple[Condition, ...] = ()
     in_time_order: bool = False
     exact: bool = False
+    key: str = "s.id"
+    """The column by which it is in that order; SQLite would sort it by any other."""
+    walks: str | None = None
+    """For all spans in the order of a value: those alone, by the index of the value."""
 
 
 def best_source(
@@ -73,17 +98,20 @@ def best_source(
 ) -> Source:
     """The source from which `wanted` spans in that order are found with the least reading."""
     everything = spans_in_all(connection)
-    best, least = _walked(query, order, everything), everything
+    best, least = _walked(query, order, everything), (everything, everything)
     narrower = list(_narrower(connection, query))
+    if order is not SortKey.TIME and query.of(Field.START):
+        narrower.append(_in_time(connection, query))
     if narrower:
         # Walking in order meets a fitting span every so often.
         fewest = min(source.count for source in narrower)
-        least = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
+        met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
+        least = (met, everything)
     for source in narrower:
         ordered = source.in_time_order and order is SortKey.TIME
         cost = min(source.count, wanted * _SIFTED) if ordered else source.count
-        if cost <= least:
-            best, least = source, cost
+        if (cost, source.count) < least:
+            best, least = source, (cost, source.count)
     return best
 
 
@@ -113,11 +141,12 @@ def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
     )
     checks = [literally("x", term.literal) for _, term in terms if term.literal is not None]
     return Source(
-        Sql(f"texts x CROSS JOIN spans s ON s.id = x.rowid {_JOINED}"),
+        Sql(f"texts x CROSS JOIN spans s ON s.id = x.rowid {JOINED}"),
         count,
         joined([Sql("x.texts MATCH ?", found.values), *checks]),
         used=tuple(condition for condition, _ in terms),
         in_time_order=True,
+        key="x.rowid",
     )
 
 
@@ -125,16 +154,27 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
     """All spans in order."""
     index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
     return Source(
-        Sql(f"spans s {index} {_JOINED}"),
+        Sql(f"spans s {index} {JOINED}"),
         everything,
         in_time_order=True,
         exact=not query.conditions,
+        walks=f"spans s {index}" if order in _SORTED else None,
     )
+
+
+def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
+    """The spans of the time that is asked for, which may be few."""
+    reach = _reach(connection, query, SortKey.TIME)
+    return Source(Sql(f"spans s NOT INDEXED {JOINED}"), reach)
 
 
 def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
     for condition in query.conditions:
-        if condition.negated or condition.operator is not Operator.IS:
+        if condition.negated:
+            continue
+        if condition.field in _RANGES:
+            yield from _in_range(connection, condition)
+        if condition.operator is not Operator.IS:
             continue
         alone = query.conditions == (condition,)
         if condition.field is Field.LABEL:
@@ -144,7 +184,7 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
             if count is not None:
                 index = _INDEXES[condition.field]
                 yield Source(
-                    Sql(f"spans s INDEXED BY {index} {_JOINED}"),
+                    Sql(f"spans s INDEXED BY {index} {JOINED}"),
                     count,
                     Sql("s.status != 'ok'") if index == "spans_not_ok" else ALL,
                     in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
@@ -155,21 +195,33 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
         yield text
 
 
+def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[Source]:
+    """The spans of a range of values, where those are few."""
+    index, known, column = _RANGES[condition.field]
+    where = joined([Sql(known), compared(column, condition)])
+    spans = f"spans s INDEXED BY {index}"
+    found = f"SELECT 1 FROM {spans} WHERE {where.text} LIMIT {_COUNTED_IN_RANGE}"
+    count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", where.values))
+    if count < _COUNTED_IN_RANGE:
+        yield Source(Sql(f"{spans} {JOINED}"), count, where, used=(condition,))
+
+
 def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
     count = _count(connection, condition) or 0
     places, values = listing(condition.values)
     if len(condition.values) == 1:
         return Source(
-            Sql(f"span_labels l CROSS JOIN spans s ON s.id = l.span {_JOINED}"),
+            Sql(f"span_labels l CROSS JOIN spans s ON s.id = l.span {JOINED}"),
             count,
             Sql("l.label = ?", values),
             used=(condition,),
             in_time_order=True,
             exact=alone,
+            key="l.span",
         )
     spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({places})"
     return Source(
-        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span {_JOINED}", values),
+        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span {JOINED}", values),
         count,
         used=(condition,),
     )

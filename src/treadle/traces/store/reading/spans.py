@@ -8,7 +8,7 @@ from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
 from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
-from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source
+from treadle.traces.store.reading.planning import ALL_SPANS, JOINED, Source, best_source
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
     ALL,
@@ -24,6 +24,8 @@ MOST_OFFSET = 10_000
 """Rows that an offset may pass over; further on, cursors lead."""
 
 _COUNTED = 20_000
+_LOOKED_AT = 10_000
+"""Spans that are read in the order of a value before what fits is sorted instead."""
 _VALUES = {
     SortKey.DURATION: "s.duration_us",
     SortKey.COST: "s.cost_nano",
@@ -65,7 +67,7 @@ def spans_page(
 def conditions(source: Source, query: Query) -> Sql:
     """All that the rows of `source` must still fulfil, behind WHERE."""
     rest = [on_spans(each) for each in query.conditions if each not in source.used]
-    return joined([source.where, key_bounds(query), *rest])
+    return joined([source.where, key_bounds(query, source.key), *rest])
 
 
 def check_page(limit: int, offset: int) -> None:
@@ -92,30 +94,59 @@ def _rows(
     way = "ASC" if sort.ascending else "DESC"
     rows: list[Sequence[Any]] = []
     if sort.key is not SortKey.TIME and (after is None or after.value is not None):
-        value = _VALUES[sort.key]
-        behind = ALL
-        if after is not None:
-            sign = ">" if sort.ascending else "<"
-            behind = Sql(f"({value}, s.id) {sign} (?, ?)", (after.value, after.key))
-        known = joined([conditions(source, query), Sql(_KNOWN[sort.key]), behind])
-        order = f"{value} {way}, s.id {way}"
-        rows = _select(connection, source, known, value=value, order=order, wanted=wanted)
+        rows = _known_rows(connection, source, query, sort, wanted=wanted, after=after)
         after = None
     if len(rows) < wanted:  # in the order of time: everything, or what is unknown, which comes last
         unknown = ALL
         if sort.key is not SortKey.TIME:
             unknown = Sql(f"NOT ({_KNOWN[sort.key]})")
             source = best_source(connection, query, SortKey.TIME, wanted)
-        where = joined([conditions(source, query), unknown, _behind_key(after, sort)])
+        where = joined([conditions(source, query), unknown, _behind_key(after, sort, source.key)])
         rest = wanted - len(rows)
-        rows += _select(connection, source, where, order=f"s.id {way}", wanted=rest)
+        rows += _select(connection, source, where, order=f"{source.key} {way}", wanted=rest)
     return rows
 
 
-def _behind_key(after: Position | None, sort: Sort) -> Sql:
+def _known_rows(
+    connection: sqlite3.Connection,
+    source: Source,
+    query: Query,
+    sort: Sort,
+    *,
+    wanted: int,
+    after: Position | None,
+) -> list[Sequence[Any]]:
+    """Those whose value is known, in its order."""
+    way, value = "ASC" if sort.ascending else "DESC", _VALUES[sort.key]
+    known = Sql(_KNOWN[sort.key])
+    if after is not None:
+        sign = ">" if sort.ascending else "<"
+        behind = Sql(f"({value}, s.id) {sign} (?, ?)", (after.value, after.key))
+        known = joined([known, behind])
+    order = f"{value} {way}, s.id {way}"
+    if source.walks and query.conditions:
+        # What fits may be rare, and to read a million rows in that order takes seconds.
+        head = Source(
+            Sql(
+                f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
+                f" ORDER BY {order} LIMIT {_LOOKED_AT}) CROSS JOIN spans s ON s.id = head {JOINED}",
+                known.values,
+            ),
+            _LOOKED_AT,
+        )
+        where = conditions(head, query)
+        rows = _select(connection, head, where, value=value, order=order, wanted=wanted)
+        if len(rows) == wanted:
+            return rows
+        source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    where = joined([conditions(source, query), known])
+    return _select(connection, source, where, value=value, order=order, wanted=wanted)
+
+
+def _behind_key(after: Position | None, sort: Sort, key: str) -> Sql:
     if after is None:
         return ALL
-    return Sql(f"s.id {'>' if sort.ascending else '<'} ?", (after.key,))
+    return Sql(f"{key} {'>' if sort.ascending else '<'} ?", (after.key,))
 
 
 def _select(

@@ -102,17 +102,20 @@ def known_values(connection: sqlite3.Connection, dimension: str) -> list[str]:
     return [plain(value) for (value,) in connection.execute(_KNOWN_VALUES, (dimension,))]
 
 
-def key_bounds(query: Query) -> Sql:
-    """The range of keys that the times in `query` leave, which is a little too wide at its end."""
+def key_bounds(query: Query, key: str) -> Sql:
+    """The range of keys that the times in `query` leave, which is a little too wide at its end.
+
+    `key` is the column that holds them.
+    """
     parts = []
     for condition in query.of(Field.START):
         if condition.negated or condition.operator is Operator.IS:
             continue
         moment = min(max(int(condition.values[0]), -(1 << 51)), 1 << 51)
         if condition.operator in {Operator.AT_LEAST, Operator.MORE}:
-            parts.append(Sql("s.id >= ?", (moment << KEY_BITS,)))
+            parts.append(Sql(f"{key} >= ?", (moment << KEY_BITS,)))
         else:
-            parts.append(Sql("s.id < ?", ((moment + _SPILL_US) << KEY_BITS,)))
+            parts.append(Sql(f"{key} < ?", ((moment + _SPILL_US) << KEY_BITS,)))
     return joined(parts)
 
 
@@ -147,7 +150,12 @@ def _equal(condition: Condition) -> Sql:
     if field in _TRACES:
         return Sql(f"s.trace IN ({_TRACES[field].format(places)})", values)
     if field is Field.LABEL:
-        return Sql(f"s.id IN (SELECT span FROM span_labels WHERE label IN ({places}))", values)
+        # Asked span by span: a list of all that bear a common label would be made anew each time.
+        return Sql(
+            "EXISTS (SELECT 1 FROM span_labels"
+            f" WHERE span_labels.span = s.id AND span_labels.label IN ({places}))",
+            values,
+        )
     return Sql(f"{_COLUMNS[field]} IN ({places})", values)
 
 
