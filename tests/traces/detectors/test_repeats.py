@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.traces.detectors.spans import assistant, calls, model, result, tool, user
 from treadle.traces.detectors import Finding, Kind, SpanReference, detect, holds
-from treadle.traces.span import Span
+from treadle.traces.span import Span, SpanKind, SpanStatus
 
 FAILED = '{"ok": false, "error": "The service is down."}'
 
@@ -87,6 +87,20 @@ def test_the_same_json_written_otherwise_is_the_same_message() -> None:
     ]
     assert changed != spans
     assert told(changed) == [("s1", "output.error", 3)]
+
+
+def test_a_span_that_has_the_error_and_no_result_is_the_same_failure() -> None:
+    # As our own recorder keeps a failed call: its error, while the message is in the history.
+    spans = conversation([FAILED, FAILED], with_tools=True)
+    changed = [
+        replace(span, output=None, status=SpanStatus.ERROR, error="The service is down.")
+        if span.kind is SpanKind.TOOL
+        else span
+        for span in spans
+    ]
+    assert told(changed) == [("s1", "error", 4), ("s3", "error", 3)]
+    other = [replace(span, error="Another.") if span.error else span for span in changed]
+    assert [place[0] for place in told(other)] == ["s1", "s2", "s3", "s4"]
 
 
 def test_plain_text_is_followed_as_well() -> None:

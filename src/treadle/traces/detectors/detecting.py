@@ -15,11 +15,15 @@ from treadle.traces.detectors.finding import (
 from treadle.traces.detectors.hits import Hit
 from treadle.traces.detectors.manner import manner_of
 from treadle.traces.detectors.places import text_at
-from treadle.traces.detectors.reading import Reading, Role, Text, read
+from treadle.traces.detectors.reading import Reading, Role, Text, read, tool_name
 from treadle.traces.detectors.repeats import Content, Numbering, content_of
 from treadle.traces.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
+MOST_COMPARED = 50
+"""Failed calls of one tool, the last ones, that a message may be about."""
+LEAST_COMPARED = 4
+"""Characters of what went wrong by which a message is known again."""
 Occurrence = tuple[Content, int]
 
 
@@ -58,6 +62,8 @@ class _Scan:
         self._places: dict[tuple[Occurrence, str, str], int] = {}
         self._replies, self._tools = Numbering(), Numbering()
         self._results: dict[tuple[str, str, str], tuple[Hit, ...]] = {}
+        self._failed: dict[str, list[tuple[str, int]]] = {}
+        """By tool: what its spans without a result say went wrong, and which finding that is."""
 
     def add(self, span: Span) -> None:
         reading = read(span)
@@ -83,6 +89,9 @@ class _Scan:
                     self._report_result(told, text, self._tools, span, reference)
         if Layer.SIGNALS in self._layers and not any(hit.severity.weight > 1 for hit in told):
             for hit in signals.failures(span):
+                if span.kind is SpanKind.TOOL and not told:
+                    words = text_at(span, hit.path) or ""
+                    self._failed.setdefault(tool_name(span), []).append((words, len(self.found)))
                 self._report(hit, reference, span)
 
     def _report_call(self, hit: Hit, reading: Reading, reference: SpanReference) -> None:
@@ -96,16 +105,32 @@ class _Scan:
         self._report(hit, reference, reading.span, numbering.occurrence(content))
 
     def _add_history(self, reading: Reading, reference: SpanReference) -> None:
-        numbering = Numbering()
+        span, numbering = reading.span, Numbering()
+        known: set[int] = set()
         for message in reading.history:
-            if message.role is Role.TOOL:
-                for text in message.texts:
-                    told = self._result_hits(text)
-                    self._report_result(told, text, numbering, reading.span, reference)
+            for text in message.texts if message.role is Role.TOOL else ():
+                told = self._result_hits(text)
+                before = self._failure_of(text, told, span, known)
+                if before is None:
+                    self._report_result(told, text, numbering, span, reference)
+                else:
+                    known.add(before)
+                    self.found[before] = self.found[before].repeated_in(reference)
         if Layer.SIGNALS in self._layers:
             for call, hit in unanswered(reading.history):
                 content = content_of(f"open call {call.name}", call.arguments or "")
-                self._report(hit, reference, reading.span, numbering.occurrence(content))
+                self._report(hit, reference, span, numbering.occurrence(content))
+
+    def _failure_of(
+        self, text: Text, told: tuple[Hit, ...], span: Span, known: Collection[int]
+    ) -> int | None:
+        """The failed call whose span has no result, but tells of what this message tells."""
+        for hit in told[:1] if self._failed else ():
+            said = text_at(span, f"{text.path}{hit.path}") or ""
+            for words, number in self._failed.get(text.tool, ())[-MOST_COMPARED:]:
+                if number not in known and len(words) >= LEAST_COMPARED and words in said:
+                    return number
+        return None
 
     def _result_hits(self, text: Text) -> tuple[Hit, ...]:
         """What a result says, with paths below the place of the text."""

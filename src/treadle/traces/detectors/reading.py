@@ -98,7 +98,7 @@ def read(span: Span) -> Reading:
         case SpanKind.MODEL:
             return _model_call(span)
         case SpanKind.TOOL:
-            named = _tool_name(span)
+            named = tool_name(span)
             texts = [
                 *_whole(span.input, "input", Role.ARGUMENTS, named, span.input or ""),
                 *_whole(span.output, "output", Role.TOOL, named, span.input or ""),
@@ -121,7 +121,8 @@ def read(span: Span) -> Reading:
     return Reading(span, texts=(*texts, *_whole(span.error, "error", Role.ERROR)))
 
 
-def _tool_name(span: Span) -> str:
+def tool_name(span: Span) -> str:
+    """The name of the tool that a span of a call is about."""
     named = span.attributes.get("gen_ai.tool.name")
     return named if isinstance(named, str) else span.name.removeprefix(f"{span.operation} ")
 
