@@ -49,10 +49,8 @@ async def test_tools_are_listed_and_called(repo: Path) -> None:
         assert "path" in by_name["read_file"]["parameters"]["properties"]
         read = await served.post("/tools/read_file/call", {"path": "calc.py"})
         assert read["ok"] is True
-        runs = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)[
-            "runs"
-        ]
-    assert [run["name"] for run in runs] == ["execute_tool read_file"]
+        listed = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)
+    assert [run["name"] for run in listed["data"]] == ["execute_tool read_file"]
 
 
 async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> None:

@@ -27,13 +27,14 @@ from treadle.server.routes import (
     proposals,
     sessions,
     tools,
+    traces,
     turns,
 )
 from treadle.server.routes.gateway import gateway_routes, open_gateway
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    proposals.router, events.router, front_ends.router, gateway.router,
+    proposals.router, events.router, front_ends.router, traces.router, gateway.router,
 )  # fmt: skip
 
 

@@ -1,5 +1,8 @@
 """How errors are told over HTTP: `{"error": {"message", "hint"}}` with the status that fits."""
 
+import difflib
+from collections.abc import Iterable
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -52,9 +55,7 @@ def refuse_unknown_parameters(request: Request) -> None:
     known = {field.alias for field in taken} | {"token"}
     for name in request.query_params:
         if name not in known:
-            raise UsageError(
-                f"There is no parameter {name!r}.", hint="See /api/openapi.json for what is taken."
-            )
+            raise UsageError(f"There is no parameter {name!r}.", hint=_nearest(name, known))
 
 
 async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
@@ -67,18 +68,40 @@ async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(error_body(error.message, error.hint), status_code=status)
 
 
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    return f"{meant}See /api/openapi.json for what is taken."
+
+
+def _parameters(request: Request) -> set[str]:
+    """What the models of parameters of the route that was called take."""
+    route = request.scope.get("route")
+    fields = route.dependant.query_params if isinstance(route, APIRoute) else []
+    models = [field.field_info.annotation for field in fields]
+    return {
+        name
+        for model in models
+        if isinstance(model, type) and issubclass(model, BaseModel)
+        for name in model.model_fields
+    }
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place, *path = first["loc"]
     field = ".".join(map(str, path))
+    hint = "See /api/openapi.json for what is taken."
     if first["type"] == "extra_forbidden":
+        if place == "query":
+            hint = _nearest(field, _parameters(request))
         message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
     elif first["type"] == "json_invalid":
         message, field = "The body is not valid JSON.", ""
     else:
         message = f"{field or place}: {first['msg']}."
-    body = error_body(message, "See /api/openapi.json for what is taken.", field=field or None)
+    body = error_body(message, hint, field=field or None)
     return JSONResponse(body, status_code=422)
 
 

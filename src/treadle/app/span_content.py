@@ -1,0 +1,60 @@
+"""One whole span as JSON, its large values as previews that say where the rest is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle.traces.span import Span
+from treadle.traces.store import blobs
+
+_PREVIEW = 2_000
+"""Characters of a large value that are shown in its place."""
+_SHORTEST = 1_000
+
+
+def whole_span(span: Span) -> dict[str, Any]:
+    """All fields as they were recorded, and nothing cut."""
+    return {"span": span.to_json(), "cut": []}
+
+
+def previewed_span(span: Span) -> dict[str, Any]:
+    """The same, with the beginning of each large value, which `cut` tells of.
+
+    `cut` holds `path` to the value, `characters` of the whole, and `parts` that make it up in this
+    order: `{"text"}`, or `{"blob", "media_type", "bytes", "base64"}` by its hash. So nothing that a
+    span says can be taken for a link.
+    """
+    cut: list[dict[str, Any]] = []
+    return {"span": _previewed(span.to_json(), [], cut), "cut": cut}
+
+
+def _previewed(value: Any, path: list[str | int], cut: list[dict[str, Any]]) -> Any:
+    if isinstance(value, str):
+        return value if len(value) < _SHORTEST else _preview(value, path, cut)
+    if isinstance(value, Mapping):
+        return {key: _previewed(item, [*path, key], cut) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_previewed(item, [*path, place], cut) for place, item in enumerate(value)]
+    return value
+
+
+def _preview(text: str, path: list[str | int], cut: list[dict[str, Any]]) -> str:
+    pieces: blobs.Pieces = {}
+    parts = blobs.cut(text, pieces)
+    if parts is None:
+        return text
+    told = [_part(part, pieces) for part in parts]
+    cut.append({"path": path, "characters": len(text), "parts": told})
+    return text[:_PREVIEW]
+
+
+def _part(part: blobs.Part, pieces: blobs.Pieces) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"text": part}
+    key, as_base64 = part
+    piece = pieces[bytes.fromhex(key)]
+    return {
+        "blob": key,
+        "media_type": piece.media_type,
+        "bytes": len(piece.data),
+        "base64": as_base64,
+    }

@@ -1,0 +1,51 @@
+"""Answers about traces: made and written as JSON in a thread, since they may be large."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import Request, Response
+
+from treadle.errors import NotFoundError
+
+_WORTH_COMPRESSING = 2_000
+_LEVEL = 4
+
+
+async def answered(request: Request, make: Callable[[], Any]) -> Response:
+    """What `make` gives, as JSON; compressed where that is worth it and the client takes it.
+
+    Whatever a text holds, such as lone surrogates, comes through as an escape.
+    """
+    takes_gzip = "gzip" in request.headers.get("accept-encoding", "").lower()
+
+    def write() -> tuple[bytes, dict[str, str]]:
+        body = json.dumps(make(), separators=(",", ":")).encode()
+        if takes_gzip and len(body) > _WORTH_COMPRESSING:
+            body = gzip.compress(body, _LEVEL)
+            return body, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        return body, {"Vary": "Accept-Encoding"}
+
+    body, headers = await asyncio.to_thread(write)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def ids_in_path(request: Request, prefix: str, count: int = 1) -> list[str]:
+    """The ids behind `prefix` in the address, whatever they hold.
+
+    A slash of an id is written `%2F`, which is told apart only before it is decoded; where just
+    one id is asked for, slashes may stand as they are.
+    """
+    path: bytes = request.scope["raw_path"]
+    _, _, behind = path.decode("latin-1").partition(prefix)
+    pieces = behind.split("/") if count > 1 else [behind]
+    ids = [unquote(piece) for piece in pieces]
+    if len(ids) != count or not all(ids):
+        raise NotFoundError(
+            "There is nothing at this address.",
+            hint="Write each id percent-encoded, a slash in it as %2F.",
+        )
+    return ids

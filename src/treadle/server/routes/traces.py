@@ -1,0 +1,246 @@
+"""What was recorded: lists, sums, one trace or span, and its deletion."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
+
+from treadle.app import trace_answers as told
+from treadle.app.span_content import previewed_span, whole_span
+from treadle.errors import NotFoundError
+from treadle.server.answering import answered, ids_in_path
+from treadle.server.house import Opened
+from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
+from treadle.traces.query import Field as About
+from treadle.traces.query import Query as SpanQuery
+from treadle.traces.query.parameters import SpanParameters
+from treadle.traces.store.protocol import Deleted
+
+router = APIRouter(tags=["traces"])
+
+_SHOWN_TYPES = ("image/", "audio/", "video/", "text/plain")
+"""Types that a browser may show; but for SVG, none of them can run anything."""
+
+
+class Filter(SpanParameters):
+    """Which spans are meant."""
+
+    token: str | None = Field(None, description="the server's token, if it has one")
+
+    def wanted(self) -> SpanQuery:
+        """As conditions. Raises UsageError for a time or a query that cannot be read."""
+        return self.to_query(time.time_ns() // 1_000)
+
+
+class Paging(Filter):
+    """Which of them, in which order, and which part of the list."""
+
+    limit: int = Field(50, ge=1, le=1_000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+    cursor: str | None = Field(None, description="goes on behind the page that named it")
+    sort: SortKey = SortKey.TIME
+    ascending: bool = False
+
+    def page(self) -> dict[str, Any]:
+        """What all reading methods take."""
+        sort = Sort(self.sort, self.ascending)
+        return {"sort": sort, "limit": self.limit, "offset": self.offset, "cursor": self.cursor}
+
+
+class Searching(Paging):
+    """The same with what is searched for, if `text` and `query` do not say it."""
+
+    q: str | None = Field(None, min_length=1, max_length=10_000, description="literal text")
+
+    def wanted(self) -> SpanQuery:
+        """As conditions. Raises UsageError for a time or a query that cannot be read."""
+        query = super().wanted()
+        if self.q is None:
+            return query
+        return query & SpanQuery((Condition(About.TEXT, Operator.CONTAINS, (self.q,)),))
+
+
+class Grouping(Filter):
+    """What spans are grouped by, and which part of the groups."""
+
+    group_by: GroupBy
+    bucket_size: int = Field(3_600, ge=1, le=366 * 86_400, description="seconds, for `time`")
+    limit: int = Field(50, ge=1, le=10_000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class Counting(Filter):
+    """How many labels are told of."""
+
+    limit: int = Field(100, ge=1, le=10_000)
+
+
+@router.get("/threads", response_class=Response)
+async def threads(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+    """Threads with spans that fit, by default the one with the newest run first."""
+    return await _page(request, asked, house.traces.threads, told.thread_answer)
+
+
+@router.get("/runs", response_class=Response)
+async def runs(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+    """Runs with spans that fit, by default the newest first."""
+    return await _page(request, asked, house.traces.runs, told.run_answer)
+
+
+@router.get("/spans", response_class=Response)
+async def spans(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+    """Spans that fit, without their whole content, by default the newest first."""
+    return await _page(request, asked, house.traces.spans, told.span_answer)
+
+
+@router.get("/search", response_class=Response)
+async def search(house: Opened, asked: Annotated[Searching, Query()], request: Request) -> Response:
+    """Spans that hold a text, with the place where they do."""
+    return await _page(request, asked, house.traces.search, told.hit_answer)
+
+
+async def _page(
+    request: Request,
+    asked: Paging,
+    read: Callable[..., Page[Any]],
+    tell: Callable[[Any], dict[str, Any]],
+) -> Response:
+    def make() -> dict[str, Any]:
+        found = read(asked.wanted(), **asked.page())
+        return told.page_answer(found, tell, limit=asked.limit, offset=asked.offset)
+
+    return await answered(request, make)
+
+
+@router.get("/groups", response_class=Response)
+async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Request) -> Response:
+    """Counts, tokens and cost by time, model, thread, run, label or operation."""
+
+    def make() -> dict[str, Any]:
+        found = house.traces.groups(
+            asked.group_by,
+            asked.wanted(),
+            bucket_seconds=asked.bucket_size,
+            limit=asked.limit,
+            offset=asked.offset,
+        )
+        return told.page_answer(found, told.group_answer, limit=asked.limit, offset=asked.offset)
+
+    return await answered(request, make)
+
+
+@router.get("/labels", response_class=Response)
+async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Request) -> Response:
+    """Labels and how many spans bear each, most first."""
+    return await answered(
+        request,
+        lambda: told.labels_answer(house.traces.labels(asked.wanted(), limit=asked.limit)),
+    )
+
+
+@router.get("/summary", response_class=Response)
+async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Request) -> Response:
+    """All spans that fit, summed up."""
+    return await answered(
+        request, lambda: told.summary_answer(house.traces.summary(asked.wanted()))
+    )
+
+
+@router.get("/runs/{run_id:path}", response_class=Response)
+async def run(
+    house: Opened,
+    request: Request,
+    run_id: str,  # noqa: ARG001  (read before it is decoded)
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 500,
+    cursor: str | None = None,
+) -> Response:
+    """A run with its spans, in order of time; `spans.pagination` says how to get the others."""
+    (wanted,) = ids_in_path(request, "/runs/")
+
+    def make() -> dict[str, Any]:
+        query = SpanQuery((any_of(About.RUN, [wanted]),))
+        found = house.traces.runs(query, limit=1).data
+        if not found:
+            raise NotFoundError(f"There is no run {wanted}.", hint="See /api/v1/runs.")
+        page = house.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
+        return {
+            **told.run_answer(found[0]),
+            "spans": told.page_answer(page, told.span_answer, limit=limit),
+        }
+
+    return await answered(request, make)
+
+
+@router.get("/traces/{trace_id:path}", response_class=Response)
+async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # noqa: ARG001
+    """The skeleton of a trace: all its spans column by column, without their content."""
+    (wanted,) = ids_in_path(request, "/traces/")
+    return await answered(request, lambda: told.skeleton_answer(house.traces.skeleton(wanted)))
+
+
+@router.get("/spans/{ids:path}", response_class=Response)
+async def span(house: Opened, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
+    """A span with its content, at `/spans/TRACE/SPAN`.
+
+    Large values are previews unless `whole`; `cut` says which, and where their parts are.
+    """
+    trace_id, span_id = ids_in_path(request, "/spans/", 2)
+
+    def make() -> dict[str, Any]:
+        found = house.traces.span(trace_id, span_id)
+        if found is None:
+            raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
+        return whole_span(found) if whole else previewed_span(found)
+
+    return await answered(request, make)
+
+
+@router.get("/blobs/{digest}", response_class=Response)
+async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]) -> Response:
+    """A large value or an attachment by its hash; what could run in a page is a download."""
+    found = await asyncio.to_thread(house.traces.blob, digest)
+    if found is None:
+        raise NotFoundError(f"There is no blob {digest}.")
+    media_type = found.media_type or "application/octet-stream"
+    shown = media_type.startswith(_SHOWN_TYPES) and "svg" not in media_type
+    return Response(
+        found.data,
+        media_type=media_type,
+        headers={
+            "X-Content-Type-Options": "nosniff",
+            "Content-Disposition": "inline" if shown else "attachment",
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+            "Cache-Control": "private, max-age=31536000, immutable",
+        },
+    )
+
+
+@router.delete("/threads/{thread_id:path}")
+async def delete_thread(house: Opened, request: Request, thread_id: str) -> dict[str, int]:  # noqa: ARG001
+    """Delete all runs of a thread for good, with all they hold."""
+    (wanted,) = ids_in_path(request, "/threads/")
+    return _gone(await asyncio.to_thread(lambda: house.traces.delete(threads=[wanted])), wanted)
+
+
+@router.delete("/runs/{run_id:path}")
+async def delete_run(house: Opened, request: Request, run_id: str) -> dict[str, int]:  # noqa: ARG001
+    """Delete a run for good, with all it holds."""
+    (wanted,) = ids_in_path(request, "/runs/")
+    return _gone(await asyncio.to_thread(lambda: house.traces.delete(runs=[wanted])), wanted)
+
+
+@router.delete("/traces/{trace_id:path}")
+async def delete_trace(house: Opened, request: Request, trace_id: str) -> dict[str, int]:  # noqa: ARG001
+    """Delete a trace for good, with all it holds."""
+    (wanted,) = ids_in_path(request, "/traces/")
+    return _gone(await asyncio.to_thread(lambda: house.traces.delete(traces=[wanted])), wanted)
+
+
+def _gone(deleted: Deleted, what: str) -> dict[str, int]:
+    if not deleted.spans:
+        raise NotFoundError(f"There is nothing recorded under {what}.")
+    return asdict(deleted)
