@@ -32,9 +32,13 @@ def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connec
         check_same_thread=False,
         cached_statements=PREPARED,
     )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
-    connection.execute("PRAGMA wal_autocheckpoint = 0")  # `LogKeeper` does it
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # `LogKeeper` does it
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
