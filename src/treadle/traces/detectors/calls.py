@@ -151,7 +151,7 @@ def _validated(value: object, schema: str) -> str | None:
     return inline(f"{at.lstrip('.')}: {error.message}" if at else error.message, limit=200)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _validator(schema: str) -> Any:
     """A validator for the JSON text of a schema; None for what is no schema."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types

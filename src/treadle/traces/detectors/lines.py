@@ -53,8 +53,8 @@ _IS_ERROR = re.compile(
     re.IGNORECASE,
 )
 """That an error is not only talked about."""
-_REFERS = re.compile(r"(?!failed\b(?! to))", re.IGNORECASE)
-"""Not the bare "failed" of a story."""
+_TELLS = re.compile(r"failed\b(?! to)", re.IGNORECASE)
+"""The bare "failed" of a story."""
 _NEXT_SENTENCE = re.compile(r"(?:(?<=[^\W\d])|(?<=^\d))[.!?] ")
 _MARKER = re.compile(r"\W*(?:exit|process|command|return|rc|error)", re.IGNORECASE)
 _COLON = re.compile("[:：=]")
@@ -248,15 +248,13 @@ def _may_be_own(kind: Kind, before: str, text: str, whole: _Whole) -> bool:
     A shell's programs begin with their names, which is another shape.
     """
     words = len(before.split())
-    if whole.lines > 1 or words > _DOCUMENT_WORDS:
+    if whole.lines > 1 or words > _DOCUMENT_WORDS or kind is Kind.ERROR:
         return False
     if whole.manner.programs:
         return kind in {Kind.FORBIDDEN, Kind.TIMEOUT}
-    if words > 2 and kind is Kind.FAILED_TO and not _REFERS.match(text, len(before)):
+    if words > 2 and kind is Kind.FAILED_TO and _TELLS.match(text, len(before)):
         return False
-    if kind is Kind.ERROR:
-        return False
-    vague = {Kind.ERROR, Kind.INVALID, Kind.MISSING, Kind.UNDEFINED, Kind.NULL}
+    vague = {Kind.INVALID, Kind.MISSING, Kind.UNDEFINED, Kind.NULL}
     return kind not in vague or not whole.manner.shows_file
 
 

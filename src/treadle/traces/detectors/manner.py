@@ -4,7 +4,6 @@ A tool that reads a file, a page, a log or the answer of a search shows what oth
 error that stands in there is none of its own.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,16 +111,23 @@ _TERSE_PROGRAMS = words_of(
     "patch"
 )
 """They begin a line with their name only to complain."""
+_COMPLETE = frozenset({"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"})
+"""Statements of their own, that no other program follows."""
+_CUT_COMMAND = re.compile(r'\s*\{\s*"(?:command|cmd|script)"\s*:\s*"((?:[^"\\]|\\.)*+)')
+_REDIRECTED = re.compile(r"(?<![\d&>-])>{1,2}\s*[^&\s]")
 _ASSIGNMENT = re.compile(r"\w+=\S*")
 _SHELL_PREFIXES = frozenset({"bash", "sh", "/bin/sh", "/bin/bash", "zsh"})
-_ARGUMENT_CHARACTERS = 4_000
+_NAME_CHARACTERS, _ARGUMENT_CHARACTERS = 200, 4_000
+
+
+def manner_of(tool: str, arguments: str) -> Manner:
+    """How to read what `tool` answers to `arguments`, by the words in its name and the command."""
+    return _manner(tool[:_NAME_CHARACTERS], arguments[:_ARGUMENT_CHARACTERS])
 
 
 @lru_cache(maxsize=1024)
-def manner_of(tool: str, arguments: str) -> Manner:
-    """How to read what `tool` answers to `arguments`, by the words in its name and the command."""
-    words = {word.lower() for word in _WORDS.findall(tool[:200])}
-    arguments = arguments[:_ARGUMENT_CHARACTERS]
+def _manner(tool: str, arguments: str) -> Manner:
+    words = {word.lower() for word in _WORDS.findall(tool)}
     command = _command(arguments) if words & _RUNS or not tool else None
     if command is not None and (words & _SHELLS or not words & {"python", "interpreter", "repl"}):
         return _of_command(command)
@@ -145,10 +151,8 @@ def _command(arguments: str) -> str | None:
     try:
         value = parsed(arguments)
     except ValueError:
-        cut = re.match(r'\s*\{"(?:command|cmd|script)":\s*"((?:[^"\\]|\\.)*+)', arguments)
-        if cut is None:
-            return None if arguments.lstrip().startswith("{") else arguments or None
-        value = {"command": json.loads(f'"{cut[1]}"', strict=False)}
+        cut = _CUT_COMMAND.match(arguments)
+        return cut[1] if cut else None
     if isinstance(value, dict):
         for key in _COMMAND_KEYS:
             found = value.get(key)
@@ -163,34 +167,30 @@ def _command(arguments: str) -> str | None:
 def _of_command(command: str) -> Manner:
     programs: set[str] = set()
     showing, quiet = [], []
-    for statement in _STATEMENTS.split(command[:_ARGUMENT_CHARACTERS]):
-        # Of a pipe the first program is the source of what is seen.
-        words = [word for word in statement.partition("|")[0].split() if word]
+    for statement in _STATEMENTS.split(command):
+        source, *behind = statement.split("|")  # what is seen comes from the first of a pipe
+        words = source.split()
         while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _NEUTRAL):
             programs.add(words[0])
-            if words[0] in {"cd", "export", "source", ".", "mkdir", "set", "pushd", "sleep"}:
-                words = []
-            else:
-                words = words[1:]
-        if not words:
-            continue
-        program = words[0].rsplit("/", 1)[-1].lower()
-        programs.add(program)
-        parts = [word for word in words[1:] if not word.startswith("-")]
-        showing.append(
-            program in _SHOWING_PROGRAMS
-            or any((program, part) in _SHOWING_PARTS for part in parts[:2])
-            or words[-1] in {"--help", "-h"}
-        )
-        redirected = ">" in statement and "2>&1" not in statement.rpartition(">")[0][-2:]
-        quiet.append(program in _QUIET_PROGRAMS or redirected)
-        programs |= {part.split()[0] for part in statement.split("|")[1:] if part.split()}
+            words = [] if words[0] in _COMPLETE else words[1:]
+        if words:
+            program = words[0].rsplit("/", 1)[-1].lower()
+            programs |= {program, *(part.split()[0] for part in behind if part.strip())}
+            showing.append(_shows(program, words[1:]))
+            quiet.append(program in _QUIET_PROGRAMS or _REDIRECTED.search(source) is not None)
     shows = bool(showing) and all(showing)
     return Manner(
         shows=shows,
         shows_file=shows and not programs & {"curl", "wget", "http"},
         shows_log=shows and bool(_LOG_FILE.search(command) or programs & {"journalctl", "dmesg"}),
-        quiet=not quiet or all(quiet),
+        quiet=all(quiet),
         programs=frozenset(programs) or frozenset({"sh"}),
         complains=frozenset(programs & _TERSE_PROGRAMS) | _SHELL_PREFIXES,
     )
+
+
+def _shows(program: str, arguments: list[str]) -> bool:
+    if program in _SHOWING_PROGRAMS or (arguments and arguments[-1] in {"--help", "-h"}):
+        return True
+    parts = [word for word in arguments if not word.startswith("-")]
+    return any((program, part) in _SHOWING_PARTS for part in parts[:2])

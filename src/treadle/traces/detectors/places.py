@@ -64,7 +64,7 @@ def holds(evidence: Evidence, span: Span) -> bool:
     return inside and text is not None and text[evidence.start : evidence.end] == evidence.quote
 
 
-@lru_cache(maxsize=8)  # what reads one span reads the same texts again and again
+@lru_cache(maxsize=4)  # what reads one span reads the same texts again and again
 def parsed(text: str) -> object:
     """The value of JSON text, which nobody may change.
 
