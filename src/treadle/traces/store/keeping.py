@@ -118,25 +118,6 @@ def remove(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
     )
 
 
-def recount(
-    connection: sqlite3.Connection,
-    places: Iterable[_Place],
-    states: Mapping[int, TraceState],
-    sums: Sums,
-) -> None:
-    """Count the model calls in these places, and leave out those within which one is."""
-    wrong = [Row(*found) for found in statements.select(connection, _MISCOUNTED, set(places))]
-    for row in wrong:
-        right = row._replace(counted=1 - row.counted)
-        share = added(counters(right), counters(row), -1)
-        sums.count(row, labels_of(row.labels), states[row.trace], share, 1)
-    statements.run(
-        connection,
-        "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
-        [row.id for row in wrong],
-    )
-
-
 def _changes(
     connection: sqlite3.Connection, arrivals: Sequence[Arrival], states: Mapping[Text, TraceState]
 ) -> list[_Change]:
@@ -254,7 +235,8 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
 
 
 def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: Sums) -> None:
-    """Count the model calls that changed, and those that they are or were within."""
+    """Count the model calls that changed, and those that they are or were within, as is right."""
+    states = {change.state.id: change.state for change in changes}
     places: set[_Place] = set()
     for change in changes:
         for row in filter(None, (change.before, change.row)):
@@ -262,4 +244,13 @@ def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: S
                 places.add((change.state.id, row.span_id))
                 if row.parent_id is not None:
                     places.add((change.state.id, row.parent_id))
-    recount(connection, places, {change.state.id: change.state for change in changes}, sums)
+    wrong = [Row(*found) for found in statements.select(connection, _MISCOUNTED, places)]
+    for row in wrong:
+        right = row._replace(counted=1 - row.counted)
+        share = added(counters(right), counters(row), -1)
+        sums.count(row, labels_of(row.labels), states[row.trace], share, 1)
+    statements.run(
+        connection,
+        "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",
+        [row.id for row in wrong],
+    )

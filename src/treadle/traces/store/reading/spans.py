@@ -24,7 +24,7 @@ MOST_OFFSET = 10_000
 """Rows that an offset may pass over; further on, cursors lead."""
 
 _COUNTED = 20_000
-_LOOKED_AT = 10_000
+_LOOKED_AT = 3_000
 """Spans that are read in the order of a value before what fits is sorted instead."""
 _VALUES = {
     SortKey.DURATION: "s.duration_us",
