@@ -1,15 +1,28 @@
-"""`treadle traces`: read what was recorded, one module for each sub-command."""
+"""`treadle traces`: what was recorded, one module for each sub-command."""
 
 import argparse
 
 from treadle.cli.command import Command
-from treadle.cli.commands import traces_list, traces_search, traces_show, traces_summary
+from treadle.cli.commands import (
+    traces_delete,
+    traces_export,
+    traces_import,
+    traces_list,
+    traces_prune,
+    traces_search,
+    traces_show,
+    traces_summary,
+)
 
 _ACTIONS = {
     "list": traces_list,
     "search": traces_search,
     "summary": traces_summary,
     "show": traces_show,
+    "export": traces_export,
+    "import": traces_import,
+    "prune": traces_prune,
+    "delete": traces_delete,
 }
 
 
@@ -26,4 +39,4 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-COMMAND = Command("Read what was recorded.", configure, run)
+COMMAND = Command("Read, exchange and delete what was recorded.", configure, run)

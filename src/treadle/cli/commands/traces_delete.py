@@ -1,0 +1,51 @@
+"""`treadle traces delete`: delete threads, runs or traces for good."""
+
+import argparse
+import sys
+from contextlib import closing
+from dataclasses import asdict
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.output import print_json, say
+from treadle.cli.trace_queries import Actions
+from treadle.config.quantities import shown_size
+from treadle.errors import ExitStatus, NotFoundError, UsageError
+from treadle.traces.query import Field, Query, any_of
+
+_FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("delete", help="delete threads, runs or traces for good")
+    parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids are of")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="a whole id")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask, then delete."""
+    ids: list[str] = options.ids
+    with closing(open_trace_store()) as store:
+        count = store.summary(Query((any_of(_FIELDS[options.what], ids),))).sums.totals.spans
+        if not count:
+            raise NotFoundError(
+                f"Nothing is recorded of the {options.what} {', '.join(ids)}.",
+                hint="`treadle traces list --json` shows whole ids.",
+            )
+        if not options.yes and not _agreed(f"Delete {count:,} spans for good?"):
+            return ExitStatus.CANCELLED
+        gone = store.delete(**{f"{options.what}s": ids})
+    if options.json:
+        print_json(asdict(gone))
+    else:
+        say(f"{gone.spans:,} spans of {gone.traces:,} traces deleted, {shown_size(gone.bytes)}.")
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked here.", hint="Say --yes to delete them.")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

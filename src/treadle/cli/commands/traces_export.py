@@ -1,0 +1,70 @@
+"""`treadle traces export`: write whole spans to a file, to be taken in elsewhere."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.output import print_json, tell
+from treadle.cli.trace_queries import Actions, add_query, typed_query
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query import Query, Sort
+from treadle.traces.span import Span
+
+_PAGE = 200
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("export", help="write whole spans as JSON lines")
+    add_query(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="-", help="default: standard output (-)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "otlp-json"),
+        default="jsonl",
+        help="jsonl loses nothing; otlp-json is what OpenTelemetry tools read (default: jsonl)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write what fits the query, oldest first."""
+    from treadle.traces.exchange import write_span_lines, write_spans
+    from treadle.traces.otlp_export import write_otlp, write_otlp_lines
+
+    query = typed_query(options.query)
+    to_file, to_stream = (
+        (write_spans, write_span_lines)
+        if options.format == "jsonl"
+        else (write_otlp, write_otlp_lines)
+    )
+    with closing(open_trace_store()) as store:
+        spans = _whole(store, query)
+        if options.output == "-":
+            written = to_stream(sys.stdout.buffer, spans)
+            sys.stdout.buffer.flush()
+            tell(f"{written:,} spans written.")
+            return 0
+        written = to_file(Path(options.output), spans)
+    if options.json:
+        print_json({"spans": written, "file": options.output})
+    else:
+        tell(f"{written:,} spans written to {options.output}.")
+    return 0
+
+
+def _whole(store: SqliteTraceStore, query: Query) -> Iterator[Span]:
+    cursor: str | None = None
+    while True:
+        page = store.spans(query, sort=Sort(ascending=True), limit=_PAGE, cursor=cursor)
+        for listed in page.data:
+            span = store.span(listed.trace_id, listed.span_id)
+            if span is not None:  # it may have been deleted meanwhile
+                yield span
+        cursor = page.next_cursor
+        if cursor is None:
+            return

@@ -1,0 +1,51 @@
+"""`treadle traces import`: take spans from files, those of Treadle's own export and OTLP/JSON."""
+
+import argparse
+import os
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.command import repository
+from treadle.cli.output import print_json, say, tell
+from treadle.cli.trace_queries import Actions
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("import", help="take spans from files (JSON lines or OTLP/JSON)")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="may be compressed")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Take all files, batch by batch, each on disk before the next one is read."""
+    from treadle.app.recording import redact_by
+    from treadle.config.loader import load
+    from treadle.traces.exchange import read_spans
+    from treadle.traces.redaction import redacted_all
+
+    redact_by(load(repository(options), os.environ, {}).settings.traces.redaction)
+    taken = rejected = 0
+    reasons: list[str] = []
+    redactions: Counter[str] = Counter()
+    with closing(open_trace_store()) as store:
+        for file in options.files:
+            for decoded in read_spans(file):
+                spans, counts = redacted_all(decoded.spans)
+                store.write(spans, redacted=counts).result()
+                taken += len(spans)
+                rejected += decoded.rejected
+                reasons += decoded.reasons
+                redactions.update(counts)
+    if options.json:
+        told = {"spans": taken, "rejected": rejected, "reasons": reasons}
+        print_json({**told, "redacted": dict(redactions)})
+        return 0
+    say(f"{taken:,} spans taken.")
+    if rejected:
+        tell(f"{rejected:,} were left out: {'; '.join(reasons)}")
+    if redactions:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
+        tell(f"Secrets taken out of them: {kinds}.")
+    return 0

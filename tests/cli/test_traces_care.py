@@ -1,0 +1,102 @@
+"""Traces exchanged, pruned and deleted from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Ran, treadle
+from tests.traces.runs import span
+from treadle.traces import Span, SqliteTraceStore
+
+KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "repo").mkdir()
+    return tmp_path / "home"
+
+
+def seed(home: Path, *spans: Span) -> None:
+    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store.write(spans).result()
+    store.close()
+
+
+def stored(home: Path, trace_id: str = "trace") -> tuple[Span, ...]:
+    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    try:
+        return store.trace(trace_id).spans
+    finally:
+        store.close()
+
+
+def traces(home: Path, *words: str) -> Ran:
+    return treadle("traces", *words, home=home, repo=home.parent / "repo")
+
+
+def test_what_is_exported_is_taken_in_elsewhere_as_it_was(home: Path) -> None:
+    spans = (span("a", start_us=1_000), span("b", "a", start_us=1_500))
+    seed(home, *spans, span("c", trace_id="other"))
+    file = home.parent / "spans.jsonl"
+    done = traces(home, "export", "trace:trace", "-o", str(file))
+    assert (done.status, done.err) == (0, f"2 spans written to {file}.\n")
+    elsewhere = home.parent / "elsewhere"
+    taken = treadle("traces", "import", str(file), home=elsewhere, repo=home.parent / "repo")
+    assert (taken.status, taken.out) == (0, "2 spans taken.\n")
+    assert stored(elsewhere) == stored(home) == spans
+    again = treadle("traces", "export", home=elsewhere, repo=home.parent / "repo")
+    assert again.out.encode() == file.read_bytes()
+
+
+def test_an_export_for_other_tools_is_otlp_json(home: Path) -> None:
+    seed(home, span("a"), span("b", "a"))
+    done = traces(home, "export", "--format", "otlp-json")
+    requests = [json.loads(line) for line in done.out.splitlines()]
+    sent = [r["resourceSpans"][0]["scopeSpans"][0]["spans"][0] for r in requests]
+    assert [each["name"] for each in sent] == ["work a", "work b"]
+    assert sent[1]["parentSpanId"] == sent[0]["spanId"]
+    assert {len(each["traceId"]) for each in sent} == {32}
+    file = home.parent / "otlp.json"
+    file.write_text(done.out)
+    elsewhere = home.parent / "elsewhere"
+    taken = treadle("traces", "import", str(file), home=elsewhere, repo=home.parent / "repo")
+    assert taken.out == "2 spans taken.\n"
+
+
+def test_secrets_in_what_is_taken_in_are_taken_out(home: Path) -> None:
+    file = home.parent / "foreign.jsonl"
+    seed(home.parent / "foreign", span("a"))
+    out = treadle("traces", "export", home=home.parent / "foreign", repo=home.parent / "repo").out
+    file.write_text(out.replace("work a", f"work {KEY}"))
+    done = traces(home, "import", str(file))
+    assert done.status == 0
+    assert "1 api-key" in done.err
+    assert stored(home)[0].name == "work [redacted:api-key]"
+
+
+def test_old_traces_are_pruned_by_options_or_settings(home: Path) -> None:
+    seed(home, span("a"), span("b", trace_id="other"))
+    tried = traces(home, "prune", "--older-than", "30d", "--dry-run")
+    assert tried.out.startswith("2 traces with 2 spans would be deleted")
+    assert len(stored(home)) == 1
+    refused = traces(home, "prune")
+    assert (refused.status, "--older-than" in refused.err) == (2, True)
+    assert traces(home, "prune", "--older-than", "a while").status == 2
+    (home / "config").mkdir(exist_ok=True)
+    (home / "config" / "config.toml").write_text('[traces]\nkeep = "4w"\n')
+    done = traces(home, "prune", "--json")
+    assert json.loads(done.out) | {"bytes": 0} == {
+        "spans": 2, "traces": 2, "bytes": 0, "left": 0, "dry_run": False
+    }  # fmt: skip
+
+
+def test_deleting_needs_a_yes(home: Path) -> None:
+    seed(home, span("a"), span("b", trace_id="other"))
+    refused = traces(home, "delete", "trace", "trace")
+    assert (refused.status, "--yes" in refused.err) == (2, True)
+    done = traces(home, "delete", "trace", "trace", "--yes")
+    assert done.out.startswith("1 spans of 1 traces deleted")
+    assert traces(home, "delete", "trace", "trace", "--yes").status == 1
+    assert len(stored(home, "other")) == 1
