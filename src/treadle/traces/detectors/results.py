@@ -9,7 +9,7 @@ from treadle.traces.detectors.hits import Detector, Hit, words_of
 from treadle.traces.detectors.lines import http_severity
 from treadle.traces.detectors.manner import Manner
 from treadle.traces.detectors.places import as_text, parsed, step
-from treadle.traces.detectors.wording import kind_of, says_nothing, severity_of
+from treadle.traces.detectors.wording import OUR_KINDS, kind_of, says_nothing, severity_of
 from treadle.traces.fencing import inline
 
 RESULTS = Detector("tool-result", 1, Layer.SIGNALS)
@@ -84,14 +84,6 @@ _ENVELOPE = frozenset(
     )
 )
 """What an answer holds that tells of a failure alone."""
-_OURS = {
-    "not_found": Severity.MEDIUM,
-    "timeout": Severity.MEDIUM,
-    "limit": Severity.MEDIUM,
-    "denied": Severity.LOW,
-    "cancelled": Severity.LOW,
-}
-"""Kinds of our own tools' failures that are less than an error."""
 _MOST_ELEMENTS = 100
 _ENVELOPE_CHARACTERS = 600
 
@@ -359,7 +351,7 @@ def _explained(value: Mapping[str, object], path: str, key: str, confidence: flo
     at, words = _explanation(value, path)
     at = at if words else step(path, key)
     ours = value.get("kind")
-    severity = _OURS.get(ours) if isinstance(ours, str) and value.get("ok") is False else None
+    severity = OUR_KINDS.get(ours) if isinstance(ours, str) and value.get("ok") is False else None
     denied = severity is Severity.LOW
     if severity is None:
         severity = severity_of(_named(words))

@@ -11,6 +11,7 @@ from treadle.traces.detectors.lines import http_severity
 from treadle.traces.detectors.offered import offered_tools
 from treadle.traces.detectors.places import step, text_at
 from treadle.traces.detectors.reading import Message, Reading, Role
+from treadle.traces.detectors.wording import OUR_KINDS
 from treadle.traces.fencing import inline
 from treadle.traces.span import JsonValue, Span, SpanKind, SpanStatus
 
@@ -116,7 +117,9 @@ def _because(span: Span) -> str:
 def _status(span: Span) -> Hit:
     at = "error" if span.error else "status"
     message = f"The span ended with an error{_because(span)}."
-    return Hit(STATUS, Kind.STATUS, Severity.HIGH, 1.0, message, at)
+    kind = span.attributes.get("error.type") if span.kind is SpanKind.TOOL else None
+    severity = OUR_KINDS.get(kind, Severity.HIGH) if isinstance(kind, str) else Severity.HIGH
+    return Hit(STATUS, Kind.STATUS, severity, 1.0, message, at)
 
 
 def _exceptions(span: Span) -> Iterator[Hit]:

@@ -26,6 +26,15 @@ SEVERITIES = {
 }
 """As the earlier system weighed its words; a code of exit counts like an error."""
 
+OUR_KINDS = {
+    "not_found": Severity.MEDIUM,
+    "timeout": Severity.MEDIUM,
+    "limit": Severity.MEDIUM,
+    "denied": Severity.LOW,
+    "cancelled": Severity.LOW,
+}
+"""Kinds of our own tools' failures that are less than an error."""
+
 _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (
         Kind.UNAUTHORIZED,
