@@ -134,6 +134,23 @@ def test_anthropics_blocks_become_messages() -> None:
     ]
 
 
+def test_items_of_openais_responses_become_messages() -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{"}
+    sent = [
+        {"role": "user", "content": "q"},
+        call,
+        {"type": "function_call_output", "call_id": "c", "output": "r"},
+    ]
+    made = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [made]}
+    assert messages(chat(gen_ai__input__messages=json.dumps(sent))) == [
+        sent[0],
+        asked,
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+    ]
+    assert json.loads(chat(gen_ai__output__messages=json.dumps([call])).output or "") == [asked]
+
+
 @pytest.mark.parametrize("text", ["Hello", "{broken", "[1, 2", '{"a": 1}', "7", ""])
 def test_an_input_that_is_no_messages_is_what_the_person_said(text: str) -> None:
     (message,) = messages(chat(gen_ai__prompt=text))

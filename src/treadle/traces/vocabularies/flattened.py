@@ -1,6 +1,5 @@
 """Lists and maps that were flattened into attributes with dots in their names."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from treadle.traces.span import Attributes
@@ -40,7 +39,7 @@ def items(value: Any) -> list[Any]:
     """The entries of a flattened list, in the order of their numbers; a real list as it is."""
     if isinstance(value, list):
         return value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return []
     numbered = [key for key in value if key.isdecimal() and len(key) <= _INDEX_DIGITS]
     return [value[key] for key in sorted(numbered, key=int)]
@@ -50,7 +49,7 @@ def tree(value: Any) -> Any:
     """`value` with the dotted names in its maps taken apart, at every level."""
     if isinstance(value, list):
         return [tree(each) for each in value]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     made: Nested = {}
     for key, each in value.items():

@@ -192,12 +192,12 @@ def _read_flat(reading: Reading, said: Attributes) -> None:
 def _flat_messages(found: Mapping[str, Any], role: str) -> str | None:
     messages: list[Message] = []
     for each in items(found):
-        if not isinstance(each, Mapping):
+        if not isinstance(each, dict):
             continue
         message: Message = {"role": each.get("role") or role, "content": each.get("content")}
         if isinstance(each.get("tool_call_id"), str):
             message["tool_call_id"] = each["tool_call_id"]
-        calls = [call for call in items(each.get("tool_calls")) if isinstance(call, Mapping)]
+        calls = [call for call in items(each.get("tool_calls")) if isinstance(call, dict)]
         if calls:
             message["tool_calls"] = [
                 tool_call(call.get("id"), call.get("name"), call.get("arguments")) for call in calls

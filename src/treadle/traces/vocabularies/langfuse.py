@@ -76,11 +76,11 @@ def _read_trace(reading: Reading, said: Attributes) -> None:
 
 def _read_usage(reading: Reading, said: Attributes) -> None:
     usage = parsed(said.get("langfuse.observation.usage_details"))
-    if isinstance(usage, Mapping):
+    if isinstance(usage, dict):
         _count(reading, usage)
     if reading.cost is None:
         costs = parsed(said.get("langfuse.observation.cost_details"))
-        if isinstance(costs, Mapping):
+        if isinstance(costs, dict):
             reading.cost = _total(costs)
         if not reading.cost and not reading.output_tokens:
             reading.cost = None  # its wrapper of clients says 0 of a request that failed
@@ -101,8 +101,8 @@ def _count(reading: Reading, usage: Mapping[str, Any]) -> None:
 
     within = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     thought = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-    inner = within if isinstance(within, Mapping) else {}
-    inner_output = thought if isinstance(thought, Mapping) else {}
+    inner = within if isinstance(within, dict) else {}
+    inner_output = thought if isinstance(thought, dict) else {}
     beside = first(*_BESIDE, *_WRITES) is not None
     cached = first(*_BESIDE)
     reading.set_tokens(

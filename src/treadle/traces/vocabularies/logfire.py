@@ -4,7 +4,6 @@ Model calls and tools are OpenTelemetry's vocabulary by now, which `gen_ai` read
 they say beside it, and what earlier versions said instead.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from treadle.traces.span import Attributes, JsonValue, SpanKind
@@ -70,9 +69,9 @@ def _read_agent(reading: Reading, said: Attributes) -> None:
 
 def _read_call(reading: Reading, said: Attributes) -> None:
     usage = parsed(said.get("gen_ai.usage.raw"))
-    if isinstance(usage, Mapping) and reading.reasoning is None:
+    if isinstance(usage, dict) and reading.reasoning is None:
         details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-        if isinstance(details, Mapping):
+        if isinstance(details, dict):
             reading.reasoning = count(details.get("reasoning_tokens"))
     _read_earlier(reading, said)
     if reading.raw.scope.startswith("logfire.") and _only_opened(reading, said):
@@ -99,7 +98,7 @@ def _read_earlier(reading: Reading, said: Attributes) -> None:
             reading.output = written_messages(choices, "assistant")
     for name, role in (("request_data", "user"), ("response_data", "assistant")):
         data = parsed(said.get(name))
-        if not isinstance(data, Mapping):
+        if not isinstance(data, dict):
             continue
         if role == "user" and reading.input is None and "messages" in data:
             reading.input = written_messages(data["messages"], role)
@@ -109,4 +108,4 @@ def _read_earlier(reading: Reading, said: Attributes) -> None:
 
 
 def _is_choice(event: Any) -> bool:
-    return isinstance(event, Mapping) and event.get("event.name") == "gen_ai.choice"
+    return isinstance(event, dict) and event.get("event.name") == "gen_ai.choice"

@@ -13,8 +13,8 @@ from treadle.traces.vocabularies.reading import parsed, written
 Message = dict[str, Any]
 
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
-_CALLS = frozenset({"tool_call", "tool-call", "tool_use", "toolUse"})
-_RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result"})
+_CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call"})
+_RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output"})
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _PICTURES = frozenset({"image", "image-url", "blob", "uri", "file", "binary"})
 _FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _PICTURES
@@ -39,9 +39,9 @@ def read_messages(value: Any, role: str) -> list[Message]:
     value = parsed(value)
     if value is None:
         return []
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _of_object(value, role)
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, list):
         return _of_list(value, role)
     return [{"role": role, "content": value if isinstance(value, str) else written(value)}]
 
@@ -68,7 +68,7 @@ def _instructions(system: JsonValue) -> list[Message]:
 
 def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
     if isinstance(choices := value.get("choices"), list):
-        said = [each.get("message") for each in choices if isinstance(each, Mapping)]
+        said = [each.get("message") for each in choices if isinstance(each, dict)]
         return [message for each in said for message in read_messages(each, role)]
     for name in ("messages", "prompt", "input"):
         if name in value and "role" not in value:
@@ -79,15 +79,15 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
 
 
 def _of_list(value: Sequence[Any], role: str) -> list[Message]:
-    if value and all(isinstance(each, Mapping) and "event.name" in each for each in value):
+    if value and all(isinstance(each, dict) and "event.name" in each for each in value):
         return messages_of_events((str(each["event.name"]), each) for each in value)
     if value and all(_is_part(each) for each in value):
         return _of_parts({"role": role, "parts": list(value)})
     found: list[Message] = []
     for each in value:
-        if isinstance(each, Mapping):
+        if isinstance(each, dict):
             found += _message(each, role)
-        elif isinstance(each, Sequence) and not isinstance(each, str):
+        elif isinstance(each, list):
             found += _of_list(each, role)  # one list for each of several prompts
         else:
             found += read_messages(each, role)
@@ -95,7 +95,7 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, Mapping) and "type" in value and "role" not in value
+    return isinstance(value, dict) and "type" in value and "role" not in value
 
 
 def messages_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Message]:
@@ -106,9 +106,9 @@ def messages_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[
         if role is None:
             continue
         body = parsed(said.get("gen_ai.event.content"))
-        values = {**said, **body} if isinstance(body, Mapping) else said
+        values = {**said, **body} if isinstance(body, dict) else said
         inner = parsed(values.get("message"))
-        if isinstance(inner, Mapping):  # a choice
+        if isinstance(inner, dict):  # a choice
             values = {**values, **inner}
         elif isinstance(inner, str):
             values = {**values, "content": inner}
@@ -134,12 +134,14 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
     """One message, or several: the results of tools are messages of their own."""
     if isinstance(value.get("parts"), list):
         return _of_parts(value)
+    if "role" not in value and _kind(value) in _CALLS | _RESULTS:  # of OpenAI's responses
+        return _of_parts({"role": "assistant", "parts": [value]})
     if "role" not in value and "content" not in value and "tool_calls" not in value:
         return [{"role": role, "content": written(value)}]
     said = value.get("content")
     if isinstance(said, str) and said.startswith('[{"type"'):
         said = parsed(said)
-    if isinstance(said, Mapping) or (
+    if isinstance(said, dict) or (
         isinstance(said, list) and any(_kind(each) in _FOREIGN for each in said)
     ):
         return _of_parts({**value, "parts": said if isinstance(said, list) else [said]})
@@ -155,7 +157,7 @@ def _message(value: Mapping[str, Any], role: str) -> list[Message]:
 
 def _call(value: Any) -> Any:
     """A call as a message has it; one that is flat (`name`, `arguments`) is put into the form."""
-    if not isinstance(value, Mapping) or "function" in value or "name" not in value:
+    if not isinstance(value, dict) or "function" in value or "name" not in value:
         return value
     return tool_call(value.get("id"), value["name"], _arguments(value))
 
@@ -171,7 +173,7 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
         kind = _kind(part)
         if kind in _CALLS:
             name = _first(part, "name", "toolName")
-            called = _first(part, "id", "toolCallId", "toolUseId")
+            called = _first(part, "call_id", "id", "toolCallId")
             calls.append(tool_call(called, name, _arguments(part)))
         elif kind in _RESULTS:
             results.append(_result(part))
@@ -200,10 +202,10 @@ def _arguments(value: Mapping[str, Any]) -> Any:
 
 def _result(part: Mapping[str, Any]) -> Message:
     said = _first(part, "response", "result", "output", "content")
-    if isinstance(said, Mapping) and set(said) == {"type", "value"}:  # Vercel's
+    if isinstance(said, dict) and set(said) == {"type", "value"}:  # Vercel's
         said = said["value"]
     plain = said is None or isinstance(said, str)
-    answered = _first(part, "id", "toolCallId", "tool_use_id")
+    answered = _first(part, "call_id", "id", "toolCallId", "tool_use_id")
     return {
         "role": "tool",
         "tool_call_id": answered,
@@ -215,7 +217,7 @@ def _part(part: Any) -> Any:
     """A part of a content in OpenAI's form where it has one; else as it is."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         return part
     if part.get("type") == "text":
         said = _first(part, "text", "content")
@@ -228,7 +230,7 @@ def _part(part: Any) -> Any:
 def _picture(part: Mapping[str, Any]) -> str | None:
     """The address of an image, which may hold its bytes; None for what is no image."""
     source = part.get("source")
-    inner = source if isinstance(source, Mapping) else part
+    inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")
     modality = _first(part, "modality", "kind")
     if not (media.startswith("image/") or modality == "image" or "image" in str(part["type"])):
@@ -243,14 +245,12 @@ def _picture(part: Mapping[str, Any]) -> str | None:
 
 def is_plain_text(part: Any) -> bool:
     """Whether a part of a content is a text and nothing more."""
-    return (
-        isinstance(part, Mapping) and part.get("type") == "text" and set(part) == {"type", "text"}
-    )
+    return isinstance(part, dict) and part.get("type") == "text" and set(part) == {"type", "text"}
 
 
 def _kind(part: Any) -> str:
     """The type of a part; empty when it has none."""
-    kind = part.get("type") if isinstance(part, Mapping) else None
+    kind = part.get("type") if isinstance(part, dict) else None
     return kind if isinstance(kind, str) else ""
 
 

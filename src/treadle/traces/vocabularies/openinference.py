@@ -80,7 +80,7 @@ def _read_call(reading: Reading, said: Attributes) -> None:
         reading.model = next((name for each in names if (name := text(said.get(each)))), None)
     if reading.model is None:
         parameters = parsed(said.get("llm.invocation_parameters"))
-        if isinstance(parameters, Mapping):
+        if isinstance(parameters, dict):
             reading.model = text(parameters.get("model"))
     if reading.provider is None:
         reading.provider = canonical(text(said.get("llm.provider") or said.get("llm.system")))
@@ -137,8 +137,8 @@ def _prompts(found: Any, role: str) -> str | None:
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
     """What stands under the one name that every entry of a list has."""
-    inner = value.get(name) if isinstance(value, Mapping) else None
-    return inner if isinstance(inner, Mapping) else {}
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _message(said: Mapping[str, Any]) -> Message:
@@ -161,7 +161,7 @@ def _message(said: Mapping[str, Any]) -> Message:
 
 def _call(said: Mapping[str, Any]) -> Message:
     function = said.get("function")
-    values = function if isinstance(function, Mapping) else {}
+    values = function if isinstance(function, dict) else {}
     return tool_call(said.get("id"), values.get("name"), values.get("arguments"))
 
 

@@ -4,8 +4,6 @@ What its instrumentations of providers send is OpenTelemetry's vocabulary, in ol
 flattened form (`gen_ai.prompt.0.role`), which `gen_ai` reads.
 """
 
-from collections.abc import Mapping
-
 from treadle.traces.span import JsonValue, SpanKind
 from treadle.traces.vocabularies.reading import Reading, content, name_of, parsed, text, texts
 
@@ -47,6 +45,6 @@ def read(reading: Reading) -> None:
 def _arguments(given: JsonValue) -> str | None:
     """What a function was called with; without the frame of its decorator where it is all names."""
     value = parsed(given)
-    if isinstance(value, Mapping) and set(value) == {"args", "kwargs"} and not value["args"]:
+    if isinstance(value, dict) and set(value) == {"args", "kwargs"} and not value["args"]:
         return content(value["kwargs"])
     return content(given)

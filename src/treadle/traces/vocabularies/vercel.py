@@ -4,7 +4,6 @@ A call makes two spans: `ai.generateText`, which may make several requests and r
 between them, and for each request `ai.generateText.doGenerate`. Only the second is a model call.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from treadle.traces.span import Attributes, JsonValue, SpanKind
@@ -113,7 +112,7 @@ def _reply(said: Attributes) -> str | None:
 
 
 def _call(said: Any) -> Any:
-    if not isinstance(said, Mapping):
+    if not isinstance(said, dict):
         return said
     arguments = said.get("input", said.get("args"))
     return tool_call(said.get("toolCallId"), said.get("toolName"), arguments)
