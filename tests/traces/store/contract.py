@@ -26,7 +26,7 @@ from treadle.traces import (
     StoreBusyError,
     TraceStore,
 )
-from treadle.traces.span import CostSource, SpanLink
+from treadle.traces.span import CostSource, JsonValue, SpanLink
 
 Engine = Callable[[], TraceStore]
 
@@ -280,6 +280,16 @@ class Contract:
         failures = [type(future.exception()) for future in futures]
         assert failures == [type(None), StoreError, type(None)]
         assert {one.span_id for one in store.trace("trace").spans} == {"good 1", "good 2"}
+
+    def test_attributes_nested_without_end_fail_alone(self, store: TraceStore) -> None:
+        for depth in (20, 400, 990, 100_000):
+            deep: list[JsonValue] = []
+            for _ in range(depth):
+                deep = [deep]
+            done = store.write([full_span(span_id=str(depth), attributes={"deep": deep})])
+            kept = done.exception() is None
+            assert kept == (depth < 500) or depth == 990
+            assert (store.span("t", str(depth)) is not None) == kept
 
     def test_many_threads_may_write_and_read_at_once(self, store: TraceStore) -> None:
         failures: list[Exception] = []

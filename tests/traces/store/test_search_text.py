@@ -134,6 +134,13 @@ def test_it_is_bounded_and_quick_whatever_comes() -> None:
         json.dumps({"a": "b" * 3_000_000}),
         "[" * 100_000 + "]" * 100_000,
         "\\u00e9" * 1_000_000,
+        "x" * 1_000_000 + "\n",
+        ("x" * 500 + ",") * 3_000,
+        ("x" * 500 + "\n") * 3_000,
+        ("aB3" * 300 + ",\n") * 1_000,
+        "data:a/a;base64," * 100_000,
+        "data:" + "a/" * 500_000 + ";base64,",
+        "data:a/a" + ";a=a" * 300_000 + ";base64,",
     ):
         assert len(search_text(content)) <= LIMIT
 

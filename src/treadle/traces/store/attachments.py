@@ -10,7 +10,7 @@ SHORTEST = 1024
 """Characters of base64 from which on a value is taken out of its text."""
 
 _BLOCK = SHORTEST // 2
-_RUN = re.compile(rf"[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
+_RUN = re.compile(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
 _PREFIX = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,$")
 _PREFIX_LENGTH = 200
 _SAMPLE = 4096

@@ -160,6 +160,13 @@ class SpanReader(Protocol):
         """All figures about the spans that meet all conditions."""
         ...
 
+    def run(self, run_id: str) -> Trace:
+        """All spans of a run, whole, of all its traces; `trace_id` is that of its root.
+
+        Raises NotFoundError when there is none.
+        """
+        ...
+
     def skeleton(self, trace_id: str) -> Skeleton:
         """All spans of a trace as columns, without contents."""
         ...

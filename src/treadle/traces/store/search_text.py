@@ -17,8 +17,11 @@ _NESTED = 4
 """How often JSON within JSON is opened, such as the arguments of a call in a message."""
 
 _ESCAPE = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{512,}={0,2}")
-_WRAPPED = re.compile(r"(?:[A-Za-z0-9+/]{57,}={0,2}\s+){8,}(?:[A-Za-z0-9+/]+={0,2})?")
+# Each begins where a run begins, so that a long run is looked at once and not from every letter.
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{512,}={0,2}")
+_WRAPPED = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{57,}={0,2}\s+){8,}(?:[A-Za-z0-9+/]+={0,2})?"
+)
 _DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[\w.+-]+=[\w.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{40}[A-Za-z0-9+/_-]*={0,2}\Z")
 _LEFT_OUT = " … "

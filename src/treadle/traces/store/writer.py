@@ -102,7 +102,11 @@ class Writer:
         """As the store's `write`."""
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # nobody can take back what is handed over
-        parts = _parts(spans, redacted, done)
+        try:
+            parts = _parts(spans, redacted, done)
+        except RecursionError:
+            done.set_exception(StoreError("A span's attributes are nested too deeply to be kept."))
+            return done
         size = sum(part.size for part in parts)
         with self._waiting:
             refusal = self._refusal(len(spans), size)

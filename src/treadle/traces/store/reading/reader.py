@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 from treadle.traces.query.conditions import NEWEST, GroupBy, Query, Sort
 from treadle.traces.query.pages import Page
+from treadle.traces.span import Trace
 from treadle.traces.store.reading import groups, runs, searching, skeletons, spans, summaries
 from treadle.traces.store.reading.listed import (
     Group,
@@ -105,6 +106,10 @@ class ReadingStore:
     def summary(self, query: Query = _EVERYTHING) -> Summary:
         with self.reader() as connection:
             return summaries.summary(connection, query)
+
+    def run(self, run_id: str) -> Trace:
+        with self.reader() as connection:
+            return runs.whole_run(connection, run_id)
 
     def skeleton(self, trace_id: str) -> Skeleton:
         with self.reader() as connection:

@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from treadle.errors import NotFoundError
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
-from treadle.traces.span import SpanStatus
+from treadle.traces.span import SpanStatus, Trace
+from treadle.traces.store import contents
+from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import (
     RunSummary,
     ThreadSummary,
@@ -48,6 +51,10 @@ _NAMES_OF_RUN = """
     SELECT facet, value FROM traces JOIN trace_facets ON trace_facets.trace = traces.id
     WHERE run_id = ?1 AND facet IN ('model', 'label')
     GROUP BY facet, value ORDER BY sum(count) DESC, value"""
+_ROOT_OF_RUN = """
+    SELECT trace_id FROM runs JOIN spans ON spans.id = runs.root JOIN traces ON traces.id = trace
+    WHERE runs.run_id = ?"""
+_TRACES_OF_RUN = "SELECT trace_id FROM traces WHERE run_id = ?"
 _NAMES_OF_THREAD = """
     SELECT facet, value
     FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC LIMIT 100)
@@ -143,6 +150,19 @@ def threads_page(
         )
 
     return _page(connection, _THREADS, query, _Part(sort, limit, offset, cursor), summary)
+
+
+def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
+    """All spans of a run by start time and then by id. Raises NotFoundError when there is none."""
+    root = connection.execute(_ROOT_OF_RUN, (packed(run_id),)).fetchone()
+    if root is None:
+        raise NotFoundError(
+            f"There is no run {run_id}.", hint="`treadle traces list` shows what was recorded."
+        )
+    traces = connection.execute(_TRACES_OF_RUN, (packed(run_id),)).fetchall()
+    spans = [span for (each,) in traces for span in contents.spans(connection, plain(each))]
+    spans.sort(key=lambda span: (span.start_us, span.span_id))
+    return Trace(plain(root[0]), tuple(spans))
 
 
 def _of_run(condition: Condition) -> Sql | None:
