@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 _HINT = "Look whether its disk is full or another process holds the file."
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
