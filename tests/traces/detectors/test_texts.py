@@ -1,5 +1,6 @@
 """Layers 1 and 2 on what was said: who says it, where it stands, and what guards it."""
 
+import json
 import time
 from dataclasses import replace
 
@@ -178,6 +179,54 @@ def test_whatever_is_said_each_quote_holds(text: str, arguments: str, name: str)
         assert len(found.evidence.quote) <= 240
         assert found.message.splitlines() == [found.message]
         assert found.count >= 1
+
+
+KEYS = st.sampled_from(
+    [
+        "ok", "success", "isError", "error", "errors", "message", "detail", "kind", "status",
+        "code", "status_code", "exit_code", "stdout", "stderr", "results", "result", "data",
+        "content",
+        "text", "type", "severity", "diagnostics", "path", "loc", "msg", "reason", "timed_out",
+        "failed", "total", "id", "role", "tool_calls", "function", "name", "arguments", "refusal",
+        "tool_call_id", "finish_reason", "messages", "function_call", "parameters", "a.b", "",
+    ]
+)  # fmt: skip
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-1, 600),
+    st.floats(allow_nan=False),
+    st.sampled_from(["assistant", "tool", "error", "text", "failed", "false", '{"error": "x"}']),
+    st.text(max_size=6),
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(VALUES, VALUES, st.sampled_from(["read_file", "bash", "search", "x"]))
+def test_whatever_json_is_recorded_each_quote_holds(one: object, other: object, name: str) -> None:
+    first, second = json.dumps(one), json.dumps(other)
+    messages = replace(model([]), input=first, output=second, span_id="m")
+    offering = {"gen_ai.tool.definitions": first, "ai.prompt.tools": [second]}
+    spans = [
+        tool(first, name=name, arguments=second),
+        messages,
+        replace(
+            messages,
+            span_id="n",
+            input=f"[{first}, {second}]",
+            output=f"[{second}]",
+            attributes=offering,
+        ),
+        replace(messages, span_id="o", attributes={"gen_ai.response.finish_reasons": second}),
+    ]
+    by_id = {each.span_id: each for each in spans}
+    for found in detect(spans):
+        assert holds(found.evidence, by_id[found.evidence.span.span_id]), found
 
 
 HOSTILE = [

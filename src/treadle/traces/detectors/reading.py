@@ -36,6 +36,7 @@ class Call:
     path: str
     """Of the arguments."""
     name_path: str
+    """Of the name, or of the whole call where it has none."""
     name: str
     arguments: str | None
     call_id: str = ""
@@ -235,7 +236,7 @@ def _call(function: Mapping[str, object], path: str, call_id: str) -> Call:
     arguments = function.get("arguments")
     return Call(
         step(path, "arguments"),
-        step(path, "name"),
+        step(path, "name") if function.get("name") is not None else path,
         _string(function.get("name")),
         arguments if isinstance(arguments, str) else None,
         call_id,

@@ -316,9 +316,9 @@ def _diagnostic(value: object, path: str) -> Hit | None:
     if not isinstance(value, list):
         return None
     for number, each in enumerate(value[:_MOST_ELEMENTS]):
-        if isinstance(each, Mapping) and each.get("severity") in {"error", "fatal", "critical"}:
+        if isinstance(each, Mapping) and isinstance(each.get("message"), str):
             at = step(step(path, number), "message")
-            if isinstance(each.get("message"), str):
+            if each.get("severity") in ("error", "fatal", "critical"):
                 return _hit(Kind.FAILED_TO, Severity.HIGH, 0.85, at, "it tells of an error")
     return None
 
