@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from treadle.errors import NotFoundError
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Query, Sort, SortKey
+from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
 from treadle.traces.span import SpanStatus, Trace
 from treadle.traces.store import contents
@@ -21,8 +21,8 @@ from treadle.traces.store.reading.listed import (
     plain,
     sums,
 )
-from treadle.traces.store.reading.planning import texts_source
-from treadle.traces.store.reading.spans import check_page
+from treadle.traces.store.reading.planning import ALL_SPANS, best_source
+from treadle.traces.store.reading.spans import check_page, conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
     ALL,
@@ -39,6 +39,9 @@ T = TypeVar("T")
 
 _FACETS = {Field.MODEL: "model", Field.LABEL: "label", Field.OPERATION: "operation"}
 _MOST_NAMED = 8
+_FEW = 20_000
+_TOKENS = """
+    iif(g.metered OR g.input_tokens OR g.output_tokens, g.input_tokens + g.output_tokens, NULL)"""
 
 _RUN_COLUMNS = f"""
     g.id, g.run_id, g.thread_id, t.trace_id, s.name, s.input_preview, s.output_preview, s.status,
@@ -48,7 +51,9 @@ _THREAD_COLUMNS = f"""
     {", ".join(f"g.{name}" for name in COUNTERS)}"""
 
 _NAMES_OF_RUN = """
-    SELECT facet, value FROM traces JOIN trace_facets ON trace_facets.trace = traces.id
+    SELECT facet, value
+    FROM traces INDEXED BY traces_of_run
+    CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = traces.id
     WHERE run_id = ?1 AND facet IN ('model', 'label')
     GROUP BY facet, value ORDER BY sum(count) DESC, value"""
 _ROOT_OF_RUN = """
@@ -58,7 +63,8 @@ _TRACES_OF_RUN = "SELECT trace_id FROM traces WHERE run_id = ?"
 _NAMES_OF_THREAD = """
     SELECT facet, value
     FROM (SELECT run_id FROM runs WHERE thread_id = ?1 ORDER BY start_us DESC LIMIT 100)
-    JOIN traces USING (run_id) JOIN trace_facets ON trace_facets.trace = traces.id
+    CROSS JOIN traces INDEXED BY traces_of_run USING (run_id)
+    CROSS JOIN trace_facets INDEXED BY facets_of_trace ON trace_facets.trace = traces.id
     WHERE facet IN ('model', 'label')
     GROUP BY facet, value ORDER BY sum(count) DESC, value"""
 
@@ -188,9 +194,9 @@ def _of_thread(condition: Condition) -> Sql | None:
 def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
     columns = {
         Field.COST: "iif(g.priced, g.cost_nano, NULL)",
-        Field.TOKENS: "iif(g.metered, g.input_tokens + g.output_tokens, NULL)",
-        Field.INPUT: "iif(g.metered, g.input_tokens, NULL)",
-        Field.OUTPUT: "iif(g.metered, g.output_tokens, NULL)",
+        Field.TOKENS: _TOKENS,
+        Field.INPUT: "iif(g.metered OR g.input_tokens, g.input_tokens, NULL)",
+        Field.OUTPUT: "iif(g.metered OR g.output_tokens, g.output_tokens, NULL)",
         Field.CACHED: "iif(g.metered, g.cached_tokens, NULL)",
         Field.DURATION: listed.duration,
         # Active in the time that is asked for: it ended after its beginning, began before its end.
@@ -207,7 +213,7 @@ _RUNS = _List(
     columns=_RUN_COLUMNS,
     tables="runs g CROSS JOIN spans s ON s.id = g.root CROSS JOIN traces t ON t.id = s.trace",
     identity="g.run_id",
-    traces="traces t WHERE t.run_id = g.run_id",
+    traces="traces t INDEXED BY traces_of_run WHERE t.run_id = g.run_id",
     time="g.start_us",
     began="g.start_us",
     duration="s.duration_us",
@@ -222,7 +228,9 @@ _THREADS = _List(
         )
         CROSS JOIN spans s ON s.id = f.root""",
     identity="g.thread_id",
-    traces="runs o JOIN traces t USING (run_id) WHERE o.thread_id = g.thread_id",
+    traces="""runs o INDEXED BY runs_of_thread
+        CROSS JOIN traces t INDEXED BY traces_of_run USING (run_id)
+        WHERE o.thread_id = g.thread_id""",
     time="g.last_us",
     began="g.start_us",
     duration="g.last_us - g.start_us",
@@ -249,7 +257,7 @@ def _page(
         SortKey.TIME: listed.time,
         SortKey.DURATION: listed.duration,
         SortKey.COST: "iif(g.priced, g.cost_nano, NULL)",
-        SortKey.TOKENS: "iif(g.metered, g.input_tokens + g.output_tokens, NULL)",
+        SortKey.TOKENS: _TOKENS,
     }[sort.key]
     way = "ASC" if sort.ascending else "DESC"
     last = "" if sort.key is SortKey.TIME else f"{value} IS NULL, "
@@ -293,30 +301,30 @@ def _condition(connection: sqlite3.Connection, listed: _List, condition: Conditi
 
 def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Condition) -> Sql:
     """Whether one of its spans fits."""
-    if condition.field in _FACETS:
-        places, values = listing(condition.values)
-        return Sql(
-            f"EXISTS (SELECT 1 FROM trace_facets a JOIN {listed.traces} AND a.trace = t.id"
-            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({places}))",
-            values,
+    places, values = listing(condition.values)
+    if condition.field in _FACETS and condition.operator is Operator.IS:
+        facet = (
+            "SELECT 1 FROM trace_facets a INDEXED BY facets_of_trace WHERE a.trace = t.id"
+            f" AND a.facet = '{_FACETS[condition.field]}' AND a.value IN ({places})"
         )
+        return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({facet}))", values)
     if condition.field is Field.TRACE:
-        places, values = listing(condition.values)
         return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({places}))", values)
-    identity = listed.identity.replace("g.", "r.")
-    found = texts_source(connection, Query((condition,))) if condition.field is Field.TEXT else None
-    if found is not None:
+    query = Query((condition,))
+    source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    if source.count <= _FEW or condition.field is Field.TEXT:
+        identity = listed.identity.replace("g.", "r.")
+        where = conditions(source, query)
         return Sql(
-            f"{listed.identity} IN"
-            f" (SELECT {identity} FROM {found.tables.text} WHERE {found.where.text})",
-            (*found.tables.values, *found.where.values),
+            f"{listed.identity} IN (SELECT {identity} FROM {source.tables.text}"
+            f" WHERE {where.text})",
+            (*source.tables.values, *where.values),
         )
     fitting = on_spans(condition)
-    return Sql(
-        f"EXISTS (SELECT 1 FROM spans s JOIN {listed.traces} AND s.trace = t.id"
-        f" AND ({fitting.text}))",
-        fitting.values,
+    spans = (
+        f"SELECT 1 FROM spans s INDEXED BY spans_of_trace WHERE s.trace = t.id AND ({fitting.text})"
     )
+    return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}))", fitting.values)
 
 
 def _total(connection: sqlite3.Connection, listed: _List, where: Sql, query: Query) -> int:
