@@ -83,13 +83,16 @@ def _measured(figures: Figures, column: str, server: Server, at: Running) -> Non
             figures.say(f"{what}: p50", column, NOT)
             continue
         try:
+            before = at.processor
             times, last = asyncio.run(_times(at.port, request))
+            busy = (at.processor - before) / (len(times) + 1)
         except (OSError, RuntimeError, TimeoutError) as error:
             say(f"query: {column} fails at {what}: {error!r}")
             figures.say(f"{what}: p50", column, "fails")
             continue
         for part in (0.5, 0.95):
             figures.add(f"{what}: p{100 * part:g}", column, 1e3 * share(times, part))
+        figures.add(f"{what}: processor ms", column, 1e3 * busy)
         if what.startswith("search"):
             hits = server.hits_in(last.json())
             figures.say(f"{what}: found of at most 50", column, str(hits))
