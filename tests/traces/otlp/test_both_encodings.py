@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces.otlp.exports import (
@@ -71,7 +71,8 @@ VALUES = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(), VALUES, max_size=8))
+@settings(max_examples=50)
+@given(st.dictionaries(st.text(), VALUES, max_size=6))
 def test_attributes_come_out_as_they_went_in(encoding: str, values: dict[str, object]) -> None:
     assert only(decoded(encoding, span(attributes=values))).attributes == values
 

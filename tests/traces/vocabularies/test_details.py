@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces.vocabularies.spelling import START, model
@@ -466,6 +466,7 @@ MESSAGE = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@settings(max_examples=60)
 @given(st.dictionaries(NAMES, JSON | KINDS | st.lists(MESSAGE, max_size=3) | MESSAGE, max_size=8))
 def test_no_attributes_do_harm(said: dict[str, JsonValue]) -> None:
     span = to_span(model(said))
