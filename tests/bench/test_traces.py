@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from bench.traces import load
 from bench.traces.calls import call
 from bench.traces.figures import Figures, written
 from bench.traces.fill import CHUNK, chunk
 from bench.traces.gateway import MODEL, provider
-from bench.traces.generator import MODELS, Generator, SentSpan
-from bench.traces.load import read_batches, send_all, write_batches
+from bench.traces.generator import MODELS, Generator
+from bench.traces.load import read_batches, write_batches
 from bench.traces.otlp_bytes import batches, export_request
 from bench.traces.wire import Connection, request, share
 from treadle.traces.otlp import decode_protobuf
@@ -73,27 +74,26 @@ def test_a_chunk_of_a_store_follows_the_one_before() -> None:
     assert threads[0].isdisjoint(threads[1])
 
 
-async def test_a_server_that_is_busy_is_asked_again_with_the_same_batch() -> None:
+async def test_a_server_that_is_busy_is_asked_again_with_the_same_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(load, "PAUSE", 0)
     bodies: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readuntil(b"\r\n\r\n"):
+        for status in (b"200 OK", b"503 Busy", b"200 OK", b"200 OK"):
+            head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             bodies.append(await reader.readexactly(length))
-            status = b"503 Busy" if len(bodies) == 2 else b"200 OK"
             writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
 
-    made = list(batches([spans()], 2))
+    made = list(batches([Generator(1, text_bytes=100).trace(10)], 2))
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    told = await send_all(port, iter(made), {}, connections=1, most=6)
+    told = await load.send_all(port, iter(made), {}, connections=1, most=6)
     server.close()
     assert bodies == [made[0].body, made[1].body, made[1].body, made[2].body]
     assert (told["spans"], told["retries"]) == (6, 1)
-
-
-def spans() -> list[SentSpan]:
-    return Generator(1, text_bytes=100).trace(10)
 
 
 @pytest.mark.parametrize("stream", [False, True])
