@@ -229,6 +229,7 @@ def setting_paths(
         ("tools = 3\n", ["tools (", ":1)", "should be a table", "[tools]"]),
         ("[providers.p]\nmodels = ['a', 3]\n", ["providers.p.models", ":2)", "valid string"]),
         ("providers.p.base_url = 'host:80'\n", ["base_url", "http:// or https://"]),
+        ("providers.p.base_url = 'http://host:x/v1'\n", ["base_url", "ort"]),
         ("trusted_roots = ['here']\n", ["trusted_roots", "absolute path"]),
         ("tools.timeout = inf\n", ["tools.timeout", "finite number"]),
         ("a = " + "[" * 100_000, ["no setting can be"]),

@@ -17,6 +17,7 @@ def _address(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("should be an address that starts with http:// or https://")
+    _ = parts.port  # raises ValueError for what is no port
     if parts.username is not None or parts.password is not None:
         raise ValueError("should hold no name or password; use api_key_env or api_key_keyring")
     return value

@@ -88,4 +88,6 @@ class Finished:
     def size(self) -> int:
         """About how many bytes it holds."""
         bodies = {id(each.body): len(each.body) for each in self.attempts}
-        return sum(bodies.values()) + sum(each.size for each in self.attempts) + 10_000
+        answers = sum(min(each.size, COPY_LIMIT) for each in self.attempts)
+        # What was asked is there as bytes, as text and as values.
+        return 3 * len(self.asked.content) + sum(bodies.values()) + answers + 10_000

@@ -207,6 +207,9 @@ class Gateway:
             task = asyncio.current_task()
             assert task is not None  # it is this very code that runs
             task.uncancel()
+        except Exception as error:  # a fault of ours, which is recorded as one
+            call.refusal = 500, "internal_error", f"Unexpected {type(error).__name__}."
+            raise
         finally:
             client.unwatch()
 

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from treadle.llm import faults
 from treadle.llm.endpoint import Endpoint
@@ -29,6 +31,7 @@ class Upstream:
 
     async def __aenter__(self) -> Self:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._proxies: dict[str, str | None] = {}
         self._lock = asyncio.Lock()
         # Loaded ahead, so that the first call does not wait for it.
         self._loading = asyncio.ensure_future(asyncio.to_thread(import_module, "aiohttp"))
@@ -85,6 +88,7 @@ class Upstream:
         from yarl import URL
 
         session = self._sessions.get(endpoint.loopback) or await self._new_session(endpoint)
+        proxy = await self._proxy(endpoint)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=endpoint.settings.connect_timeout, sock_read=idle
         )
@@ -95,13 +99,23 @@ class Upstream:
                 data=data,
                 headers=headers,
                 timeout=timeout,
+                proxy=proxy,
                 allow_redirects=False,
             )
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise fault(endpoint, error, idle) from error
 
+    async def _proxy(self, endpoint: Endpoint) -> str | None:
+        """The proxy of the environment; aiohttp would look for it at each call."""
+        if endpoint.loopback:
+            return None
+        if endpoint.base_url not in self._proxies:
+            found = await asyncio.to_thread(_proxy_for, endpoint.base_url)
+            self._proxies[endpoint.base_url] = found
+        return self._proxies[endpoint.base_url]
+
     async def _new_session(self, endpoint: Endpoint) -> "aiohttp.ClientSession":
-        """The connections to this machine, or those to all others: those may go over a proxy."""
+        """The connections to this machine, or those to all others, which want authorities."""
         import aiohttp
 
         near = endpoint.loopback
@@ -113,7 +127,6 @@ class Upstream:
                 )
                 self._sessions[near] = aiohttp.ClientSession(
                     connector=connector,
-                    trust_env=not near,
                     auto_decompress=False,
                     cookie_jar=aiohttp.DummyCookieJar(),
                     skip_auto_headers=("User-Agent", "Accept-Encoding", "Accept", "Content-Type"),
@@ -146,6 +159,15 @@ def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderErro
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(body), _PIECE):
         yield body[start : start + _PIECE]
+
+
+def _proxy_for(base_url: str) -> str | None:
+    """The proxy that `HTTPS_PROXY` and its like, or the system, name for an address."""
+    parts = urlsplit(base_url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _trusted() -> "ssl.SSLContext":
