@@ -6,6 +6,8 @@ All patterns are RE2's, matched against one line at a time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
@@ -331,18 +333,37 @@ def _of_many_lines() -> str:
     )
 
 
-_SET = re2.Set.SearchSet()
-for _anchor in ANCHORS:
-    _SET.Add(_anchor.pattern)
-_SET.Compile()
-_COMPILED = tuple(re2.compile(anchor.pattern) for anchor in ANCHORS)
-_GROUPS = tuple(int(compiled.groups > 0) for compiled in _COMPILED)
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    """The patterns, compiled; RE2 ships no types."""
+
+    any_shape: Any
+    """Which shapes a line has."""
+    shapes: tuple[Any, ...]
+    groups: tuple[int, ...]
+    anywhere: Any
+
+
+@cache  # it takes longer than what does without it should have to wait
+def _machines() -> _Machines:
+    any_shape = re2.Set.SearchSet()
+    for anchor in ANCHORS:
+        any_shape.Add(anchor.pattern)
+    any_shape.Compile()
+    shapes = tuple(re2.compile(anchor.pattern) for anchor in ANCHORS)
+    options = re2.Options()
+    options.never_capture = True
+    options.max_mem = 64 << 20
+    options.log_errors = False
+    return _Machines(
+        any_shape,
+        shapes,
+        tuple(int(shape.groups > 0) for shape in shapes),
+        re2.compile(_of_many_lines().encode(), options),
+    )
+
+
 _RANKS = tuple(-anchor.confidence for anchor in ANCHORS)
-_OPTIONS = re2.Options()
-_OPTIONS.never_capture = True
-_OPTIONS.max_mem = 64 << 20
-_OPTIONS.log_errors = False
-_ANYWHERE = re2.compile(_of_many_lines().encode(), _OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,11 +377,11 @@ class Anchored:
 
 def anchored(line: str) -> Iterator[Anchored]:
     """The shapes that `line` has, the surest first."""
-    for number in sorted(_SET.Match(line) or (), key=_RANKS.__getitem__):
-        spans = _COMPILED[number].search(line)
-        group = _GROUPS[number]
-        place = spans.span(group)
-        yield Anchored(ANCHORS[number], *(place if place[0] >= 0 else spans.span()))
+    machines = _machines()
+    for number in sorted(machines.any_shape.Match(line) or (), key=_RANKS.__getitem__):
+        found = machines.shapes[number].search(line)
+        place = found.span(machines.groups[number])
+        yield Anchored(ANCHORS[number], *(place if place[0] >= 0 else found.span()))
 
 
 def anchored_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
@@ -368,7 +389,8 @@ def anchored_lines(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
 
     `position` is the beginning of the first line that counts.
     """
-    while position < len(data) and (match := _ANYWHERE.search(data, position)) is not None:
+    anywhere = _machines().anywhere
+    while position < len(data) and (match := anywhere.search(data, position)) is not None:
         begin = data.rfind(b"\n", position, match.start()) + 1 or position
         stop = data.find(b"\n", match.end())
         stop = len(data) if stop < 0 else stop

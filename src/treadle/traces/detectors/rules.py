@@ -4,16 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
-from treadle.config.detectors import DetectorRule
 from treadle.traces.detectors.finding import Kind, Layer, Severity
 from treadle.traces.detectors.hits import Detector, Hit
 from treadle.traces.detectors.places import as_text, step
 from treadle.traces.detectors.reading import Reading, Role, Text
 from treadle.traces.fencing import inline
+
+if TYPE_CHECKING:
+    from treadle.config.detectors import DetectorRule
 
 MOST_COUNTED = 1_000
 
@@ -34,7 +36,7 @@ class Rule:
     roles: frozenset[Role] = frozenset()
 
     @classmethod
-    def of(cls, settings: DetectorRule) -> "Rule":
+    def of(cls, settings: "DetectorRule") -> "Rule":
         """The rule of a table of the configuration, which was validated there."""
         return cls(
             name=settings.name,

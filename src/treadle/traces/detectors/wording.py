@@ -2,6 +2,8 @@
 # ruff: noqa: RUF001  (words of other scripts)
 
 import re
+from functools import cache
+from typing import Any
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
@@ -172,13 +174,18 @@ def _pattern(words: str, unspaced: str) -> str:
     return f"(?i){whole}|({unspaced})" if unspaced else f"(?i){whole}"
 
 
-_PATTERNS = tuple(
-    (kind, re2.compile(_pattern(words, unspaced))) for kind, words, unspaced in _PHRASES
-)
-_ANY = re2.Set.SearchSet()
-for _kind, _words, _unspaced in _PHRASES:
-    _ANY.Add(_pattern(_words, _unspaced))
-_ANY.Compile()
+@cache  # it takes longer than what does without it should have to wait
+def _machines() -> tuple[Any, tuple[tuple[Kind, Any], ...]]:
+    """What tells which kinds are in a text, and each kind with its pattern."""
+    any_kind = re2.Set.SearchSet()
+    patterns = []
+    for kind, words, unspaced in _PHRASES:
+        pattern = _pattern(words, unspaced)
+        any_kind.Add(pattern)
+        patterns.append((kind, re2.compile(pattern)))
+    any_kind.Compile()
+    return any_kind, tuple(patterns)
+
 
 _BEFORE = re.compile(
     r"(?:\b(?:no|without|zero|0|never|not|none|nor|non|free of|nothing is|nothing was"
@@ -209,8 +216,9 @@ def kind_of(text: str) -> tuple[Kind, int] | None:
 
     Raises UnicodeEncodeError for half a surrogate.
     """
-    for number in sorted(_ANY.Match(text) or ()):
-        kind, pattern = _PATTERNS[number]
+    any_kind, patterns = _machines()
+    for number in sorted(any_kind.Match(text) or ()):
+        kind, pattern = patterns[number]
         for found in pattern.finditer(text):
             start, end = next(found.span(group) for group in (1, 2) if found.start(group) >= 0)
             if not negated(text, start, end):
