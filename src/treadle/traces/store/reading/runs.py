@@ -40,6 +40,8 @@ T = TypeVar("T")
 _FACETS = {Field.MODEL: "model", Field.LABEL: "label", Field.OPERATION: "operation"}
 _MOST_NAMED = 8
 _FEW = 20_000
+_LATELY = 2_000
+_COUNTED = 5_000
 _TOKENS = """
     iif(g.metered OR g.input_tokens OR g.output_tokens, g.input_tokens + g.output_tokens, NULL)"""
 
@@ -312,7 +314,8 @@ def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Conditio
         return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND t.trace_id IN ({places}))", values)
     query = Query((condition,))
     source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
-    if source.count <= _FEW or condition.field is Field.TEXT:
+    few = source.count <= _FEW or condition.field is Field.TEXT
+    if few or not _seen_lately(connection, condition):
         identity = listed.identity.replace("g.", "r.")
         where = conditions(source, query)
         return Sql(
@@ -327,10 +330,21 @@ def _of_spans(connection: sqlite3.Connection, listed: _List, condition: Conditio
     return Sql(f"EXISTS (SELECT 1 FROM {listed.traces} AND EXISTS ({spans}))", fitting.values)
 
 
-def _total(connection: sqlite3.Connection, listed: _List, where: Sql, query: Query) -> int:
-    tables = listed.tables if query.conditions else f"{listed.name} g"
-    statement = f"SELECT count(*) FROM {tables} WHERE {where.text}"
-    return int(connection.execute(statement, where.values).fetchone()[0])
+def _seen_lately(connection: sqlite3.Connection, condition: Condition) -> bool:
+    """Whether one of the newest spans fits, so that a page of rows is soon found by looking."""
+    fitting = on_spans(condition)
+    newest = f"SELECT * FROM spans NOT INDEXED ORDER BY id DESC LIMIT {_LATELY}"
+    seen = f"SELECT EXISTS (SELECT 1 FROM ({newest}) s WHERE {fitting.text})"
+    return bool(connection.execute(seen, fitting.values).fetchone()[0])
+
+
+def _total(connection: sqlite3.Connection, listed: _List, where: Sql, query: Query) -> int | None:
+    """How many there are in all; None where that is many, and each must be looked at."""
+    if not query.conditions:
+        return int(connection.execute(f"SELECT count(*) FROM {listed.name}").fetchone()[0])
+    fitting = f"SELECT 1 FROM {listed.tables} WHERE {where.text} LIMIT {_COUNTED}"
+    found = connection.execute(f"SELECT count(*) FROM ({fitting})", where.values).fetchone()[0]
+    return int(found) if found < _COUNTED else None
 
 
 def _names(
