@@ -78,7 +78,7 @@ async def test_a_server_that_is_busy_is_asked_again_with_the_same_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(load, "PAUSE", 0)
-    bodies: list[bytes] = []
+    bodies, ended = list[bytes](), asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for status in (b"200 OK", b"503 Busy", b"200 OK", b"200 OK"):
@@ -86,11 +86,16 @@ async def test_a_server_that_is_busy_is_asked_again_with_the_same_batch(
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             bodies.append(await reader.readexactly(length))
             writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
 
     made = list(batches([Generator(1, text_bytes=100).trace(10)], 2))
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     told = await load.send_all(port, iter(made), {}, connections=1, most=6)
+    await ended.wait()
     server.close()
     assert bodies == [made[0].body, made[1].body, made[1].body, made[2].body]
     assert (told["spans"], told["retries"]) == (6, 1)
