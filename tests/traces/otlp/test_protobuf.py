@@ -105,6 +105,11 @@ def test_order_of_fields_and_unknown_fields_do_not_matter() -> None:
     assert made.resource == {"host": "h", "otel.scope.name": "lib"}
 
 
+def test_an_attribute_that_is_left_empty_is_one() -> None:
+    body = _field(1, _field(2, _field(2, _a_span() + _field(9, b""))))
+    assert only(decode_protobuf(body)).attributes == {"": None}
+
+
 def _key(key: str, value: str) -> bytes:
     return _field(1, key.encode()) + _field(2, _field(1, value.encode()))
 

@@ -198,12 +198,14 @@ class _Reader:
                 attributes[key] = value
         return SpanLink(trace_id, span_id, attributes)
 
-    def _quick_attribute(self, start: int, end: int) -> tuple[str, str] | None:
-        """A KeyValue of a short name that was met before and a text, as nearly all are; else None.
+    def _quick_attribute(self, start: int, end: int) -> tuple[str, str | int] | None:
+        """A KeyValue of a short name that was met before and a text or number; else None.
 
         It gives what `_attribute` does, in half the time.
         """
         data = self._data
+        if end - start < 6:
+            return None
         middle = start + 2 + data[start + 1]
         if middle + 4 > end or data[start] != 0x0A or data[middle] != 0x12:
             return None
@@ -213,7 +215,12 @@ class _Reader:
         size, begin = data[middle + 1], middle + 2
         if size > 0x7F:
             size, begin = _varint(data, middle + 1, end)
-        if size < 2 or begin + size != end or data[begin] != 0x0A:
+        if size < 2 or begin + size != end:
+            return None
+        if data[begin] == 0x18:
+            value, begin = _varint(data, begin + 1, end)
+            return (key, _signed(value)) if begin == end else None
+        if data[begin] != 0x0A:
             return None
         size, begin = data[begin + 1], begin + 2
         if size > 0x7F:
@@ -244,7 +251,7 @@ class _Reader:
                 case 0x10:
                     value = begin != 0
                 case 0x18:
-                    value = begin - (1 << 64) if begin & _SIGN_BIT else begin
+                    value = _signed(begin)
                 case 0x21:
                     value = finite(_DOUBLE.unpack(_U64.pack(begin))[0])
                 case 0x2A:
@@ -277,6 +284,11 @@ def _text(raw: bytes, key: str) -> str:
             return raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             raise SpanFaultError(f"its text {key} is no UTF-8") from error
+
+
+def _signed(value: int) -> int:
+    """An int64, of the 64 bits that it is sent as."""
+    return value - (1 << 64) if value & _SIGN_BIT else value
 
 
 def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
