@@ -204,9 +204,7 @@ class _Reader:
         It gives what `_attribute` does, in half the time.
         """
         data = self._data
-        if end - start < 6:
-            return None
-        middle = start + 2 + data[start + 1]
+        middle = start + 2 + data[start + 1] if end - start > 5 else end
         if middle + 4 > end or data[start] != 0x0A or data[middle] != 0x12:
             return None
         key = self._keys.get(data[start + 2 : middle])
