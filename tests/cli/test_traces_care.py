@@ -100,3 +100,13 @@ def test_deleting_needs_a_yes(home: Path) -> None:
     assert done.out.startswith("1 spans of 1 traces deleted")
     assert traces(home, "delete", "trace", "trace", "--yes").status == 1
     assert len(stored(home, "other")) == 1
+
+
+def test_a_rule_is_tried_on_what_is_stored(home: Path) -> None:
+    seed(home, span("EMP-1234"), span("b"))
+    tried = traces(home, "redact-preview", "--pattern", "EMP-[0-9]{4}")
+    assert tried.out.startswith("pattern: 1 matches in 1 of 2 spans\n")
+    assert "EM… (8 characters)" in tried.out
+    assert traces(home, "redact-preview").status == 2
+    assert traces(home, "redact-preview", "--pattern", "(").status == 2
+    assert len(stored(home)) == 2

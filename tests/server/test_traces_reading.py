@@ -193,7 +193,23 @@ async def test_what_is_deleted_is_gone(repo: Path) -> None:
         assert (await served.get("/search", q="secret sentence"))["data"] == []
 
 
-ROUTES = ["/spans", "/runs", "/threads", "/traces/x", "/spans/x/y", f"/blobs/{'0' * 64}"]
+async def test_a_rule_is_tried_without_changing_anything(repo: Path) -> None:
+    message = json.dumps([{"role": "user", "content": "I am EMP-1234, not EMP-12"}])
+    seeded(repo, made("one", input=message, attributes={"who": ["EMP-9999"]}), made("two"))
+    async with serving(repo) as served:
+        told = await served.get("/redaction/preview", pattern="EMP-[0-9]{4}")
+        assert (told["spans"], told["changed"], told["found"]) == (2, 1, 2)
+        assert {each["field"] for each in told["examples"]} == {"input", "attributes.who"}
+        assert "1234" not in json.dumps([each["masked"] for each in told["examples"]])
+        none = await served.get("/redaction/preview", pattern="EMP-[0-9]{4}", span_ids="two")
+        assert none["found"] == 0
+        ill = await served.http.get("/api/v1/redaction/preview?pattern=(")
+        assert ill.status_code == 422
+        assert (await served.get("/spans/trace/one"))["span"]["input"] == message
+
+
+ROUTES = ["/redaction/preview?pattern=x"]
+ROUTES += ["/spans", "/runs", "/threads", "/traces/x", "/spans/x/y", f"/blobs/{'0' * 64}"]
 ROUTES += ["/groups?group_by=model", "/labels", "/search?q=x", "/summary", "/health", "/events"]
 
 

@@ -50,6 +50,11 @@ class SpanIntake:
         for executor in (self._small, self._large):
             await asyncio.to_thread(executor.shutdown)
 
+    @property
+    def held_bytes(self) -> int:
+        """Of exports that are not on disk yet."""
+        return self._held
+
     @contextmanager
     def holding(self) -> Iterator[Callable[[int], None]]:
         """Gives what to call with the bytes of an export that come to be held.

@@ -1,7 +1,7 @@
 """The application: the routes, what guards them, and what is open while it runs."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -16,6 +16,7 @@ from treadle.server.bodies import BodyLimit
 from treadle.server.errors import add_error_handlers, refuse_unknown_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
+from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.routes import (
     approvals,
     code,
@@ -25,6 +26,7 @@ from treadle.server.routes import (
     health,
     otlp,
     proposals,
+    redaction,
     sessions,
     tools,
     traces,
@@ -34,7 +36,8 @@ from treadle.server.routes.gateway import gateway_routes, open_gateway
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    proposals.router, events.router, front_ends.router, traces.router, gateway.router,
+    proposals.router, events.router, front_ends.router, traces.router, redaction.router,
+    gateway.router,
 )  # fmt: skip
 
 
@@ -45,11 +48,17 @@ def create_app(
     *,
     hosts: Iterable[str] = LOOPBACK_NAMES,
     token: str | None = None,
+    host: str = "127.0.0.1",
 ) -> FastAPI:
     """The server of the repository at `root`, called by one of the names in `hosts`.
 
-    With a `token` every request must bring it.
+    With a `token` every request must bring it. `host` is the address for what has a port of its
+    own, which is OTLP/gRPC if the settings ask for it.
     """
+
+    def over_grpc(house: House) -> AbstractAsyncContextManager[None]:
+        port = settings.traces.grpc_port
+        return nullcontext() if port is None else serve_grpc(house.intake, host, port, token)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -57,6 +66,7 @@ def create_app(
             House.open(root, settings, env) as house,
             serve_http(house.calls) as over_mcp,
             open_gateway(house, settings, env) as opened,
+            over_grpc(house),
         ):
             app.state.house = house
             app.state.mcp = over_mcp

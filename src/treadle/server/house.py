@@ -1,7 +1,8 @@
 """What the routes work with: one repository, its tools, its turns, and the log of its events."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
@@ -17,10 +18,12 @@ from treadle.app.tool_calls import ToolCalls
 from treadle.app.turns import Turns
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
-from treadle.config.quantities import size_bytes
+from treadle.config.quantities import age_us, size_bytes
+from treadle.config.traces import TraceSettings
 from treadle.errors import StoreError
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
+from treadle.traces.retention import Retention, keep_pruned
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,24 @@ class House:
                 most = size_bytes(settings.traces.max_request)
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, calls.bus))
+                await stack.enter_async_context(_pruned(store, settings.traces))
             yield cls(calls, turns, log, conversations, intake)
+
+
+@asynccontextmanager
+async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIterator[None]:
+    """Delete what the settings say is not kept, now and then, until it is left."""
+    retention = Retention(
+        seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,
+        max_bytes=None if settings.max_size is None else size_bytes(settings.max_size),
+    )
+    pruning = asyncio.create_task(keep_pruned(store, retention, SystemClock()), name="retention")
+    try:
+        yield
+    finally:
+        pruning.cancel()
+        with suppress(asyncio.CancelledError):
+            await pruning
 
 
 def _house(connection: HTTPConnection) -> House:

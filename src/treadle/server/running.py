@@ -38,7 +38,7 @@ async def serve(
         loopback = _is_loopback(host)
         token = None if loopback else env.get("TREADLE_SERVE_TOKEN") or secrets.token_urlsafe(24)
         hosts = LOOPBACK_NAMES if loopback else _names(host)
-        app = create_app(root, settings, env, hosts=hosts, token=token)
+        app = create_app(root, settings, env, hosts=hosts, token=token, host=host)
         config = uvicorn.Config(
             app,
             lifespan="on",

@@ -9,6 +9,7 @@ from treadle.cli.commands import (
     traces_import,
     traces_list,
     traces_prune,
+    traces_redact_preview,
     traces_search,
     traces_show,
     traces_summary,
@@ -23,6 +24,7 @@ _ACTIONS = {
     "import": traces_import,
     "prune": traces_prune,
     "delete": traces_delete,
+    "redact-preview": traces_redact_preview,
 }
 
 

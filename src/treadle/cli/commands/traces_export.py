@@ -2,18 +2,12 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.output import print_json, tell
 from treadle.cli.trace_queries import Actions, add_query, typed_query
-from treadle.traces import SqliteTraceStore
-from treadle.traces.query import Query, Sort
-from treadle.traces.span import Span
-
-_PAGE = 200
 
 
 def configure(actions: Actions) -> None:
@@ -33,6 +27,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write what fits the query, oldest first."""
+    from treadle.app.span_reading import whole_spans
     from treadle.traces.exchange import write_span_lines, write_spans
     from treadle.traces.otlp_export import write_otlp, write_otlp_lines
 
@@ -43,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         else (write_otlp, write_otlp_lines)
     )
     with closing(open_trace_store()) as store:
-        spans = _whole(store, query)
+        spans = whole_spans(store, query)
         if options.output == "-":
             written = to_stream(sys.stdout.buffer, spans)
             sys.stdout.buffer.flush()
@@ -55,16 +50,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         tell(f"{written:,} spans written to {options.output}.")
     return 0
-
-
-def _whole(store: SqliteTraceStore, query: Query) -> Iterator[Span]:
-    cursor: str | None = None
-    while True:
-        page = store.spans(query, sort=Sort(ascending=True), limit=_PAGE, cursor=cursor)
-        for listed in page.data:
-            span = store.span(listed.trace_id, listed.span_id)
-            if span is not None:  # it may have been deleted meanwhile
-                yield span
-        cursor = page.next_cursor
-        if cursor is None:
-            return

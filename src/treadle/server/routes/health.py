@@ -2,12 +2,13 @@
 
 import asyncio
 from dataclasses import asdict
+from typing import Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel
 
 from treadle import __version__
-from treadle.server.house import Opened
+from treadle.server.house import House, Opened
 from treadle.server.routes.gateway import OpenedGateway
 
 router = APIRouter(tags=["health"])
@@ -31,6 +32,19 @@ class GatewayHealth(BaseModel):
     reason: str | None
 
 
+class TraceHealth(BaseModel):
+    """The store of spans: what is lost to it, how large it is, and what waits to be written.
+
+    `redactions` counts the secrets of each kind that were taken out before storing.
+    """
+
+    recorder: Literal["on", "off"]
+    lost: int
+    size_bytes: int
+    pending_bytes: int
+    redactions: dict[str, int]
+
+
 class Health(BaseModel):
     """`recording` says what is missing from the record, if anything is."""
 
@@ -39,6 +53,7 @@ class Health(BaseModel):
     root: str
     index: IndexHealth
     recording: str | None
+    traces: TraceHealth
     gateway: GatewayHealth
 
 
@@ -52,5 +67,22 @@ async def health(house: Opened, gateway: OpenedGateway) -> Health:
         root=str(house.calls.root),
         index=IndexHealth.model_validate(status._asdict()),
         recording=house.calls.recording.missing,
+        traces=await asyncio.to_thread(_traces, house),
         gateway=GatewayHealth.model_validate(asdict(gateway.health())),
+    )
+
+
+def _traces(house: House) -> TraceHealth:
+    recording = house.calls.recording
+    if recording.store is None or recording.recorder is None:
+        return TraceHealth(recorder="off", lost=0, size_bytes=0, pending_bytes=0, redactions={})
+    loss = recording.recorder.loss
+    path = recording.store.path
+    files = [path, path.with_name(f"{path.name}-wal")]
+    return TraceHealth(
+        recorder="on",
+        lost=loss.count if loss else 0,
+        size_bytes=sum(file.stat().st_size for file in files if file.exists()),
+        pending_bytes=house.intake.held_bytes,
+        redactions=dict(recording.store.redactions()),
     )

@@ -1,0 +1,26 @@
+"""Whole spans of a query, one after the other."""
+
+from collections.abc import Iterator
+
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query import Query, Sort
+from treadle.traces.span import Span
+
+_PAGE = 200
+
+
+def whole_spans(
+    store: SqliteTraceStore, query: Query, *, newest_first: bool = False
+) -> Iterator[Span]:
+    """Every span that fits, in order of time, read a page at a time."""
+    sort = Sort(ascending=not newest_first)
+    cursor: str | None = None
+    while True:
+        page = store.spans(query, sort=sort, limit=_PAGE, cursor=cursor)
+        for listed in page.data:
+            span = store.span(listed.trace_id, listed.span_id)
+            if span is not None:  # it may have been deleted meanwhile
+                yield span
+        cursor = page.next_cursor
+        if cursor is None:
+            return

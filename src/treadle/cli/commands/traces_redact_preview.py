@@ -1,0 +1,68 @@
+"""`treadle traces redact-preview`: what a rule of redaction would take out, without taking it."""
+
+import argparse
+import os
+from contextlib import closing
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from treadle.app.stores import open_trace_store
+from treadle.cli.command import positive, repository
+from treadle.cli.output import print_json, say
+from treadle.cli.trace_queries import Actions, add_query, typed_query
+from treadle.errors import UsageError
+
+if TYPE_CHECKING:
+    from treadle.secrets import Rule
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("redact-preview", help="try a rule of redaction on what is stored")
+    add_query(parser)
+    parser.add_argument(
+        "--pattern", metavar="RE2", help="without it the rules of your settings are tried"
+    )
+    parser.add_argument(
+        "--limit", type=positive, default=1_000, metavar="N", help="newest spans (default: 1000)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print how often each rule matches, with masked examples."""
+    from treadle.app.span_reading import whole_spans
+    from treadle.traces.redaction_preview import preview
+
+    query = typed_query(options.query)
+    rules = _rules(options)
+    with closing(open_trace_store()) as store:
+        found = list(islice(whole_spans(store, query, newest_first=True), options.limit))
+    for name, rule in rules.items():
+        told = preview(rule, found)
+        if options.json:
+            print_json({"rule": name, **asdict(told)})
+            continue
+        say(f"{name}: {told.found:,} matches in {told.changed:,} of {told.spans:,} spans")
+        for each in told.examples:
+            where = f"{each.trace_id[:8]}/{each.span_id} {each.field}"
+            say(f"  {where}: " + repr(f"{each.before}[{each.masked}]{each.after}")[1:-1])
+    return 0
+
+
+def _rules(options: argparse.Namespace) -> "dict[str, Rule]":
+    from treadle.config.loader import load
+    from treadle.secrets import Rule
+
+    if options.pattern is not None:
+        try:
+            return {"pattern": Rule("pattern", options.pattern)}
+        except ValueError as error:
+            raise UsageError(f"--pattern: {error}.", hint="It has to be one for RE2.") from error
+    settings = load(repository(options), os.environ, {}).settings.traces.redaction
+    if not settings.rules:
+        raise UsageError(
+            "There is no rule to try.",
+            hint="Give --pattern, or set one in [traces.redaction.rules.NAME].",
+        )
+    return {name: Rule(name, rule.pattern) for name, rule in settings.rules.items()}

@@ -1,0 +1,76 @@
+"""Spans over OTLP/gRPC, on a port of its own: the same path into the store as over HTTP."""
+
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from treadle.app.span_intake import SpanIntake
+from treadle.errors import ConfigError, StoreError, TreadleError
+from treadle.traces.otlp import decode_protobuf, respond_protobuf
+
+if TYPE_CHECKING:
+    import grpc  # type: ignore[import-untyped]  # it ships no types
+
+_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
+_GRACE_SECONDS = 1
+
+
+@asynccontextmanager
+async def serve_grpc(
+    intake: SpanIntake, host: str, port: int, token: str | None
+) -> AsyncIterator[None]:
+    """Take exports at that address while it is entered; with a `token` only with it.
+
+    It is sent as over HTTP, in the metadata `authorization: Bearer TOKEN`. Raises ConfigError when
+    the extra is not installed or the port cannot be used.
+    """
+    try:
+        import grpc
+    except ImportError as error:
+        raise ConfigError(
+            "traces.grpc_port is set, but grpcio is not installed.",
+            hint="Install treadle[grpc], or take the setting out.",
+        ) from error
+
+    async def export(request: bytes, context: "grpc.aio.ServicerContext") -> bytes:
+        if not _knows(token, context.invocation_metadata()):
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong.")
+        try:
+            with intake.holding() as hold:
+                hold(len(request))
+                return respond_protobuf(await intake.take(request, decode_protobuf))
+        except StoreError as error:  # the one code that exporters always try again
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        except TreadleError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        raise AssertionError  # abort raises
+
+    method = grpc.unary_unary_rpc_method_handler(export)  # bytes in, bytes out
+    server = grpc.aio.server(
+        options=[("grpc.max_receive_message_length", intake.most_bytes), ("grpc.so_reuseport", 0)]
+    )
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(_SERVICE, {"Export": method}),)
+    )
+    name = f"[{host}]" if ":" in host else host
+    try:
+        server.add_insecure_port(f"{name}:{port}")
+    except RuntimeError as error:
+        raise ConfigError(
+            f"traces.grpc_port: {name}:{port} cannot be served.", hint="Choose another port."
+        ) from error
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(_GRACE_SECONDS)
+
+
+def _knows(token: str | None, metadata: object) -> bool:
+    if token is None:
+        return True
+    given = dict(metadata or ()).get("authorization", "")  # type: ignore[call-overload]  # pairs
+    scheme, _, rest = str(given).partition(" ")
+    known = hmac.compare_digest(rest.strip().encode(), token.encode())
+    return scheme.lower() == "bearer" and known

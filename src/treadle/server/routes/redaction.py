@@ -1,0 +1,45 @@
+"""What a rule of redaction would do, before it is put into the settings."""
+
+import time
+from dataclasses import asdict
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from treadle.app.span_reading import whole_spans
+from treadle.errors import UsageError
+from treadle.secrets import Rule
+from treadle.server.answering import answered
+from treadle.server.house import Opened
+from treadle.traces.query.parameters import SpanParameters
+from treadle.traces.redaction_preview import preview
+
+router = APIRouter(prefix="/redaction", tags=["traces"])
+
+
+class Asked(SpanParameters):
+    """A rule, and the spans to try it on, of which the newest are taken."""
+
+    pattern: str = Field(min_length=1, max_length=10_000, description="a RE2 expression")
+    limit: int = Field(1_000, ge=1, le=10_000)
+    token: str | None = Field(None, description="the server's token, if it has one")
+
+
+@router.get("/preview", response_class=Response)
+async def redaction_preview(
+    house: Opened, asked: Annotated[Asked, Query()], request: Request
+) -> Response:
+    """How often a pattern matches what is stored, with a few masked examples; nothing changes."""
+
+    def make() -> dict[str, Any]:
+        try:
+            rule = Rule("preview", asked.pattern)
+        except ValueError as error:
+            raise UsageError(f"pattern: {error}.", hint="It has to be one for RE2.") from error
+        query = asked.to_query(time.time_ns() // 1_000)
+        spans = whole_spans(house.traces, query, newest_first=True)
+        return asdict(preview(rule, islice(spans, asked.limit)))
+
+    return await answered(request, make)

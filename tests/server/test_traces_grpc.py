@@ -1,0 +1,70 @@
+"""Spans over OTLP/gRPC, from an unchanged exporter's messages."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.server.exports import binary, export, span
+from tests.server.serving import serving
+
+grpc: Any = pytest.importorskip("grpc")
+
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def configured(repo: Path, port: int) -> None:
+    config = repo.parent / "home" / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[traces]\ngrpc_port = {port}\nmax_request = "2MB"\n')
+
+
+def send(port: int, body: bytes, token: str | None = None) -> Any:
+    """The code of an export and its answer, as a client without our code sees it."""
+    with grpc.insecure_channel(f"127.0.0.1:{port}", compression=grpc.Compression.Gzip) as channel:
+        call = channel.unary_unary(METHOD)
+        metadata = [("authorization", f"Bearer {token}")] if token else None
+        try:
+            return "OK", call(body, timeout=20, metadata=metadata)
+        except grpc.RpcError as error:
+            return error.code().name, error.details()
+
+
+async def test_spans_over_grpc_are_kept_like_all_others(repo: Path) -> None:
+    port = free_port()
+    configured(repo, port)
+    async with serving(repo) as served:
+        code, answer = await asyncio.to_thread(send, port, binary(export(span(1))))
+        assert (code, answer) == ("OK", b"")
+        listed = await served.get("/spans")
+        assert [each["span_id"] for each in listed["data"]] == [f"{1:016x}"]
+        assert (await asyncio.to_thread(send, port, b"\xff\xff"))[0] == "INVALID_ARGUMENT"
+        large = binary(export(span(2, text="x" * 3_000_000)))
+        assert (await asyncio.to_thread(send, port, large))[0] == "RESOURCE_EXHAUSTED"
+        health = (await served.get("/health"))["traces"]
+        assert health["recorder"] == "on"
+        assert health["size_bytes"] > 0
+        assert (health["lost"], health["pending_bytes"]) == (0, 0)
+
+
+async def test_beyond_loopback_grpc_needs_the_token(repo: Path) -> None:
+    port = free_port()
+    configured(repo, port)
+    body = binary(export(span(1)))
+    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN="a-token") as served:
+        assert (await asyncio.to_thread(send, port, body))[0] == "UNAUTHENTICATED"
+        assert (await asyncio.to_thread(send, port, body, "wrong"))[0] == "UNAUTHENTICATED"
+        assert (await asyncio.to_thread(send, port, body, "a-token"))[0] == "OK"
+        here = f"http://127.0.0.1:{served.address.rpartition(':')[2]}"
+        async with httpx2.AsyncClient(base_url=here) as http:
+            listed = await http.get("/api/v1/spans?token=a-token")
+            assert len(listed.json()["data"]) == 1
