@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.traces.reading.making import random_query
 from treadle.traces import RunSummary
 from treadle.traces.query import Condition, Field, Page, Query, Sort, parse_query
 from treadle.traces.span import Trace, true_root
+from treadle.traces.store.reading import runs
 from treadle.traces.store.reading.listed import ThreadSummary
 
 SEEDS = st.integers(0, 1 << 32)
@@ -82,14 +84,34 @@ def test_runs_are_the_sums_of_their_spans(seed: int) -> None:
 def test_a_run_fits_where_one_of_its_spans_does(seed: int) -> None:
     random = Random(seed)
     with filled(random) as there:
-        runs = naive_runs(there.spans)
+        known = naive_runs(there.spans)
         for _ in range(15):
             query = _about_spans(random_query(random, there.spans))
-            fitting = {run.run_id for run in runs if _fits(run.spans, query)}
+            fitting = {run.run_id for run in known if _fits(run.spans, query)}
 
             rows, _ = walked(partial(_runs, there, query, Sort(), 50))
 
             assert {row.run_id for row in rows} == fitting
+
+
+@settings(max_examples=5)
+@given(SEEDS)
+def test_runs_are_the_same_where_there_is_much_of_everything(seed: int) -> None:
+    """What counts as many is made few."""
+    random = Random(seed)
+    with filled(random) as there, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "_FEW", 0)
+        patch.setattr(runs, "_LATELY", 3)
+        patch.setattr(runs, "_COUNTED", 2)
+        known = naive_runs(there.spans)
+        for _ in range(15):
+            query = _about_spans(random_query(random, there.spans))
+            fitting = {run.run_id for run in known if _fits(run.spans, query)}
+
+            rows, total = walked(partial(_runs, there, query, Sort(), 1))
+
+            assert {row.run_id for row in rows} == fitting
+            assert total in {None, len(fitting)}
 
 
 @settings(max_examples=8)

@@ -10,6 +10,7 @@ from tests.traces.reading.filled import filled, walked
 from tests.traces.reading.making import random_query, random_sort, random_span
 from treadle.errors import UsageError
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
+from treadle.traces.store.reading import planning, spans
 from treadle.traces.store.reading.listed import ListedSpan
 
 SEEDS = st.integers(0, 1 << 32)
@@ -22,7 +23,23 @@ def identity(span: ListedSpan) -> tuple[str, str]:
 @settings(max_examples=8)
 @given(SEEDS)
 def test_pages_hold_what_fits_in_order_whatever_is_asked(seed: int) -> None:
-    random = Random(seed)
+    check_pages(Random(seed))
+
+
+@settings(max_examples=6)
+@given(SEEDS)
+def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None:
+    """A million spans would take a test too long, so what counts as many is made few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spans, "_LOOKED_AT", 4)
+        patch.setattr(spans, "_COUNTED", 3)
+        patch.setattr(planning, "_COUNTED_IN_RANGE", 3)
+        patch.setattr(planning, "_COUNTED_MATCHES", 3)
+        patch.setattr(planning, "_SIFTED", 1)
+        check_pages(Random(seed))
+
+
+def check_pages(random: Random) -> None:
     with filled(random) as there:
         for _ in range(15):
             query, sort = random_query(random, there.spans), random_sort(random)

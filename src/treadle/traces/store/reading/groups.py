@@ -26,6 +26,8 @@ from treadle.traces.store.reading.where import Sql, joined, listing, resolved
 from treadle.traces.store.schema import COUNTERS
 
 HOUR_SECONDS = 3_600
+LARGEST_PAGE = 10_000
+"""A group is a small row, and a chart wants all of them."""
 
 _SECOND_US = 1_000_000
 _LONGEST_US, _MOST_TOKENS, _MOST_NANO = 10**12, 10**12, 10**14
@@ -91,7 +93,7 @@ def groups_page(
 
     Spans without a model are in the group of the model ''; spans without a label in none.
     """
-    check_page(limit, offset)
+    check_page(limit, offset, LARGEST_PAGE)
     if not 1 <= bucket_seconds <= 366 * 24 * HOUR_SECONDS:
         raise UsageError(
             f"A bucket is 1 second to 366 days long, not {bucket_seconds} s.",

@@ -20,6 +20,7 @@ from treadle.traces.store.reading.where import (
     resolved,
 )
 
+MOST_ROWS = 1_000
 MOST_OFFSET = 10_000
 """Rows that an offset may pass over; further on, cursors lead."""
 
@@ -70,10 +71,10 @@ def conditions(source: Source, query: Query) -> Sql:
     return joined([source.where, key_bounds(query, source.key), *rest])
 
 
-def check_page(limit: int, offset: int) -> None:
+def check_page(limit: int, offset: int, most: int = MOST_ROWS) -> None:
     """Raise UsageError for a page that cannot be."""
-    if not 0 < limit <= 1_000:
-        raise UsageError(f"A page has 1 to 1000 rows, not {limit}.", hint="Ask for fewer.")
+    if not 0 < limit <= most:
+        raise UsageError(f"A page has 1 to {most} rows, not {limit}.", hint="Ask for fewer.")
     if not 0 <= offset <= MOST_OFFSET:
         raise UsageError(
             f"The offset is 0 to {MOST_OFFSET}, not {offset}.",
