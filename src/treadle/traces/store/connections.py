@@ -20,7 +20,8 @@ _LOOK_EVERY = 10_000
 _MOST_IDLE = 4
 _CHECKPOINT_BYTES = 4_000_000
 _LARGE_LOG = 64_000_000
-_WAIT_FOR_READERS_MS = 200
+_WAIT_MS = 200
+_LONGEST_WAIT_MS = 11_000
 
 
 def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -123,8 +124,9 @@ class LogKeeper:
         """Move what can be moved."""
         self._written = 0
         with suppress(OSError, sqlite3.Error):  # then the log grows, and the next time may do
-            if self._log.stat().st_size > _LARGE_LOG:
-                empty_log(connection, _WAIT_FOR_READERS_MS)
+            large = self._log.stat().st_size / _LARGE_LOG
+            if large > 1:  # the larger, the longer: in the end as long as any reader may take
+                empty_log(connection, min(int(_WAIT_MS * large**2), _LONGEST_WAIT_MS))
             else:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
