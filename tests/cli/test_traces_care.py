@@ -1,13 +1,14 @@
 """Traces exchanged, pruned and deleted from the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Ran, treadle
 from tests.traces.runs import span
-from treadle.traces import Span, SqliteTraceStore
+from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
 
 KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
@@ -110,3 +111,27 @@ def test_a_rule_is_tried_on_what_is_stored(home: Path) -> None:
     assert traces(home, "redact-preview").status == 2
     assert traces(home, "redact-preview", "--pattern", "(").status == 2
     assert len(stored(home)) == 2
+
+
+def test_faults_are_told_also_where_the_status_is_ok(home: Path) -> None:
+    said = '{"ok": false, "error": "No such order: 17"}'
+    call = replace(span("t", kind=SpanKind.TOOL), input="{}", output=said, status=SpanStatus.OK)
+    seed(home, call, replace(span("fine", start_us=2_000), output="No errors found."))
+
+    told = traces(home, "faults")
+    as_json = json.loads(traces(home, "faults", "--json").out)
+
+    assert told.status == 0
+    assert "No such order: 17" in told.out
+    assert "1 findings in 2 spans" in told.err
+    assert [each["evidence"]["span"]["span_id"] for each in as_json["findings"]] == ["t"]
+
+
+def test_a_rule_of_the_settings_finds_faults_of_its_own(home: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "config.toml").write_text(
+        '[[traces.detectors.rules]]\nname = "slow"\npattern = \'took \\d{4,} ms\'\n'
+    )
+    seed(home, replace(span("a"), output="It took 23456 ms."))
+
+    assert "took 23456 ms" in traces(home, "faults").out

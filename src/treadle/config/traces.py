@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from treadle.config.detectors import DetectorSettings
 from treadle.config.quantities import age_us, size_bytes
 from treadle.config.section import Section, UserOnly
 
@@ -61,3 +62,4 @@ class TraceSettings(Section):
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
     """Port for spans over OTLP/gRPC, beside HTTP (extra `grpc`); unset serves none."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
+    detectors: DetectorSettings = Field(default_factory=DetectorSettings)

@@ -6,6 +6,7 @@ from treadle.cli.command import Command
 from treadle.cli.commands import (
     traces_delete,
     traces_export,
+    traces_faults,
     traces_import,
     traces_list,
     traces_prune,
@@ -20,6 +21,7 @@ _ACTIONS = {
     "search": traces_search,
     "summary": traces_summary,
     "show": traces_show,
+    "faults": traces_faults,
     "export": traces_export,
     "import": traces_import,
     "prune": traces_prune,
