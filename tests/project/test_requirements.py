@@ -17,7 +17,7 @@ PERMISSIVE = re.compile(
     re.IGNORECASE,
 )
 # Weak copyleft by file, used unmodified: the licence asks nothing of a program beside it.
-MPL = {"hypothesis", "pathspec"}
+MPL = {"certifi", "hypothesis", "pathspec"}
 
 
 def pins(path: Path) -> dict[str, Requirement]:

@@ -131,6 +131,8 @@ TABLES: tuple[str, ...] = (
     """CREATE VIRTUAL TABLE texts USING fts5(
         name, input, output, tokenize = "unicode61 remove_diacritics 2"
     )""",
+    # Merging less often takes a tenth off what a span costs, and adds a few pieces to a search.
+    "INSERT INTO texts (texts, rank) VALUES ('automerge', 16)",
     # One row a trace. `own_…` are the smallest ids that its spans name; the run is `own_run` or
     # the trace's id, the thread that of its run.
     f"""CREATE TABLE traces (

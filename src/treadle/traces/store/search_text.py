@@ -132,9 +132,22 @@ def _plain(text: str) -> str:
         text = _DATA_URL.sub(_LEFT_OUT, text)
     if len(text) >= 512 and may_hold_base64(text):
         text = _RUN.sub(lambda run: _LEFT_OUT if is_random(run.group()) else run.group(), text)
-    if len(text) >= 512 and "\n" in text:
+    if len(text) >= 512 and "\n" in text and _may_be_wrapped(text):
         text = _WRAPPED.sub(lambda run: _LEFT_OUT if is_random(run.group()) else run.group(), text)
     return text
+
+
+def _may_be_wrapped(text: str) -> bool:
+    """Whether as many long lines without a blank follow each other as `_WRAPPED` wants."""
+    run = 0
+    for line in text.split("\n"):
+        if len(line) >= 57 and " " not in line.strip():
+            run += 1
+            if run == 8:
+                return True
+        elif line.strip():
+            run = 0
+    return False
 
 
 def _unescaped(text: str) -> str:
