@@ -8,7 +8,15 @@ import sqlite3
 from collections.abc import Sequence
 
 from treadle.errors import UsageError
-from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator, Query, SortKey
+from treadle.traces.query.conditions import (
+    Condition,
+    Field,
+    GroupBy,
+    Operator,
+    Query,
+    SortKey,
+    any_of,
+)
 from treadle.traces.query.pages import Page
 from treadle.traces.store.reading.listed import (
     SUMS,
@@ -78,6 +86,8 @@ _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
     GroupBy.RUN: (Field.RUN, "runs", "run_id"),
 }
+_MOST_CROSSING = 1_000
+"""Threads or runs that reach beyond the time that is asked for, of which the spans are read."""
 
 
 def groups_page(
@@ -102,7 +112,7 @@ def groups_page(
     add_holds(connection)
     query = resolved(connection, query)
     rows = (
-        _from_kept(by, query)
+        _from_kept(connection, by, query, bucket_seconds)
         or _from_rollups(connection, by, query, bucket_seconds)
         or _from_spans(connection, by, query, bucket_seconds)
     )
@@ -134,19 +144,46 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
     return LabelCounts(tuple(data), page.total or 0)
 
 
-def _from_kept(by: GroupBy, query: Query) -> Sql | None:
-    """Whole threads or runs, where nothing else is asked."""
+def _from_kept(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """Whole threads or runs, where only a time is asked for beside them.
+
+    Of those that began before it or go on after it, the spans are added up.
+    """
     if by not in _KEPT:
         return None
     field, table, column = _KEPT[by]
-    parts = []
-    for condition in query.conditions:
-        if condition.field is not field or condition.negated:
-            return None
-        places, values = listing(condition.values)
-        parts.append(Sql(f"{column} IN ({places})", values))
-    where = joined(parts)
-    return Sql(f"SELECT {column} AS value, {SUMS} FROM {table} WHERE {where.text}", where.values)
+    span = _hours(query.of(Field.START))
+    others = [each for each in query.conditions if each.field is not Field.START]
+    if span is None or any(each.field is not field or each.negated for each in others):
+        return None
+    named = joined(
+        Sql(f"{column} IN ({listing(each.values)[0]})", listing(each.values)[1]) for each in others
+    )
+    since, until = span
+    within, touched = [named], [named]
+    if since is not None:
+        within.append(Sql("start_us >= ?", (since,)))
+        touched.append(Sql("last_us >= ?", (since,)))
+    if until is not None:
+        within.append(Sql("last_us < ?", (until,)))
+        touched.append(Sql("start_us < ?", (until,)))
+    inside, near = joined(within), joined(touched)
+    whole = Sql(f"SELECT {column} AS value, {SUMS} FROM {table} WHERE {inside.text}", inside.values)
+    if len(within) == 1:
+        return whole
+    crossing = connection.execute(
+        f"SELECT {column} FROM {table} WHERE {near.text} AND NOT ({inside.text})"
+        f" LIMIT {_MOST_CROSSING + 1}",
+        (*near.values, *inside.values),
+    ).fetchall()
+    if len(crossing) > _MOST_CROSSING:
+        return None
+    if not crossing:
+        return whole
+    partly = query & Query((any_of(field, [plain(value) for (value,) in crossing]),))
+    return joined((whole, _from_spans(connection, by, partly, bucket_seconds)), " UNION ALL ")
 
 
 def _from_rollups(
