@@ -130,7 +130,7 @@ def test_faults_are_told_also_where_the_status_is_ok(home: Path) -> None:
 def test_a_rule_of_the_settings_finds_faults_of_its_own(home: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text(
-        '[[traces.detectors.rules]]\nname = "slow"\npattern = \'took \\d{4,} ms\'\n'
+        "[[traces.detectors.rules]]\nname = \"slow\"\npattern = 'took \\d{4,} ms'\n"
     )
     seed(home, replace(span("a"), output="It took 23456 ms."))
 
