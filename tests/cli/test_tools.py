@@ -17,9 +17,12 @@ def test_a_tool_that_is_called_by_hand_is_recorded_as_a_run(tmp_path: Path) -> N
     assert called.err == "calc.py: lines 1-2 of 2\n"
     context = treadle("context", "add", home=home, repo=repo)
     assert "calc.add" in context.out
-    listed = treadle("traces", "list", home=home).out.splitlines()
-    assert listed[1].endswith("request_code_context token_budget: 4000 hint: add")
-    assert listed[2].endswith("read_file path: calc.py")
+    listed = json.loads(treadle("traces", "list", "--json", home=home).out)["data"]
+    assert [run["name"] for run in listed] == [
+        "execute_tool request_code_context",
+        "execute_tool read_file",
+    ]
+    assert [run["question"] for run in listed] == ["token_budget: 4000\nhint: add", "path: calc.py"]
     shown = json.loads(treadle("traces", "show", "LAST", "--json", home=home).out)
     assert [span["kind"] for span in shown["spans"]] == ["tool", "retrieval"]
 

@@ -64,7 +64,7 @@ def text(result: types.CallToolResult) -> dict[str, Any]:
 def recorded(home: Path) -> list[dict[str, Any]]:
     """The runs that `treadle traces list` shows, newest first."""
     runs: list[dict[str, Any]] = json.loads(treadle("traces", "list", "--json", home=home).out)[
-        "runs"
+        "data"
     ]
     return runs
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from treadle.config.section import Section
+from treadle.config.section import Section, UserOnly
 
 LARGEST_PROGRAM = 10_000
 """Of a compiled pattern, in RE2's instructions: it is tried on every text of every span."""
@@ -62,6 +62,6 @@ class DetectorSettings(Section):
     """What is looked for in recorded spans, beside what always is."""
 
     rules: Annotated[
-        tuple[DetectorRule, ...], AfterValidator(_different), Field(max_length=100)
+        tuple[DetectorRule, ...], AfterValidator(_different), Field(max_length=100), UserOnly()
     ] = ()
     """Patterns of your own."""
