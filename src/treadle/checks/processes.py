@@ -24,16 +24,29 @@ _ROUNDS = 40
 _PROC = Path("/proc")
 
 _WATCH = """
+mark=$1
+end_all() {
+    [ -n "$group" ] && kill -s "$1" -- "-$group"
+    for environ in /proc/[0-9]*/environ; do
+        process=${environ#/proc/}
+        grep -qs -- "$mark" "$environ" && kill -s "$1" "${process%/environ}"
+    done
+}
 read -r group
 read -r nothing
-[ -n "$group" ] && kill -s TERM -- "-$group" && sleep 2 && kill -s KILL -- "-$group"
+end_all TERM
+sleep 2
+end_all KILL
 """
-"""Hears of a process group, waits until its input ends, and then ends the group."""
+"""Hears of a process group, waits until its input ends, and then ends the group and what bears the
+mark: the end may come before the group could be told."""
 
 
 @asynccontextmanager
-async def watching() -> AsyncIterator[Callable[[int], None]]:
+async def watching(mark: str) -> AsyncIterator[Callable[[int], None]]:
     """Gives a function to call with the id of a process group, which is ended with this process.
+
+    So is every process that bears `mark`, where the system shows their environment (Linux).
 
     A small process holds one end of a pipe whose other end only this process has, so it hears
     also of a `kill -9`. Once this is left, nobody watches any more.
@@ -44,6 +57,8 @@ async def watching() -> AsyncIterator[Callable[[int], None]]:
             "/bin/sh",
             "-c",
             _WATCH,
+            "watch",
+            mark,
             env={"PATH": os.defpath},
             stdin=receiving,
             stdout=subprocess.DEVNULL,

@@ -69,7 +69,7 @@ async def run(
     taking = _Taking(reader, clock, progress, str(cwd), str(home or cwd))
     started = clock.monotonic()
     timed_out = False
-    async with watching() as watch:
+    async with watching(mark) as watch:
         process, output, pipe = await _start(program, words, cwd, marked)
         watch(process.pid)
         tasks = (asyncio.create_task(taking.take(output)), asyncio.create_task(taking.tell()))
