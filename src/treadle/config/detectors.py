@@ -13,17 +13,13 @@ Role = Literal["system", "user", "assistant", "tool", "arguments", "document", "
 
 
 def _pattern(value: str) -> str:
-    import re2  # type: ignore[import-untyped]  # it ships no types
+    from treadle.secrets.rules import compile_pattern  # loads RE2 only where there is a rule
 
-    options = re2.Options()
-    options.log_errors = False
     try:
-        compiled = re2.compile(f"(?m){value}", options)
-    except re2.error as error:
-        said = error.args[0] if error.args else ""
-        reason = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        compiled = compile_pattern(f"(?m){value}")
+    except ValueError as error:
         raise ValueError(
-            f"is no pattern of RE2 ({reason}); it has no look-around and no backreferences"
+            f"is no pattern of RE2 ({error}); it has no look-around and no backreferences"
         ) from None
     if compiled.search("") is not None:
         raise ValueError("should not match the empty text, which is everywhere")

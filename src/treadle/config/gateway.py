@@ -4,21 +4,11 @@ It serves every program on this machine and spends with the user's keys, so no r
 of it.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from treadle.config.quantities import age_us, size_bytes
-from treadle.config.section import Section, UserOnly
-
-
-def _checked(read: Callable[[str], object]) -> AfterValidator:
-    def check(value: str) -> str:
-        read(value)
-        return value
-
-    return AfterValidator(check)
+from treadle.config.section import Age, Section, Size, UserOnly
 
 
 def _target(value: str) -> str:
@@ -28,8 +18,6 @@ def _target(value: str) -> str:
     return value
 
 
-Age = Annotated[str, _checked(age_us)]
-Size = Annotated[str, _checked(size_bytes)]
 Target = Annotated[str, AfterValidator(_target)]
 
 

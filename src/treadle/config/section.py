@@ -1,6 +1,11 @@
 """What all tables of settings share: their base, and marks that say who may set what."""
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from treadle.config.quantities import age_us, size_bytes
 
 
 class NeedsConsent:
@@ -21,6 +26,20 @@ class Joined:
 
     Only what narrows is joined: a repository may forbid more than the user did, never less.
     """
+
+
+def checked(read: Callable[[str], object]) -> AfterValidator:
+    """For a text that `read` must be able to read; what is set stays as it was written."""
+
+    def check(value: str) -> str:
+        read(value)
+        return value
+
+    return AfterValidator(check)
+
+
+Age = Annotated[str, checked(age_us)]
+Size = Annotated[str, checked(size_bytes)]
 
 
 class Section(BaseModel):

@@ -1,21 +1,11 @@
 """The settings of traces: what is kept how long, how much is taken at once, what is redacted."""
 
-from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from treadle.config.detectors import DetectorSettings
-from treadle.config.quantities import age_us, size_bytes
-from treadle.config.section import Section, UserOnly
-
-
-def _checked(read: Callable[[str], object]) -> AfterValidator:
-    def check(value: str) -> str:
-        read(value)
-        return value
-
-    return AfterValidator(check)
+from treadle.config.section import Age, Section, Size, UserOnly, checked
 
 
 def _pattern(value: str) -> None:
@@ -27,9 +17,7 @@ def _pattern(value: str) -> None:
         raise ValueError(f"should be a regular expression for RE2: {error}") from error
 
 
-Age = Annotated[str, _checked(age_us)]
-Size = Annotated[str, _checked(size_bytes)]
-Pattern = Annotated[str, _checked(_pattern)]
+Pattern = Annotated[str, checked(_pattern)]
 
 
 class RedactionRule(Section):

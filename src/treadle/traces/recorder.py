@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
 
-from treadle.events import EventBus
+from treadle.events import Envelope, EventBus, Subscription
+from treadle.events.listener import Listener
 from treadle.traces.mapping import RECORDED, SpanMapper
 from treadle.traces.span import Span
 from treadle.traces.store.protocol import SpanWriter
@@ -22,7 +22,7 @@ class Loss:
     reason: str
 
 
-class Recorder:
+class Recorder(Listener):
     """Writes the spans of all runs on `bus` to `store` while it is entered.
 
     Enter it before the session starts, and leave it after the session ended: leaving waits until
@@ -43,31 +43,27 @@ class Recorder:
         """What could not be recorded so far; None while nothing is missing."""
         return self._loss
 
-    async def __aenter__(self) -> Self:
-        self._subscription = self._bus.subscribe(*RECORDED)
-        self._task = asyncio.create_task(self._record(), name="recorder")
-        return self
-
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._subscription.close()  # what waits in it is still read
-        await self._task
+        await super().__aexit__(kind, error, trace)
         # Spans are written in order, so all are done when this empty write is.
         await asyncio.gather(asyncio.wrap_future(self._store.write(())), return_exceptions=True)
 
-    async def _record(self) -> None:
-        async for envelope in self._subscription:
-            try:
-                # In a thread, since redaction of a long prompt takes a while.
-                spans = await asyncio.to_thread(self._mapper.apply, envelope)
-            except Exception as error:  # noqa: BLE001  (a recorder that stops would block the bus)
-                self._note_loss(1, error)
-            else:
-                self._write(spans)
+    def _subscribe(self) -> Subscription:
+        return self._bus.subscribe(*RECORDED)
+
+    async def _hear(self, envelope: Envelope) -> None:
+        try:
+            # In a thread, since redaction of a long prompt takes a while.
+            spans = await asyncio.to_thread(self._mapper.apply, envelope)
+        except Exception as error:  # noqa: BLE001  (a recorder that stops would block the bus)
+            self._note_loss(1, error)
+        else:
+            self._write(spans)
 
     def _write(self, spans: Sequence[Span]) -> None:
         def settle(done: Future[None]) -> None:

@@ -168,6 +168,10 @@ def _knowledge(span: Span) -> tuple[bool, int, int]:
     return span.end_us is not None, len(span.events), known + len(span.attributes)
 
 
+REPLIED = (SpanStatus.OK, SpanStatus.CANCELLED)
+"""How model calls end that may have been charged: an interrupted one may have been too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over a trace or a part of it.
@@ -191,8 +195,7 @@ def totals(spans: Sequence[Span]) -> Totals:
     """The totals of `spans`. Tokens and cost come from model calls alone, so each counts once."""
     models = [span for span in spans if span.kind is SpanKind.MODEL]
     tools = [span for span in spans if span.kind is SpanKind.TOOL]
-    metered = (SpanStatus.OK, SpanStatus.CANCELLED)  # an interrupted one may have been charged
-    replies = [span for span in models if span.status in metered]
+    replies = [span for span in models if span.status in REPLIED]
     return Totals(
         spans=len(spans),
         model_calls=len(models),

@@ -1,7 +1,6 @@
 """All detectors over the spans of a trace, a run or a thread."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from treadle.traces.detectors import lines, results, rules, signals, speech
 from treadle.traces.detectors.calls import unanswered
@@ -42,14 +41,6 @@ def detect(
     for span in sorted(spans, key=lambda span: (span.start_us, span.trace_id, span.span_id)):
         scan.add(span)
     return tuple(scan.found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A hit, and the message that it is about, where later requests may repeat it."""
-
-    hit: Hit
-    content: Content | None = None
 
 
 class _Scan:

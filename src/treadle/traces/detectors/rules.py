@@ -6,8 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import re2  # type: ignore[import-untyped]  # it ships no types
-
+from treadle.secrets.rules import compile_pattern
 from treadle.traces.detectors.finding import Kind, Layer, Severity
 from treadle.traces.detectors.hits import Detector, Hit
 from treadle.traces.detectors.places import as_text, step
@@ -77,7 +76,7 @@ def hits(user_rules: Sequence[Rule], reading: Reading) -> Iterator[Hit]:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    return re2.compile(f"(?m){pattern}")
+    return compile_pattern(f"(?m){pattern}")
 
 
 def _concerns(rule: Rule, text: Text) -> bool:

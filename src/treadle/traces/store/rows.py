@@ -4,17 +4,17 @@ import json
 import math
 from typing import NamedTuple
 
-from treadle.traces.span import WAITED, Span, SpanKind, SpanStatus
+from treadle.traces.query.amounts import NANO
+from treadle.traces.span import REPLIED, WAITED, Span, SpanKind, SpanStatus
 from treadle.traces.store.packing import packed
 from treadle.traces.store.schema import COUNTERS
 
 PREVIEW_LENGTH = 400
 
-_NANO = 1_000_000_000
-_METERED = (SpanStatus.OK, SpanStatus.CANCELLED)  # an interrupted one may have been charged
-_LONGEST_US = 10**12  # 11 days: a start of 0 must not make a sum overflow
-_MOST_TOKENS = 10**12
-_MOST_NANO = 10**14
+LONGEST_US = 10**12
+"""What one span adds to a sum of durations at most, 11 days: a start of 0 must not overflow it."""
+MOST_TOKENS = 10**12
+MOST_NANO = 10**14
 
 Text = str | bytes
 Counters = list[int]
@@ -101,7 +101,7 @@ def span_row(span: Span, input_text: str, output_text: str) -> Row:
 def counters(row: Row) -> Counters:
     """What the span adds to every sum that it is part of."""
     model, tool, failed = row.counted, row.kind == SpanKind.TOOL, row.status == SpanStatus.ERROR
-    replied = model and row.status in _METERED
+    replied = model and row.status in REPLIED
     metered = model and row.input_tokens is not None and row.output_tokens is not None
     tokens = (
         row.input_tokens,
@@ -117,14 +117,14 @@ def counters(row: Row) -> Counters:
         int(failed and (tool or model == 1)),
         int(failed),
         int(row.status == SpanStatus.UNFINISHED),
-        *(_within(count, _MOST_TOKENS) if model else 0 for count in tokens),
-        _within(row.cost_nano, _MOST_NANO) if model else 0,
+        *(_within(count, MOST_TOKENS) if model else 0 for count in tokens),
+        _within(row.cost_nano, MOST_NANO) if model else 0,
         int(metered),
         int(replied and not metered),
         int(model and row.cost_nano is not None),
         int(replied and row.cost_nano is None),
         int(row.duration_us is not None),
-        _within(row.duration_us, _LONGEST_US),
+        _within(row.duration_us, LONGEST_US),
     ]
 
 
@@ -157,7 +157,7 @@ def _work_us(span: Span, duration: int | None) -> int | None:
 
 
 def _nano(cost: float | None) -> int | None:
-    return None if cost is None or not math.isfinite(cost) else round(cost * _NANO)
+    return None if cost is None or not math.isfinite(cost) else round(cost * NANO)
 
 
 def _within(value: int | None, most: int) -> int:

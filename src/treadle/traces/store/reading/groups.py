@@ -18,6 +18,7 @@ from treadle.traces.query.conditions import (
     any_of,
 )
 from treadle.traces.query.pages import Page
+from treadle.traces.span import REPLIED
 from treadle.traces.store.reading.listed import (
     SUMS,
     Group,
@@ -31,6 +32,7 @@ from treadle.traces.store.reading.planning import ALL_SPANS, HOUR_US, best_sourc
 from treadle.traces.store.reading.spans import check_page, conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, joined, listing, resolved
+from treadle.traces.store.rows import LONGEST_US, MOST_NANO, MOST_TOKENS
 from treadle.traces.store.schema import COUNTERS
 
 HOUR_SECONDS = 3_600
@@ -38,7 +40,6 @@ LARGEST_PAGE = 10_000
 """A group is a small row, and a chart wants all of them."""
 
 _SECOND_US = 1_000_000
-_LONGEST_US, _MOST_TOKENS, _MOST_NANO = 10**12, 10**12, 10**14
 
 
 def _within(column: str, most: int) -> str:
@@ -46,7 +47,7 @@ def _within(column: str, most: int) -> str:
 
 
 _MODEL_ONLY = "iif(s.counted, {}, 0)"
-_REPLIED = "s.counted AND s.status IN ('ok', 'cancelled')"
+_REPLIED = f"s.counted AND s.status IN {tuple(status.value for status in REPLIED)}"
 _UNKNOWN_TOKENS = "(s.input_tokens IS NULL OR s.output_tokens IS NULL)"
 _ADDED = {
     "spans": "1",
@@ -56,16 +57,16 @@ _ADDED = {
     "errors": "s.status = 'error'",
     "unfinished": "s.status = 'unfinished'",
     **{
-        f"{name}_tokens": _MODEL_ONLY.format(_within(f"s.{name}_tokens", _MOST_TOKENS))
+        f"{name}_tokens": _MODEL_ONLY.format(_within(f"s.{name}_tokens", MOST_TOKENS))
         for name in ("input", "output", "cached", "cache_write", "reasoning")
     },
-    "cost_nano": _MODEL_ONLY.format(_within("s.cost_nano", _MOST_NANO)),
+    "cost_nano": _MODEL_ONLY.format(_within("s.cost_nano", MOST_NANO)),
     "metered": f"s.counted AND NOT {_UNKNOWN_TOKENS}",
     "unmetered": f"{_REPLIED} AND {_UNKNOWN_TOKENS}",
     "priced": "s.counted AND s.cost_nano IS NOT NULL",
     "unpriced": f"{_REPLIED} AND s.cost_nano IS NULL",
     "timed": "s.duration_us IS NOT NULL",
-    "busy_us": _within("s.duration_us", _LONGEST_US),
+    "busy_us": _within("s.duration_us", LONGEST_US),
 }
 """What a span adds to each counter: `rows.counters` in SQL."""
 
