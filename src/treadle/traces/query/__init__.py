@@ -13,7 +13,7 @@ from treadle.traces.query.conditions import (
 )
 from treadle.traces.query.language import QuerySyntaxError, parse_query
 from treadle.traces.query.moments import Period
-from treadle.traces.query.pages import Page
+from treadle.traces.query.pages import Page, Part
 from treadle.traces.query.writing import format_query
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "GroupBy",
     "Operator",
     "Page",
+    "Part",
     "Period",
     "Query",
     "QuerySyntaxError",

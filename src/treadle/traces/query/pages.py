@@ -5,7 +5,7 @@ import binascii
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypedDict, TypeVar
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import Field, Query, Sort
@@ -25,6 +25,19 @@ class Page(Generic[T]):
     data: tuple[T, ...]
     total: int | None
     next_cursor: str | None
+
+
+class Part(TypedDict, total=False):
+    """Which part of a list is asked for, in which order.
+
+    At most `limit` rows (50), from `offset` (0) or from where the page that gave `cursor` ended;
+    by default the newest first.
+    """
+
+    sort: Sort
+    limit: int
+    offset: int
+    cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)

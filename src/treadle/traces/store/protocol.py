@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from treadle.errors import StoreError
-from treadle.traces.query.conditions import NEWEST, GroupBy, Query, Sort
-from treadle.traces.query.pages import Page
+from treadle.traces.query.conditions import GroupBy, Query
+from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Span, Trace
 from treadle.traces.store.reading.listed import (
     Group,
@@ -88,18 +88,13 @@ class SpanWriter(Protocol):
 class SpanReader(Protocol):
     """What answers questions about spans. Everything raises StoreError when it takes too long.
 
-    A page holds at most `limit` rows, from `offset` or from where the page that gave `cursor`
-    ended; a cursor stays right while spans arrive. A cursor of another question is a UsageError.
+    `Part` says which part of a list is asked for. A cursor of another question is a UsageError.
     """
 
     def spans(
         self,
         query: Query = EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[ListedSpan]:
         """The spans that meet all conditions."""
         ...
@@ -107,11 +102,7 @@ class SpanReader(Protocol):
     def runs(
         self,
         query: Query = EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[RunSummary]:
         """The runs that meet all conditions, each with the sums of its traces."""
         ...
@@ -119,11 +110,7 @@ class SpanReader(Protocol):
     def threads(
         self,
         query: Query = EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[ThreadSummary]:
         """The threads that meet all conditions, each with the sums of its runs."""
         ...
@@ -131,11 +118,7 @@ class SpanReader(Protocol):
     def search(
         self,
         query: Query,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 20,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[Hit]:
         """The spans whose text holds what the query looks for, and where."""
         ...

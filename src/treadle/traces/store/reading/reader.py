@@ -3,9 +3,10 @@
 import sqlite3
 from abc import abstractmethod
 from contextlib import AbstractContextManager
+from typing import Unpack
 
-from treadle.traces.query.conditions import NEWEST, GroupBy, Query, Sort
-from treadle.traces.query.pages import Page
+from treadle.traces.query.conditions import GroupBy, Query
+from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Trace
 from treadle.traces.store.reading import groups, runs, searching, skeletons, spans, summaries
 from treadle.traces.store.reading.listed import (
@@ -32,58 +33,34 @@ class ReadingStore:
     def spans(
         self,
         query: Query = _EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[ListedSpan]:
         with self.reader() as connection:
-            return spans.spans_page(
-                connection, query, sort=sort, limit=limit, offset=offset, cursor=cursor
-            )
+            return spans.spans_page(connection, query, **part)
 
     def runs(
         self,
         query: Query = _EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[RunSummary]:
         with self.reader() as connection:
-            return runs.runs_page(
-                connection, query, sort=sort, limit=limit, offset=offset, cursor=cursor
-            )
+            return runs.runs_page(connection, query, **part)
 
     def threads(
         self,
         query: Query = _EVERYTHING,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 50,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[ThreadSummary]:
         with self.reader() as connection:
-            return runs.threads_page(
-                connection, query, sort=sort, limit=limit, offset=offset, cursor=cursor
-            )
+            return runs.threads_page(connection, query, **part)
 
     def search(
         self,
         query: Query,
-        *,
-        sort: Sort = NEWEST,
-        limit: int = 20,
-        offset: int = 0,
-        cursor: str | None = None,
+        **part: Unpack[Part],
     ) -> Page[Hit]:
         with self.reader() as connection:
-            return searching.search_page(
-                connection, query, sort=sort, limit=limit, offset=offset, cursor=cursor
-            )
+            return searching.search_page(connection, query, **part)
 
     def groups(
         self,

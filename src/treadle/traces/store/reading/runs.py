@@ -7,11 +7,11 @@ its spans. Time, duration, cost and tokens are those of the whole.
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from treadle.errors import NotFoundError
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort, SortKey
-from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
+from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
 from treadle.traces.span import SpanStatus, Trace
 from treadle.traces.store import contents
 from treadle.traces.store.packing import packed
@@ -88,23 +88,10 @@ class _List:
     """A condition that the row itself answers."""
 
 
-class _Part(NamedTuple):
-    """Which part of a list is asked for, in which order."""
-
-    sort: Sort
-    limit: int
-    offset: int
-    cursor: str | None
-
-
 def runs_page(
     connection: sqlite3.Connection,
     query: Query,
-    *,
-    sort: Sort = NEWEST,
-    limit: int = 50,
-    offset: int = 0,
-    cursor: str | None = None,
+    **part: Unpack[Part],
 ) -> Page[RunSummary]:
     """A page of the runs that fit, by their start."""
 
@@ -128,17 +115,13 @@ def runs_page(
             sums=sums(values[11:]),
         )
 
-    return _page(connection, _RUNS, query, _Part(sort, limit, offset, cursor), summary)
+    return _page(connection, _RUNS, query, summary, **part)
 
 
 def threads_page(
     connection: sqlite3.Connection,
     query: Query,
-    *,
-    sort: Sort = NEWEST,
-    limit: int = 50,
-    offset: int = 0,
-    cursor: str | None = None,
+    **part: Unpack[Part],
 ) -> Page[ThreadSummary]:
     """A page of the threads that fit, by their last activity."""
 
@@ -157,7 +140,7 @@ def threads_page(
             sums=sums(values[7:]),
         )
 
-    return _page(connection, _THREADS, query, _Part(sort, limit, offset, cursor), summary)
+    return _page(connection, _THREADS, query, summary, **part)
 
 
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
@@ -244,10 +227,13 @@ def _page(
     connection: sqlite3.Connection,
     listed: _List,
     query: Query,
-    part: _Part,
     summary: Callable[[Sequence[Any]], T],
+    *,
+    sort: Sort = NEWEST,
+    limit: int = 50,
+    offset: int = 0,
+    cursor: str | None = None,
 ) -> Page[T]:
-    sort, limit, offset, cursor = part
     check_page(limit, offset)
     add_holds(connection)
     name = list_name(listed.name, query, sort)

@@ -3,10 +3,11 @@
 import re
 import sqlite3
 from dataclasses import dataclass
+from typing import Unpack
 
 from treadle.errors import UsageError
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort
-from treadle.traces.query.pages import Page
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.reading.listed import ListedSpan, plain
 from treadle.traces.store.reading.spans import spans_page
 
@@ -30,11 +31,7 @@ class Hit:
 def search_page(
     connection: sqlite3.Connection,
     query: Query,
-    *,
-    sort: Sort = NEWEST,
-    limit: int = 20,
-    offset: int = 0,
-    cursor: str | None = None,
+    **part: Unpack[Part],
 ) -> Page[Hit]:
     """A page of the spans that fit, with excerpts. Raises UsageError when no text is asked for."""
     terms = [each for each in query.of(Field.TEXT) if not each.negated]
@@ -42,7 +39,7 @@ def search_page(
         raise UsageError(
             "Nothing is searched for.", hint="Give a word or a phrase in quotes to search for."
         )
-    page = spans_page(connection, query, sort=sort, limit=limit, offset=offset, cursor=cursor)
+    page = spans_page(connection, query, **part)
     wanted = re.compile("|".join(map(_regex, terms)), re.IGNORECASE)
     hits = tuple(_hit(connection, span, wanted) for span in page.data)
     return Page(hits, page.total, page.next_cursor)
