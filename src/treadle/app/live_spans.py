@@ -18,7 +18,7 @@ TICK_SECONDS = 0.1
 POLL_SECONDS = 0.25
 """How often the store is asked what other processes wrote."""
 TOLD_AT_ONCE = 100
-"""Spans told of in one tick; the others are only counted. Each costs the loop 50 µs."""
+"""Spans told of in one tick; the others are only counted."""
 
 
 class Changing(Protocol):
