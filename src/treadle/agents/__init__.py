@@ -1,0 +1,1 @@
+"""Agents: their definitions, the runner, and reports made by rules where there is no model."""

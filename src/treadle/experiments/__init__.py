@@ -1,0 +1,1 @@
+"""Recorded model calls, changed, run again and compared with the original."""

@@ -1,0 +1,1 @@
+"""Tools that change a recorded call, run it again and compare."""

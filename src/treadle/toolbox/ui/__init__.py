@@ -1,0 +1,1 @@
+"""Tools that speak to what a person has in front of them."""

@@ -1,0 +1,1 @@
+"""Figures and causes out of recorded spans: pure, spans in, statements out."""
