@@ -284,3 +284,45 @@ def test_the_versions_of_a_run_in_any_order_give_the_same_trace(
     store.close()
 
     assert {span.span_id: span for span in store.trace("LAST").spans} == latest
+
+
+async def test_a_session_that_a_call_began_is_part_of_the_trace_of_that_call(
+    store: SqliteTraceStore,
+) -> None:
+    child = UUID(int=REQUEST.int + 1)
+    parent = SessionStarted(
+        request_id=REQUEST,
+        session_id=SESSION,
+        user_text=QUESTION,
+        model="small",
+        provider="local",
+        tools=("call_data",),
+        agent="orchestrator",
+        labels=("mine",),
+    )
+    call = ToolCallRequested(
+        request_id=REQUEST, key=KEY, call_id="", vendor="", name="call_data", arguments="{}"
+    )
+    began = SessionStarted(
+        request_id=child,
+        session_id=UUID(int=SESSION.int + 1),
+        parent_id=REQUEST,
+        parent_key=KEY,
+        user_text="Look",
+        model="small",
+        provider="local",
+        tools=(),
+        agent="data",
+        labels=("other",),
+    )
+    await record(store, [parent, call, began])
+    spans = {span.name: span for span in store.trace(REQUEST.hex).spans}
+    assert list(spans) == [
+        "invoke_agent orchestrator",
+        "execute_tool call_data",
+        "invoke_agent data",
+    ]
+    data, tool = spans["invoke_agent data"], spans["execute_tool call_data"]
+    assert data.parent_id == tool.span_id
+    assert (data.thread_id, data.run_id) == (str(SESSION), str(REQUEST))
+    assert (tool.labels, data.labels) == (("mine",), ("mine", "other"))

@@ -165,13 +165,20 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStarted(Event):
-    """A request session began to serve one user message. Its operation id is `request_id`."""
+    """A request session began to serve one user message. Its operation id is `request_id`.
+
+    One that a tool call of another session began has that one's request as `parent_id`, and the
+    call as `parent_key`. `labels` are those of everything that is recorded of it.
+    """
 
     session_id: UUID
     user_text: str
     model: str
     provider: str
     tools: tuple[str, ...]
+    agent: str = "treadle"
+    labels: tuple[str, ...] = ()
+    parent_key: CallKey | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

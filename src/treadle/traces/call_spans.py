@@ -70,6 +70,10 @@ class CallSpans:
         self._approvals: dict[UUID, Span] = {}
         self._retrievals = 0
 
+    def span(self, key: CallKey) -> Span | None:
+        """The span of a call as it is now."""
+        return self._calls.get(key)
+
     def apply(self, at_us: int, event: Event) -> list[Span]:
         """New versions of the spans that one of `CALL_EVENTS` begins, changes or ends."""
         match event:

@@ -9,10 +9,13 @@ from treadle.traces.span import Attributes, JsonValue, Span, SpanKind
 class SpanMaker:
     """Makes the spans of the request with that id, each under the operation that it is part of."""
 
-    def __init__(self, request_id: UUID) -> None:
-        self._trace_id = request_id.hex
-        self._run_id = str(request_id)
-        self.thread_id: str | None = None
+    def __init__(self, request_id: UUID, *, within: Span | None = None) -> None:
+        """`within` is the span of another request that this one is part of."""
+        self._identity = str(request_id)
+        self._trace_id = within.trace_id if within else request_id.hex
+        self._run_id = within.run_id if within else str(request_id)
+        self.thread_id = within.thread_id if within else None
+        self.labels: tuple[str, ...] = within.labels if within else ()
         self.root_id: str | None = None
         self.operations: dict[UUID, str] = {}
         """The spans of operations that others can be part of."""
@@ -28,7 +31,7 @@ class SpanMaker:
         attributes: Attributes,
     ) -> Span:
         """A span that has begun; the same `identity` gives the same id at every replay."""
-        named = "/".join(map(str, (self._run_id, *identity)))
+        named = "/".join(map(str, (self._identity, *identity)))
         return Span(
             trace_id=self._trace_id,
             span_id=blake2b(named.encode(), digest_size=8).hexdigest(),
@@ -39,6 +42,7 @@ class SpanMaker:
             start_us=start_us,
             thread_id=self.thread_id,
             run_id=self._run_id,
+            labels=self.labels,
             attributes=attributes,
         )
 

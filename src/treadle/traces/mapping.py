@@ -7,6 +7,7 @@ from uuid import UUID
 
 from treadle.events import Envelope
 from treadle.events.types import (
+    CallKey,
     Event,
     FallbackApplied,
     HistoryCompacted,
@@ -67,11 +68,18 @@ class SpanMapper:
         event = _redacted(envelope.event)
         run = self._runs.get(event.request_id)
         if run is None:
-            run = self._runs[event.request_id] = _Run(event.request_id)
+            run = self._runs[event.request_id] = _Run(event.request_id, self._call_around(event))
         changed = run.apply(envelope.at_us, event)
         if run.ended:
             self._forget_old_runs()
         return changed
+
+    def _call_around(self, event: Event) -> Span | None:
+        """The call of another session that the session which begins is part of."""
+        if not isinstance(event, SessionStarted) or event.parent_key is None:
+            return None
+        around = self._runs.get(event.parent_id) if event.parent_id else None
+        return around.call(event.parent_key) if around else None
 
     def _forget_old_runs(self) -> None:
         ended = [request_id for request_id, run in self._runs.items() if run.ended]
@@ -82,13 +90,18 @@ class SpanMapper:
 class _Run:
     """The spans of one request session so far."""
 
-    def __init__(self, request_id: UUID) -> None:
+    def __init__(self, request_id: UUID, within: Span | None) -> None:
         # Calls outside a session announce no end, so only a session's start makes it open.
         self.ended = True
-        self._maker = SpanMaker(request_id)
+        self._within = within
+        self._maker = SpanMaker(request_id, within=within)
         self._root: Span | None = None
         self._attempts: dict[_Attempt, Span] = {}
         self._calls = CallSpans(self._maker)
+
+    def call(self, key: CallKey) -> Span | None:
+        """The span of a call of this run."""
+        return self._calls.span(key)
 
     def apply(self, at_us: int, event: Event) -> list[Span]:
         if isinstance(event, CALL_EVENTS):
@@ -108,19 +121,21 @@ class _Run:
 
     def _start(self, at_us: int, event: SessionStarted) -> list[Span]:
         self.ended = False
-        self._maker.thread_id = str(event.session_id)
+        if self._within is None:
+            self._maker.thread_id = str(event.session_id)
+        self._maker.labels = tuple(sorted({*self._maker.labels, *event.labels}))
         attributes: dict[str, JsonValue] = {
-            "gen_ai.agent.name": "treadle",
+            "gen_ai.agent.name": event.agent,
             "treadle.tools": list(event.tools),
         }
         if event.parent_id is not None:
             attributes["treadle.parent_id"] = str(event.parent_id)
         root = self._maker.span(
             "run",
-            parent_id=None,
+            parent_id=self._within.span_id if self._within else None,
             kind=SpanKind.RUN,
             operation="invoke_agent",
-            subject="treadle",
+            subject=event.agent,
             start_us=at_us,
             attributes=attributes,
         )
