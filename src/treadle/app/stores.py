@@ -34,6 +34,11 @@ def breakpoints_path() -> Path:
     return user_data_dir() / "breakpoints.db"  # made when the gateway opens
 
 
+def ui_path() -> Path:
+    """The file that holds what pages show."""
+    return user_data_dir() / "ui.db"  # made with the first page or tool that is about it
+
+
 def log_path() -> Path:
     """The file that the log is written to; older ones lie beside it."""
     return user_data_dir() / "treadle.log"  # made with its first line

@@ -1,5 +1,6 @@
 """Events as JSON: what `--json` prints and other programs read."""
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -40,6 +41,8 @@ def plain(value: object) -> object:
         return _object(value)
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
     raise TypeError(f"an event holds a {type(value).__name__}, which has no JSON form")
 
 

@@ -28,6 +28,11 @@ def experiment_link(experiment_id: str) -> str:
     return f"/experiments/{_quoted(experiment_id)}"
 
 
+def new_experiment_link(trace_id: str, span_id: str) -> str:
+    """Where the page offers to make an experiment of a recorded call."""
+    return f"/experiments/new?trace={_quoted(trace_id)}&span={_quoted(span_id)}"
+
+
 def _quoted(reference: str) -> str:
     """Ids are opaque text; a lone surrogate in one is no reason to have no address."""
     return quote(reference, safe="", errors="replace")

@@ -15,6 +15,10 @@ Attributes = Mapping[str, JsonValue]
 WAITED = "treadle.approval.waited_us"
 """Attribute of a tool call: how long it waited for a person, in microseconds."""
 
+ANALYST_LABEL = "treadle:analyst"
+"""The label of all that is recorded of questions about the records themselves, which lists and
+sums of the analyst leave out: asking must not change the answer."""
+
 
 class SpanKind(StrEnum):
     """What a span is, whatever the vocabulary that it came in."""

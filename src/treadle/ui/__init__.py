@@ -1,1 +1,1 @@
-"""What a person has in front of them: a small state that the server holds and pages mirror."""
+"""What a person has in front of them: kept, told to pages, and changed by tools (docs/ui.md)."""

@@ -1,0 +1,102 @@
+"""Tells the bus of a server what changed in the state, and what its pages are asked."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.errors import StoreError
+from treadle.events import EventBus
+from treadle.events.ui import UiChanged, UiRequested
+from treadle.ui.store import UiStore
+
+POLL_SECONDS = 0.1
+"""How often it is looked whether any process changed the state or asked something."""
+_BEAT_SECONDS = 5.0
+"""How often it is said that the pages are still there."""
+
+
+class UiFeed:
+    """Follows the file of the state while it is entered."""
+
+    def __init__(self, store: UiStore, bus: EventBus, clock: Clock | None = None) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock or SystemClock()
+        self._pages: Counter[str] = Counter()
+        self._left: set[str] = set()
+        self._beaten = self._clock.monotonic()
+
+    async def __aenter__(self) -> Self:
+        self._revision, _ = await asyncio.to_thread(self._store.revision)
+        self._number = await asyncio.to_thread(self._store.last_number)
+        self._task = asyncio.create_task(self._follow(), name="pages")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._left |= set(self._pages)
+        self._pages.clear()
+        with contextlib.suppress(StoreError):
+            await asyncio.to_thread(self._keep_pages)
+
+    @asynccontextmanager
+    async def attended(self, page: str) -> AsyncIterator[None]:
+        """A page is open and follows the events of this server, until it is left."""
+        self._pages[page] += 1
+        try:
+            await asyncio.to_thread(self._store.attend, (page,), self._clock.now_us())
+            yield
+        finally:  # without waiting for the file: what ends a stream ends whatever waits in it
+            self._pages[page] -= 1
+            if not self._pages[page]:
+                del self._pages[page]
+                self._left.add(page)
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            # What cannot be read now is read later: nothing is seen as told before it is.
+            with contextlib.suppress(StoreError):
+                await asyncio.to_thread(self._keep_pages)
+                await self._tell()
+
+    def _keep_pages(self) -> None:
+        """Say which pages have left, and now and then which are there."""
+        while self._left:
+            page = self._left.pop()
+            if page not in self._pages:  # it may have come back
+                self._store.leave(page)
+        now = self._clock.monotonic()
+        if self._pages and now - self._beaten >= _BEAT_SECONDS:
+            self._store.attend(tuple(self._pages), self._clock.now_us())
+            self._beaten = now
+
+    async def _tell(self) -> None:
+        revision, by = await asyncio.to_thread(self._store.revision)
+        if revision != self._revision:
+            self._revision = revision
+            await self._bus.publish(UiChanged(request_id=UUID(int=0), revision=revision, by=by))
+        for asked in await asyncio.to_thread(self._store.asked_after, self._number):
+            self._number = asked.number
+            if asked.page in self._pages:
+                await self._bus.publish(
+                    UiRequested(
+                        request_id=asked.request_id,
+                        ui_id=asked.id,
+                        page=asked.page,
+                        request=asked.request,
+                    )
+                )

@@ -1,0 +1,152 @@
+"""What the server asks a page, and what a page answers: typed, as JSON.
+
+Each request goes out with an id, and the answer names it. The names of the fields are those of the
+contract.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from treadle.ui.state import View
+
+MOST_COLLAPSED = 50_000
+"""Collapsed spans that are kept; of more, those that were collapsed first are forgotten."""
+MOST_LABELS = 100
+
+Id = Annotated[str, Field(min_length=1, max_length=500)]
+"""An id of a span, a page or an experiment: opaque text."""
+Label = Annotated[str, Field(min_length=1, max_length=500)]
+Labels = Annotated[tuple[Label, ...], Field(max_length=MOST_LABELS)]
+LabelAction = Literal["set", "add", "clear"]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """It as JSON values, by the names of the contract, without what is not given."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class GetCollapsedSpans(_Message):
+    """Say which spans are collapsed."""
+
+    type: Literal["get_collapsed_spans"] = "get_collapsed_spans"
+
+
+class GetExperimentData(_Message):
+    """Say what is in the form of the experiment, saved or not."""
+
+    type: Literal["get_experiment_data"] = "get_experiment_data"
+
+
+class EvaluateExperimentResults(_Message):
+    """Say how the results of the experiment compare, as shown."""
+
+    type: Literal["evaluate_experiment_results"] = "evaluate_experiment_results"
+
+
+class NavigateTo(_Message):
+    """Show that address."""
+
+    type: Literal["navigate_to"] = "navigate_to"
+    url: str
+
+
+class NavigateToExperiment(_Message):
+    """Show the form for an experiment with that call."""
+
+    type: Literal["navigate_to_experiment"] = "navigate_to_experiment"
+    span_id: str = Field(alias="spanId")
+    url: str
+
+
+class ApplyExperimentData(_Message):
+    """The open experiment was changed by this merge patch: show it."""
+
+    type: Literal["apply_experiment_data"] = "apply_experiment_data"
+    data: dict[str, JsonValue]
+
+
+class RunExperiment(_Message):
+    """The open experiment runs: show it."""
+
+    type: Literal["run_experiment"] = "run_experiment"
+
+
+class ApplyLabelFilter(_Message):
+    """Change the filter of a view, or of the one that is shown."""
+
+    type: Literal["apply_label_filter"] = "apply_label_filter"
+    labels: Labels
+    action: LabelAction
+    view: View | None = None
+
+
+UiRequest = (
+    GetCollapsedSpans
+    | GetExperimentData
+    | EvaluateExperimentResults
+    | NavigateTo
+    | NavigateToExperiment
+    | ApplyExperimentData
+    | RunExperiment
+    | ApplyLabelFilter
+)
+AnyRequest = Annotated[UiRequest, Field(discriminator="type")]
+
+
+class CollapsedSpans(_Message):
+    """The spans that are collapsed on the page."""
+
+    type: Literal["collapsed_spans_response"] = "collapsed_spans_response"
+    collapsed_span_ids: Annotated[tuple[Id, ...], Field(max_length=MOST_COLLAPSED)] = Field(
+        alias="collapsedSpanIds"
+    )
+
+
+class ExperimentData(_Message):
+    """What is in the form, and what it was made from."""
+
+    type: Literal["experiment_data_response"] = "experiment_data_response"
+    experiment_data: JsonValue = Field(alias="experimentData")
+    original_experiment_data: JsonValue = Field(None, alias="originalExperimentData")
+    result: JsonValue = None
+    running: bool = False
+
+
+class ExperimentResults(_Message):
+    """The comparison as the page shows it."""
+
+    type: Literal["evaluate_experiment_results_response"] = "evaluate_experiment_results_response"
+    has_results: bool = Field(alias="hasResults")
+    original: JsonValue = None
+    new: JsonValue = None
+    comparison: JsonValue = None
+
+
+class Done(_Message):
+    """Whether the page did what it was asked, and if not, why."""
+
+    type: Literal[
+        "navigate_to_response",
+        "navigate_to_experiment_response",
+        "apply_experiment_data_response",
+        "run_experiment_response",
+        "apply_label_filter_response",
+    ]
+    success: bool
+    error: str | None = Field(None, max_length=2_000)
+    result: JsonValue = None
+    applied_labels: Labels | None = None
+
+
+UiAnswer = CollapsedSpans | ExperimentData | ExperimentResults | Done
+AnyAnswer = Annotated[UiAnswer, Field(discriminator="type")]
+
+
+def answers(answer: UiAnswer, request: UiRequest) -> bool:
+    """Whether it is the answer to such a request."""
+    return answer.type == f"{request.type.removeprefix('get_')}_response"

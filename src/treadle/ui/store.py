@@ -1,0 +1,279 @@
+"""The file of the state: what is shown, which pages are open, and what they are asked.
+
+It is how the processes of Treadle reach a page: the one that serves it follows the file.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from treadle.databases import migrate, transaction, use_write_ahead_log
+from treadle.errors import StoreError
+from treadle.ui.messages import MOST_COLLAPSED
+from treadle.ui.state import Change, Page, UiState, View
+
+_BUSY_SECONDS = 5.0
+
+CONNECTED_US = 15_000_000
+"""A page was there if its server has said so within this time."""
+_KEPT_US = 60_000_000
+"""How long a request to a page is kept."""
+
+_MIGRATIONS = (
+    """
+    CREATE TABLE state (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        revision INTEGER NOT NULL,
+        changed_by TEXT,
+        location TEXT NOT NULL,
+        experiment_id TEXT,
+        label_filters TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO state VALUES (1, 0, NULL, '/', NULL, '{}');
+    CREATE TABLE collapsed (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        span_id TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE pages (
+        id TEXT PRIMARY KEY,
+        location TEXT NOT NULL,
+        used_us INTEGER NOT NULL,
+        seen_us INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        request_id TEXT NOT NULL,
+        page TEXT NOT NULL,
+        body TEXT NOT NULL,
+        asked_us INTEGER NOT NULL,
+        answer TEXT
+    ) STRICT;
+    """,
+)
+"""Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to a page; `number` grows with each. `request` is one of `ui.messages` as JSON."""
+
+    number: int
+    id: UUID
+    request_id: UUID
+    page: str
+    request: Mapping[str, object]
+
+
+class UiStore:
+    """The state in a SQLite file, which several processes may use. All methods block.
+
+    The file is made when it is first needed. All methods raise StoreError, and may be called from
+    any thread.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._opened: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Close the file, if it was opened."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def state(self) -> UiState:
+        """What is shown now."""
+        with self._connection() as connection:
+            return _state(connection)
+
+    def revision(self) -> tuple[int, str | None]:
+        """How often the state has changed, and which page did it last."""
+        with self._connection() as connection:
+            found: tuple[int, str | None] = connection.execute(
+                "SELECT revision, changed_by FROM state"
+            ).fetchone()
+            return found
+
+    def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
+        """Make the state different, by that page if one did it; what is the same is no change."""
+        with self._connection() as connection, transaction(connection):
+            before = _state(connection)
+            if by is not None:
+                connection.execute(
+                    "UPDATE pages SET used_us = ?, location = coalesce(?, location) WHERE id = ?",
+                    (now_us, change.location, by),
+                )
+            _write(connection, before, change)
+            after = _state(connection)
+            if after == before:
+                return before
+            connection.execute("UPDATE state SET revision = revision + 1, changed_by = ?", (by,))
+            return _state(connection)
+
+    def attend(self, pages: tuple[str, ...], now_us: int) -> None:
+        """Say that these pages are there; one that is new has been used now."""
+        with self._connection() as connection, transaction(connection):
+            connection.execute("DELETE FROM pages WHERE seen_us < ?", (now_us - CONNECTED_US,))
+            connection.executemany(
+                "INSERT INTO pages VALUES (?1, '/', ?2, ?2)"
+                " ON CONFLICT (id) DO UPDATE SET seen_us = ?2",
+                [(page, now_us) for page in pages],
+            )
+
+    def leave(self, page: str) -> None:
+        """Say that a page is there no more."""
+        with self._connection() as connection:
+            connection.execute("DELETE FROM pages WHERE id = ?", (page,))
+
+    def pages(self, now_us: int) -> tuple[Page, ...]:
+        """The pages that are there, the one that was used last first."""
+        with self._connection() as connection:
+            found = connection.execute(
+                "SELECT id, location, used_us FROM pages WHERE seen_us >= ?"
+                " ORDER BY used_us DESC, id",
+                (now_us - CONNECTED_US,),
+            )
+            return tuple(Page(*row) for row in found)
+
+    def ask(
+        self,
+        ui_id: UUID,
+        page: str,
+        request: Mapping[str, object],
+        *,
+        request_id: UUID,
+        now_us: int,
+    ) -> None:
+        """Keep a request for a page until it is answered, a minute at most."""
+        with self._connection() as connection, transaction(connection):
+            connection.execute("DELETE FROM requests WHERE asked_us < ?", (now_us - _KEPT_US,))
+            connection.execute(
+                "INSERT INTO requests (id, request_id, page, body, asked_us)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (str(ui_id), str(request_id), page, json.dumps(request), now_us),
+            )
+
+    def asked_after(self, number: int) -> list[Asked]:
+        """The requests after that number that wait for an answer, in order."""
+        with self._connection() as connection:
+            found = connection.execute(
+                "SELECT number, id, request_id, page, body FROM requests"
+                " WHERE number > ? AND answer IS NULL ORDER BY number",
+                (number,),
+            )
+            return [_asked(row) for row in found]
+
+    def last_number(self) -> int:
+        """The number of the newest request."""
+        with self._connection() as connection:
+            (number,) = connection.execute("SELECT max(number) FROM requests").fetchone()
+            return number or 0
+
+    def asked(self, ui_id: UUID) -> Asked | None:
+        """The request of that id, None where it is not kept."""
+        with self._connection() as connection:
+            row = connection.execute(
+                "SELECT number, id, request_id, page, body FROM requests WHERE id = ?",
+                (str(ui_id),),
+            ).fetchone()
+            return _asked(row) if row else None
+
+    def answer(self, ui_id: UUID, answer: Mapping[str, object]) -> bool:
+        """Keep the answer to a request; False where there is none, or it has one."""
+        with self._connection() as connection:
+            changed = connection.execute(
+                "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
+                (json.dumps(answer), str(ui_id)),
+            )
+            return changed.rowcount == 1
+
+    def answer_to(self, ui_id: UUID) -> Mapping[str, object] | None:
+        """The answer to a request; None while there is none."""
+        with self._connection() as connection:
+            row = connection.execute(
+                "SELECT answer FROM requests WHERE id = ?", (str(ui_id),)
+            ).fetchone()
+            answer: Mapping[str, object] | None = json.loads(row[0]) if row and row[0] else None
+            return answer
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._opened is None:
+                    self._opened = _connect(self._path)
+                yield self._opened
+            except (OSError, sqlite3.Error, UnicodeError) as error:
+                raise StoreError(
+                    f"The state of the page, {self._path}, cannot be used: {error}.",
+                    hint="Check the file's permissions, or move it aside to begin a new one.",
+                ) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        use_write_ahead_log(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        migrate(connection, _MIGRATIONS, path, "state of the page")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _state(connection: sqlite3.Connection) -> UiState:
+    revision, changed_by, location, experiment_id, filters = connection.execute(
+        "SELECT revision, changed_by, location, experiment_id, label_filters FROM state"
+    ).fetchone()
+    collapsed = connection.execute("SELECT span_id FROM collapsed ORDER BY number")
+    return UiState(
+        revision=revision,
+        changed_by=changed_by,
+        location=location,
+        experiment_id=experiment_id,
+        label_filters={View(view): tuple(labels) for view, labels in json.loads(filters).items()},
+        collapsed_span_ids=tuple(span_id for (span_id,) in collapsed),
+    )
+
+
+def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> None:
+    filters = {**before.label_filters, **change.label_filters}
+    experiment = before.experiment_id if change.experiment_id is None else change.experiment_id
+    connection.execute(
+        "UPDATE state SET location = ?, experiment_id = ?, label_filters = ?",
+        (
+            before.location if change.location is None else change.location,
+            experiment or None,
+            json.dumps({view: filters[view] for view in View if filters.get(view)}),
+        ),
+    )
+    connection.executemany(
+        "DELETE FROM collapsed WHERE span_id = ?", [(span_id,) for span_id in change.expand]
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO collapsed (span_id) VALUES (?)",
+        [(span_id,) for span_id in change.collapse],
+    )
+    connection.execute(
+        "DELETE FROM collapsed WHERE number <="
+        " (SELECT number FROM collapsed ORDER BY number DESC LIMIT 1 OFFSET ?)",
+        (MOST_COLLAPSED,),
+    )
+
+
+def _asked(row: tuple[int, str, str, str, str]) -> Asked:
+    number, ui_id, request_id, page, body = row
+    return Asked(number, UUID(ui_id), UUID(request_id), page, json.loads(body))
