@@ -1,0 +1,39 @@
+"""The port through which experiments ask models; whoever wires them puts the gateway behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from treadle.experiments.model import Outcome
+
+THREAD_PREFIX = "experiment:"
+"""Begins the thread of every experiment, so that none mixes with what people asked."""
+
+LABEL = "treadle:experiment"
+"""Label of every call that an experiment makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One chat request: `body` as OpenAI's API takes it, and where its span belongs."""
+
+    body: Mapping[str, Any]
+    thread_id: str
+    run_id: str
+    labels: tuple[str, ...] = (LABEL,)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Caller(Protocol):
+    """Asks models, so that every call becomes a recorded span."""
+
+    async def call(self, request: CallRequest) -> Outcome:
+        """What came of it, as its span tells; a refusal or an error is an outcome too.
+
+        Raises StoreError where it cannot be recorded: then nothing is asked. May be cancelled.
+        """
+        ...
+
+    async def recorded(self, run_id: str) -> Outcome | None:
+        """What is recorded of an earlier call with that run id; None if nothing finished is."""
+        ...
