@@ -16,6 +16,7 @@ from treadle.ids import new_id
 from treadle.llm.messages import Message, ToolMessage
 from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
+from treadle.session.role import Role
 from treadle.tools.contract import Arguments, Policy, Result, Tool, ToolContext, ToolEffect
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
@@ -125,6 +126,7 @@ class Stage:
         store: ConversationStore | None = None,
         conversation: Conversation | None = None,
         automatic_context: AutomaticContext | None = None,
+        role: Role | None = None,
         stream: bool = True,
     ) -> RequestSession:
         return RequestSession(
@@ -132,6 +134,7 @@ class Stage:
             model=model,
             registry=self.registry,
             conversation=conversation or self.conversation,
+            role=role,
             settings=settings,
             limits=limits,
             store=store,

@@ -11,6 +11,7 @@ from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Hang, Say, calls, texts
 from tests.session.parts import (
     Echo,
+    EchoResult,
     Gate,
     SlowWrite,
     Stubborn,
@@ -39,9 +40,17 @@ from treadle.events.types import (
     ToolCallRequested,
     Usage,
 )
-from treadle.llm.messages import AssistantMessage, NoteMessage, ToolMessage, UserMessage
+from treadle.llm.messages import (
+    AssistantMessage,
+    NoteMessage,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 from treadle.session import SessionOutcome
 from treadle.session.conversation import MessageState
+from treadle.session.repetition import Patience
+from treadle.session.role import Role
 from treadle.tokens import estimate
 
 
@@ -488,3 +497,36 @@ async def test_what_does_not_fit_the_window_is_a_clear_error() -> None:
             await at.session(FakeModel(context_window=2_000)).run("word " * 5_000)
         assert caught.value.hint
         assert (await at.session(FakeModel(Say("Yes."), context_window=2_000)).run("Hi")).text
+
+
+async def test_a_role_has_its_own_prompt_and_ends_with_a_final_call() -> None:
+    class Final(Echo):
+        name = "final"
+
+        def content(self, result: EchoResult) -> str:
+            return result.text
+
+    role = Role("data", "You read data.", frozenset({"final"}), ("mine",))
+    async with stage(Echo(), Final()) as at:
+        bad = ("final", '{"words": "no such argument"}')
+        good = ("final", '{"text": "Here it is."}')
+        model = FakeModel(Say(calls=(bad,)), Say(calls=(("echo", "{}"), good)))
+        outcome = await at.session(model, role=role).run("Go")
+        (started,) = at.seen(SessionStarted)
+    assert model.requests[0].messages[0] == SystemMessage("You read data.")
+    assert (outcome.text, outcome.stop_reason) == ("Here it is.", StopReason.COMPLETED)
+    assert outcome.tool_calls == 3
+    assert (started.agent, started.labels) == ("data", ("mine",))
+
+
+async def test_a_role_may_have_less_patience_with_a_call_that_is_repeated() -> None:
+    role = Role("data", "", patience=Patience(hint_at=2, stop_at=3))
+    async with stage(Echo()) as at:
+        again = Say(calls=(("echo", '{"text": "a"}'),))
+        outcome = await at.session(FakeModel(again, again, again), role=role).run("Go")
+    assert outcome.stop_reason is StopReason.REPEATED_CALLS
+    assert [
+        "the loop ends soon" in message.content
+        for message in at.conversation.messages
+        if isinstance(message, ToolMessage)
+    ] == [False, True, True]

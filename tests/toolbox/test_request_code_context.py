@@ -138,7 +138,7 @@ async def test_without_a_hint_the_users_message_is_the_query(tree: Repository) -
                     user_text="How are headers remembered?",
                     model="m",
                     provider="p",
-                    tools=(),
+                    tools=("request_code_context",),
                 )
             )
             future = bus.expect(request_id, key)

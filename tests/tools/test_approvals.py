@@ -78,13 +78,14 @@ class Gate:
     clock: FakeClock
     events: list[Event]
     dispatcher: Dispatcher
+    tools: tuple[str, ...]
 
     async def caller(self, session_id: UUID = SESSION) -> Caller:
         caller = Caller(self.bus)
         await self.bus.publish(
             SessionStarted(
                 request_id=caller.request_id, session_id=session_id, user_text="", model="m",
-                provider="p", tools=(),
+                provider="p", tools=self.tools,
             )
         )  # fmt: skip
         return caller
@@ -130,7 +131,7 @@ async def gate(
         registry = Registry(tools or (Touch(), Change(), Propose()))
         serving = Dispatcher(bus, registry, root, clock=clock, approvals=approvals)
         async with serving:
-            yield Gate(bus, approvals, clock, events, serving)
+            yield Gate(bus, approvals, clock, events, serving, registry.names())
     await recorder
     assert asyncio.all_tasks() == before
 

@@ -284,3 +284,32 @@ def test_every_call_gets_exactly_one_answer(names: list[str]) -> None:
         asyncio.run(scenario())
     finally:
         logging.disable(logging.NOTSET)
+
+
+async def test_a_session_gets_the_tools_that_it_was_offered_and_those_lent_to_it_alone(
+    bus: EventBus, root: Path
+) -> None:
+    """A model can name any tool; only what its session offers is run for it."""
+    offered, other = Caller(bus), Caller(bus)
+    async with dispatcher(bus, root, Raising(StoreError("never run"))) as serving:
+        for caller, tools in ((offered, ("echo",)), (other, ("raising",))):
+            await bus.publish(
+                SessionStarted(
+                    request_id=caller.request_id,
+                    session_id=new_id(),
+                    user_text="",
+                    model="m",
+                    provider="p",
+                    tools=tools,
+                )
+            )
+        with serving.lent(offered.request_id, [Echo()]):
+            lent = await offered.call("echo")
+            not_offered = await offered.call("raising")
+            not_lent = await other.call("echo")
+        returned = await offered.call("echo")
+    assert isinstance(lent, ToolCallCompleted)
+    for outcome, names in ((not_offered, "echo"), (not_lent, "raising"), (returned, "echo")):
+        assert isinstance(outcome, ToolCallFailed)
+        assert outcome.error.kind is ErrorKind.UNKNOWN_TOOL
+        assert names in (outcome.error.expected or outcome.error.hint or "")

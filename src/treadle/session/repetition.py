@@ -8,11 +8,16 @@ from treadle.events.types import StopReason
 from treadle.llm.messages import ToolCall, ToolMessage
 from treadle.session.limits import LimitReachedError
 
-HINT_AT = 3
-"""The reply from which on a repeated call is told that it is one."""
 
-STOP_AT = 5
-"""The reply whose repetition ends the loop."""
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a call may be repeated.
+
+    From reply `hint_at` on a repeated call is told that it is one; reply `stop_at` ends the loop.
+    """
+
+    hint_at: int = 3
+    stop_at: int = 5
 
 
 @dataclass(slots=True)
@@ -27,7 +32,8 @@ class Repetitions:
     Twins in one reply count once: they are no loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience | None = None) -> None:
+        self._patience = patience or Patience()
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._most = 1
         """In how many replies the most repeated call of the last reply was made."""
@@ -48,12 +54,13 @@ class Repetitions:
                 seen.replies += 1
             noted.add(identity)
             self._most = max(self._most, seen.replies)
-            hinted.append(result if seen.replies < HINT_AT else _with_hint(result, seen.replies))
+            often = seen.replies >= self._patience.hint_at
+            hinted.append(_with_hint(result, seen.replies) if often else result)
         return hinted
 
     def check(self) -> None:
         """Raise LimitReachedError when the last reply repeated a call once too often."""
-        if self._most >= STOP_AT:
+        if self._most >= self._patience.stop_at:
             said = f"the model made the same call in {self._most} replies, with the same result"
             raise LimitReachedError(StopReason.REPEATED_CALLS, said)
 

@@ -21,6 +21,7 @@ from treadle.events.types import (
 from treadle.llm.port import ChatModel
 from treadle.secrets import redact
 from treadle.session.history import Prompt
+from treadle.session.role import Role
 from treadle.session.tally import Tally
 
 
@@ -37,16 +38,22 @@ class Reporter:
         self._clock = clock
         self._started = clock.monotonic()
 
-    async def started(self, user_text: str, model: ChatModel, tools: tuple[str, ...]) -> None:
+    async def started(
+        self, user_text: str, model: ChatModel, tools: tuple[str, ...], role: Role
+    ) -> None:
         self._started = self._clock.monotonic()
         await self._bus.publish(
             SessionStarted(
                 request_id=self._request_id,
+                parent_id=role.parent_id,
                 session_id=self._session_id,
                 user_text=user_text,
                 model=model.model,
                 provider=model.provider,
                 tools=tools,
+                agent=role.name,
+                labels=role.labels,
+                parent_key=role.parent_key,
             )
         )
 

@@ -30,10 +30,11 @@ from treadle.session.conversations import ConversationStore
 from treadle.session.cutting import cut_to_tokens
 from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
-from treadle.session.prompts import system_prompt
+from treadle.session.prompts import assistant_for
 from treadle.session.quotes import Quote, check_quotes
 from treadle.session.repetition import Repetitions
 from treadle.session.reporting import Reporter
+from treadle.session.role import Role
 from treadle.session.sources import SourceCollector
 from treadle.session.tally import Tally
 from treadle.tools.failures import failure_content
@@ -85,6 +86,7 @@ class RequestSession:
         model: ChatModel,
         registry: Registry,
         conversation: Conversation,
+        role: Role | None = None,
         store: ConversationStore | None = None,
         settings: ToolSettings | None = None,
         limits: LimitSettings | None = None,
@@ -97,6 +99,7 @@ class RequestSession:
     ) -> None:
         """Without `store` nothing is saved. An empty registry offers no tools.
 
+        Without a `role` it is the assistant for the code at the conversation's root.
         `calibration` is shared by the sessions that ask the same models.
         """
         self._bus = bus
@@ -106,7 +109,8 @@ class RequestSession:
         self._automatic_context = automatic_context
         self._clock = clock or SystemClock()
         self._limits = Limits(limits or LimitSettings(), self._clock)
-        self._repetitions = Repetitions()
+        self._role = role or assistant_for(conversation.root, registry.names())
+        self._repetitions = Repetitions(self._role.patience)
         self._text = ""
         self._tally = Tally()
         self._tool_calls = 0
@@ -123,7 +127,7 @@ class RequestSession:
             bus,
             self.request_id,
             model,
-            system=system_prompt(conversation.root, registry.names()),
+            system=self._role.system,
             tools=tuple(
                 ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
             ),
@@ -189,7 +193,7 @@ class RequestSession:
         return tuple(self._steering)
 
     async def _serve(self, user_text: str) -> tuple[str, StopReason]:
-        await self._reporter.started(user_text, self._model, self._registry.names())
+        await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         await self._take_user_message(user_text)
         try:
             return await self._loop()
@@ -225,6 +229,8 @@ class RequestSession:
             if not await self._may_run(asked.draft, message, ending):
                 continue
             outcomes = await self._run_calls(asked.draft, message, asked.operation_id)
+            if (final := self._final(message, outcomes)) is not None:
+                return final, StopReason.COMPLETED
             kinds = ill_kinds(outcomes)
             ill = [*ill, kinds] if kinds else []
             if len(ill) > self._settings.invalid_call_retries:
@@ -311,6 +317,19 @@ class RequestSession:
             results = [await self._result(outcome) for outcome in outcomes]
             await self._keeper.append(*self._repetitions.note(message.calls, results))
         return outcomes
+
+    def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:
+        """The answer of a call that ends the session; None when none of them does."""
+        named = {call.key: call.name for call in message.calls}
+        return next(
+            (
+                outcome.content
+                for outcome in outcomes
+                if isinstance(outcome, ToolCallCompleted)
+                and named[outcome.key] in self._role.final_tools
+            ),
+            None,
+        )
 
     async def _result(self, outcome: Outcome) -> ToolMessage:
         """The message of a result: the one place where it is cut to `result_tokens`."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,6 +80,7 @@ class Dispatcher:
         self._approvals = approvals or Approvals(bus, root, clock=clock)
         self._background = ThreadPoolExecutor(BACKGROUND_THREADS, "treadle-background")
         self._sessions: dict[UUID, SessionStarted] = {}
+        self._lent: dict[UUID, Registry] = {}
         self._running: dict[_Slot, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -138,11 +141,31 @@ class Dispatcher:
             await self._bus.publish(self._failed(call, failure, started))
             raise
 
+    @contextmanager
+    def lent(self, request_id: UUID, tools: Iterable[AnyTool]) -> Iterator[None]:
+        """Meanwhile serve these tools too, to the session of that request alone."""
+        self._lent[request_id] = Registry(tools)
+        try:
+            yield
+        finally:
+            del self._lent[request_id]
+
     def _tool(self, name: str) -> AnyTool | None:
         tool = self._registry.get(name)
         return self._bridge.tool(name) if tool is None and self._bridge else tool
 
-    def _names(self) -> tuple[str, ...]:
+    def _tool_of(self, call: ToolCallRequested) -> AnyTool | None:
+        """The tool that is called; None where the session was not offered one of that name."""
+        session = self._sessions.get(call.request_id)
+        if session is not None and call.name not in session.tools:
+            return None
+        lent = self._lent.get(call.request_id)
+        return (lent.get(call.name) if lent else None) or self._tool(call.name)
+
+    def _names(self, call: ToolCallRequested) -> tuple[str, ...]:
+        session = self._sessions.get(call.request_id)
+        if session is not None:
+            return session.tools
         external = self._bridge.tools() if self._bridge else ()
         return (*self._registry.names(), *(tool.name for tool in external))
 
@@ -211,9 +234,9 @@ class Dispatcher:
 
     async def _outcome(self, call: ToolCallRequested) -> Outcome:
         started = self._clock.monotonic()
-        tool = self._tool(call.name)
+        tool = self._tool_of(call)
         if tool is None:
-            return self._failed(call, unknown_tool(call.name, self._names()), started)
+            return self._failed(call, unknown_tool(call.name, self._names(call)), started)
         try:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
             context = self._context(call, tool)
