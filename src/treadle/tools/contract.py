@@ -238,8 +238,11 @@ class Tool(ABC, Generic[A, R]):
         return (Subject(),)
 
     def content(self, result: R) -> str:
-        """The text of the tool message: compact JSON without empty optional fields."""
-        return result.model_dump_json(exclude_none=True)
+        """The text of the tool message: compact JSON without empty optional fields.
+
+        A field that cannot be named so in Python, such as `_note`, has a serialization alias.
+        """
+        return result.model_dump_json(exclude_none=True, by_alias=True)
 
     def view(self, arguments: A, result: R) -> ToolView:  # noqa: ARG002  (for subclasses)
         """What a person sees of the result."""
