@@ -50,7 +50,7 @@ class UiFeed:
         self._left |= set(self._pages)
         self._pages.clear()
         with contextlib.suppress(StoreError):
-            await asyncio.to_thread(self._keep_pages)
+            await asyncio.to_thread(self._keep_pages, ())
 
     @asynccontextmanager
     async def attended(self, page: str) -> AsyncIterator[None]:
@@ -70,18 +70,20 @@ class UiFeed:
             await asyncio.sleep(POLL_SECONDS)
             # What cannot be read now is read later: nothing is seen as told before it is.
             with contextlib.suppress(StoreError):
-                await asyncio.to_thread(self._keep_pages)
+                await asyncio.to_thread(self._keep_pages, tuple(self._pages))
                 await self._tell()
 
-    def _keep_pages(self) -> None:
+    def _keep_pages(self, pages: tuple[str, ...]) -> None:
         """Say which pages have left, and now and then which are there."""
         while self._left:
             page = self._left.pop()
-            if page not in self._pages:  # it may have come back
+            if page not in self._pages:  # else it has come back, as it may meanwhile
                 self._store.leave(page)
+            if page in self._pages:
+                self._store.attend((page,), self._clock.now_us())
         now = self._clock.monotonic()
-        if self._pages and now - self._beaten >= _BEAT_SECONDS:
-            self._store.attend(tuple(self._pages), self._clock.now_us())
+        if pages and now - self._beaten >= _BEAT_SECONDS:
+            self._store.attend(pages, self._clock.now_us())
             self._beaten = now
 
     async def _tell(self) -> None:

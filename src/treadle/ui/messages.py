@@ -12,11 +12,12 @@ from treadle.ui.state import View
 
 MOST_COLLAPSED = 50_000
 """Collapsed spans that are kept; of more, those that were collapsed first are forgotten."""
-MOST_LABELS = 100
+MOST_LABELS = 50
+"""Labels of one filter."""
 
 Id = Annotated[str, Field(min_length=1, max_length=500)]
 """An id of a span, a page or an experiment: opaque text."""
-Label = Annotated[str, Field(min_length=1, max_length=500)]
+Label = Annotated[str, Field(min_length=1, max_length=200)]
 Labels = Annotated[tuple[Label, ...], Field(max_length=MOST_LABELS)]
 LabelAction = Literal["set", "add", "clear"]
 

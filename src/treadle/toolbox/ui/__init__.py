@@ -1,1 +1,33 @@
-"""Tools that speak to what a person has in front of them."""
+"""Tools that read and change what a person sees on the page."""
+
+from typing import Any
+
+from treadle.toolbox.ui.apply_label_filter import ApplyLabelFilterTool
+from treadle.toolbox.ui.get_collapsed_spans import GetCollapsedSpansTool
+from treadle.toolbox.ui.navigate_to import NavigateToTool
+from treadle.toolbox.ui.navigate_to_experiment import NavigateToExperimentTool
+from treadle.tools.contract import Tool
+from treadle.traces.store.protocol import SpanReader
+from treadle.ui.service import Ui
+
+__all__ = ["ANALYST_TOOLS", "ui_tools"]
+
+ANALYST_TOOLS = frozenset(
+    {
+        "get_collapsed_spans",
+        "navigate_to",
+        "navigate_to_experiment",
+        "apply_label_filter",
+    }
+)
+"""The names of the tools of this area, which an assistant for code has no use for."""
+
+
+def ui_tools(ui: Ui, spans: SpanReader) -> list[Tool[Any, Any]]:
+    """The tools over the state `ui` and its pages; `spans` tells what a span is."""
+    return [
+        GetCollapsedSpansTool(ui),
+        NavigateToTool(ui),
+        NavigateToExperimentTool(ui, spans),
+        ApplyLabelFilterTool(ui),
+    ]

@@ -1,0 +1,104 @@
+"""apply_label_filter: show a person only the rows with certain labels."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from treadle.events.types import ErrorKind, ToolView
+from treadle.toolbox.ui.screen import refusal, told
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect, ToolError
+from treadle.ui.addresses import view_at
+from treadle.ui.messages import MOST_LABELS, ApplyLabelFilter, LabelAction, Labels
+from treadle.ui.service import Ui
+from treadle.ui.state import Change, View
+
+_NAMED = 5
+"""Labels that the message repeats."""
+
+
+class FilterArguments(Arguments):
+    """The labels, and what is to become of them."""
+
+    labels: Labels = Field(default=(), description="Labels, as list_labels names them.")
+    action: LabelAction = Field(
+        description="`set`: filter by these alone; `add`: by these too; `clear`: not at all."
+    )
+    view: View | None = Field(
+        default=None, description="The list to filter; else the one that the page shows."
+    )
+
+    @model_validator(mode="after")
+    def _labels_where_they_count(self) -> Self:
+        if self.action == "clear" and self.labels:
+            raise ValueError("`clear` takes no labels; `set` leaves those that are to stay")
+        if self.action != "clear" and not self.labels:
+            raise ValueError(
+                f"`{self.action}` needs at least one label; `clear` removes the filter"
+            )
+        return self
+
+
+class FilterResult(Result):
+    """The labels by which the view is filtered now: a row has one of them.
+
+    `success` is false where the page says that it could not do it; `page` is the one told.
+    """
+
+    type: str = "label_filter"
+    success: bool
+    message: str
+    applied_labels: list[str]
+    action: LabelAction
+    view: View
+    page: str | None = None
+
+
+class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
+    """Changes the filter of a list on the page."""
+
+    name = "apply_label_filter"
+    description = (
+        "Filter a list on the page in the person's browser by labels, add labels to its filter, or "
+        "clear it. It changes what the person sees, not what is recorded. Call list_labels first, "
+        "to use labels that exist."
+    )
+    effect = ToolEffect.UI
+    arguments = FilterArguments
+    result = FilterResult
+
+    def __init__(self, ui: Ui) -> None:
+        self._ui = ui
+
+    async def run(self, arguments: FilterArguments, context: ToolContext) -> FilterResult:
+        state = await self._ui.state()
+        view = arguments.view or view_at(state.location)
+        before = state.label_filters.get(view, ()) if arguments.action == "add" else ()
+        labels = tuple(dict.fromkeys((*before, *arguments.labels)))
+        if len(labels) > MOST_LABELS:
+            raise ToolError(
+                ErrorKind.LIMIT,
+                f"A filter has at most {MOST_LABELS} labels, and this would be {len(labels)}.",
+                field="labels",
+                hint="Use `set` with those that matter.",
+            )
+        await self._ui.change(Change(label_filters={view: labels}))
+        request = ApplyLabelFilter(labels=arguments.labels, action=arguments.action, view=view)
+        reply = await self._ui.ask(request, request_id=context.request_id)
+        refused = refusal(reply)
+        what = f"{view} are filtered by {_named(labels)}" if labels else f"all {view} are shown"
+        return FilterResult(
+            success=refused is None,
+            message=refused or told(reply, f"On the page {what}", f"{what} when a page is opened"),
+            applied_labels=list(labels),
+            action=arguments.action,
+            view=view,
+            page=reply.page,
+        )
+
+    def view(self, arguments: FilterArguments, result: FilterResult) -> ToolView:  # noqa: ARG002
+        return ToolView(result.message)
+
+
+def _named(labels: tuple[str, ...]) -> str:
+    shown = ", ".join(labels[:_NAMED])
+    return shown if len(labels) <= _NAMED else f"{shown} and {len(labels) - _NAMED} more"

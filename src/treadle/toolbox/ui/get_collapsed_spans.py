@@ -1,0 +1,80 @@
+"""get_collapsed_spans: what a person has folded away."""
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import MaxTokens, most_that_fit
+from treadle.toolbox.ui.screen import BRIEF_TOKENS
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.ui.messages import CollapsedSpans, GetCollapsedSpans
+from treadle.ui.service import Ui
+
+
+class CollapsedArguments(Arguments):
+    """Which part of the list."""
+
+    offset: int = Field(default=0, ge=0, description="Ids to pass over, to get the rest.")
+    maxTokens: MaxTokens = BRIEF_TOKENS
+
+
+class CollapsedResult(Result):
+    """The ids of the spans that are collapsed, in the order in which they were.
+
+    `total` counts all; `page` is the page that said so.
+    """
+
+    type: str = "collapsed_spans"
+    collapsedSpanIds: list[str]
+    total: int
+    page: str | None = None
+    note: str | None = Field(None, serialization_alias="_note")
+    more: str | None = None
+
+
+class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
+    """Asks the page, and else reads what is known of it."""
+
+    name = "get_collapsed_spans"
+    description = (
+        "Get the ids of the spans that the person has collapsed in the trace view, so that an "
+        "answer can leave out what they do not look at. Works with no page open too: then it is "
+        "what was collapsed last."
+    )
+    arguments = CollapsedArguments
+    result = CollapsedResult
+
+    def __init__(self, ui: Ui) -> None:
+        self._ui = ui
+
+    async def run(self, arguments: CollapsedArguments, context: ToolContext) -> CollapsedResult:
+        reply = await self._ui.ask(GetCollapsedSpans(), request_id=context.request_id)
+        note = None
+        page = reply.page
+        if isinstance(reply.answer, CollapsedSpans):
+            ids = reply.answer.collapsed_span_ids
+        else:
+            ids = (await self._ui.state()).collapsed_span_ids
+            note = "No page is connected" if page is None else "The page did not answer in time"
+            note += ": these were collapsed when one was heard of last."
+        wanted = ids[arguments.offset :]
+
+        def built(count: int) -> CollapsedResult:
+            following = arguments.offset + count
+            rest = len(ids) - following
+            return CollapsedResult(
+                collapsedSpanIds=list(wanted[:count]),
+                total=len(ids),
+                page=page,
+                note=note,
+                more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
+            )
+
+        def tokens(count: int) -> int:
+            return estimate(self.content(built(count)))
+
+        return built(most_that_fit(len(wanted), tokens, arguments.maxTokens))
+
+    def view(self, arguments: CollapsedArguments, result: CollapsedResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{counted(result.total, 'collapsed span')}")

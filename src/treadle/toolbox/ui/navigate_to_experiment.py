@@ -1,0 +1,72 @@
+"""navigate_to_experiment: show a person the form for an experiment with a recorded call."""
+
+import asyncio
+
+from pydantic import Field
+
+from treadle.events.types import ErrorKind, ToolView
+from treadle.toolbox.ui.going import Went, go
+from treadle.toolbox.ui.screen import SpanId
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
+from treadle.traces.links import new_experiment_link
+from treadle.traces.query import Query
+from treadle.traces.query.conditions import Field as SpanField
+from treadle.traces.query.conditions import any_of
+from treadle.traces.span import SpanKind
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.reading.listed import ListedSpan
+from treadle.ui.messages import NavigateToExperiment
+from treadle.ui.service import Ui
+
+
+class ExperimentArguments(Arguments):
+    """Which call."""
+
+    spanId: SpanId = Field(description="The span of the model call to experiment with.")
+
+
+class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
+    """Sends the page that a person used last to the form of a new experiment."""
+
+    name = "navigate_to_experiment"
+    description = (
+        "Let the page in the person's browser open an experiment with a recorded model call, where "
+        "its prompt, model and parameters can be changed and run again. Takes the id of the call's "
+        "span; `is_valid_for_optimize` tells whether a span is such a call."
+    )
+    effect = ToolEffect.UI
+    arguments = ExperimentArguments
+    result = Went
+
+    def __init__(self, ui: Ui, spans: SpanReader) -> None:
+        self._ui = ui
+        self._spans = spans
+
+    async def run(self, arguments: ExperimentArguments, context: ToolContext) -> Went:
+        span = await asyncio.to_thread(self._model_call, arguments.spanId)
+        url = new_experiment_link(span.trace_id, span.span_id)
+        request = NavigateToExperiment(spanId=span.span_id, url=url)
+        return await go(self._ui, request, url, context)
+
+    def view(self, arguments: ExperimentArguments, result: Went) -> ToolView:  # noqa: ARG002
+        return ToolView(result.message)
+
+    def _model_call(self, span_id: str) -> ListedSpan:
+        """The newest span of that id. Raises ToolError where there is none to experiment with."""
+        found = self._spans.spans(Query((any_of(SpanField.SPAN, [span_id]),)), limit=1).data
+        if not found:
+            raise ToolError(
+                ErrorKind.NOT_FOUND,
+                f"There is no span {span_id[:100]!r}.",
+                field="spanId",
+                hint="fetch_spans lists the spans with their ids.",
+            )
+        if found[0].kind is not SpanKind.MODEL:
+            raise ToolError(
+                ErrorKind.VALIDATION,
+                f"The span {span_id[:100]!r} is no model call but {found[0].operation[:100]}.",
+                field="spanId",
+                expected="the id of a model call",
+                hint="Ask fetch_spans for those of its run whose operation is chat.",
+            )
+        return found[0]
