@@ -1,6 +1,7 @@
 r"""Text from traces as quoted data: no content can pass for anything but what it is.
 
-Whatever is read from a trace and goes into what a model sees goes through `fenced` or `inline`.
+Whatever is read from a trace and goes into what a model sees goes through `fenced` or `inline`, or
+through `quotable` where it becomes a value in JSON.
 
 ::
 
@@ -18,6 +19,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+
+from treadle.traces.cutting import cut_before, cut_behind
 
 INLINE_CHARACTERS = 120
 _SOURCE_CHARACTERS = 300
@@ -60,6 +63,11 @@ def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
     return json.dumps(_visible(_cut(text, limit), also="<>"), ensure_ascii=False)
 
 
+def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
+    """`text` as a value for a JSON string, whose quotation marks are its fence; cut at `limit`."""
+    return _visible(_cut(text, limit))
+
+
 def recorded(message: str) -> Iterator[Recorded]:
     """Every fenced block of a message, in order, with its content as it was."""
     position = 0
@@ -91,5 +99,8 @@ def _as_it_was(shown: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
     half = limit // 2
-    return text if len(text) <= limit else f"{text[:half]}…{text[len(text) - limit + half + 1 :]}"
+    last = cut_behind(text, len(text) - limit + half + 1)
+    return f"{text[: cut_before(text, half)]}…{text[last:]}"

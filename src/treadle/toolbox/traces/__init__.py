@@ -4,7 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from treadle.llm.port import ChatModel
+from treadle.toolbox.traces.fetch_groups import FetchGroups
+from treadle.toolbox.traces.fetch_runs import FetchRuns
+from treadle.toolbox.traces.fetch_spans import FetchSpans
+from treadle.toolbox.traces.get_run_details import GetRunDetails
+from treadle.toolbox.traces.list_labels import ListLabels
 from treadle.toolbox.traces.reading import TraceReading
+from treadle.toolbox.traces.search_spans import SearchSpans
 from treadle.tools.contract import Tool
 from treadle.traces.detectors import Rule
 
@@ -27,7 +33,7 @@ ANALYST_TOOLS = frozenset(
 
 
 def trace_tools(
-    reader: TraceReading,  # noqa: ARG001
+    reader: TraceReading,
     *,
     rules: Sequence[Rule] = (),  # noqa: ARG001
     connect: Callable[[], Awaitable[ChatModel]] | None = None,  # noqa: ARG001
@@ -37,4 +43,11 @@ def trace_tools(
     `connect` gives the model that `analyze_with_llm` asks, once for each call, and raises
     TreadleError where there is none. Without it that tool answers with the detectors' findings.
     """
-    return []
+    return [
+        FetchRuns(reader),
+        FetchSpans(reader),
+        GetRunDetails(reader),
+        FetchGroups(reader),
+        ListLabels(reader),
+        SearchSpans(reader),
+    ]

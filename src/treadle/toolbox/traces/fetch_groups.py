@@ -1,0 +1,114 @@
+"""fetch_groups: counts, tokens and cost by time, model, thread, run, label or operation."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any, moment
+from treadle.toolbox.traces.rows import SumsRow, sums_row
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    InPeriod,
+    Labels,
+    MaxTokens,
+    ModelName,
+    Offset,
+    Since,
+    ThreadIds,
+    Until,
+    query_of,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+from treadle.traces.query import GroupBy
+from treadle.traces.store.reading.listed import Group
+
+
+class FetchGroupsArguments(Arguments):
+    """What to group by, and which spans."""
+
+    groupBy: Annotated[GroupBy, Field(description="What the spans of a group have in common.")]
+    threadIds: ThreadIds = ()
+    modelName: ModelName = None
+    labels: Labels = ()
+    period: InPeriod = None
+    since: Since = None
+    until: Until = None
+    bucketSize: Annotated[
+        int, Field(ge=1, le=31_622_400, description="Seconds of a group by time.")
+    ] = 3_600
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most groups to list.")] = 50
+    offset: Offset = 0
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class GroupValue(Told):
+    """What the spans of a group share: a model, thread, run, label or operation.
+
+    Of time it is the beginning; `""` is the group of spans without a model.
+    """
+
+    value: str
+
+
+class GroupRow(SumsRow, GroupValue):
+    """One group, with its sums."""
+
+
+class FetchGroupsResult(TraceResult):
+    """Groups: by time the newest first, else those of most spans.
+
+    A span counts in the group of each of its labels.
+    """
+
+    type: str = "groups"
+    group_by: GroupBy
+    data: list[GroupRow]
+    pagination: Pagination
+    more: str | None = if_any()
+
+
+class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
+    """Sums spans by what they have in common."""
+
+    name = "fetch_groups"
+    description = (
+        "Sum up recorded spans by time bucket, model, thread, run, label or operation: how many "
+        "spans, model calls, tool calls and errors, tokens, cost and time each group has. Use it "
+        "for trends and comparisons, such as the cost of each model or the errors of each hour."
+    )
+    arguments = FetchGroupsArguments
+    result = FetchGroupsResult
+
+    def answer(self, arguments: FetchGroupsArguments, now_us: int) -> FetchGroupsResult:
+        query = query_of(arguments, now_us)
+        return fitted(
+            lambda limit: self._reader.groups(
+                arguments.groupBy,
+                query,
+                bucket_seconds=arguments.bucketSize,
+                limit=limit,
+                offset=arguments.offset,
+            ),
+            lambda groups, _characters, place: FetchGroupsResult(
+                group_by=arguments.groupBy,
+                data=list(map(group_row, groups)),
+                pagination=place,
+                more=rest(place, "group"),
+            ),
+            limit=arguments.limit,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: FetchGroupsArguments, result: FetchGroupsResult) -> ToolView:
+        groups = counted(result.pagination.returned, "group")
+        return ToolView(f"{groups} by {arguments.groupBy.value}")
+
+
+def group_row(group: Group) -> GroupRow:
+    """A group with its sums."""
+    value = group.value if isinstance(group.value, str) else str(moment(group.value))
+    return GroupRow(value=value, **sums_row(group.sums).model_dump())

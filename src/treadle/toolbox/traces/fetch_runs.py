@@ -1,0 +1,86 @@
+"""fetch_runs: the runs that fit, the newest first."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.rows import RunRow, run_row
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    Cursor,
+    InPeriod,
+    Labels,
+    MaxTokens,
+    ModelName,
+    Offset,
+    RunIds,
+    Since,
+    Statuses,
+    ThreadIds,
+    Until,
+    query_of,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+
+
+class FetchRunsArguments(Arguments):
+    """Which runs, and which part of the list."""
+
+    threadIds: ThreadIds = ()
+    runIds: RunIds = ()
+    modelName: ModelName = None
+    labels: Labels = ()
+    status: Statuses = ()
+    period: InPeriod = None
+    since: Since = None
+    until: Until = None
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most runs to list.")] = 50
+    offset: Offset = 0
+    cursor: Cursor = None
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class FetchRunsResult(TraceResult):
+    """Runs by their start, the newest first."""
+
+    type: str = "runs"
+    data: list[RunRow]
+    pagination: Pagination
+    more: str | None = if_any()
+
+
+class FetchRuns(TraceTool[FetchRunsArguments, FetchRunsResult]):
+    """Lists runs."""
+
+    name = "fetch_runs"
+    description = (
+        "List recorded runs (one user message and all that it set off), the newest first, with "
+        "their status, duration, counts of model and tool calls, errors, tokens, cost, models and "
+        "labels. Use it to find the run that a question is about, or to compare runs; then "
+        "get_run_details for one of them, or fetch_spans_summary for the figures of many."
+    )
+    arguments = FetchRunsArguments
+    result = FetchRunsResult
+
+    def answer(self, arguments: FetchRunsArguments, now_us: int) -> FetchRunsResult:
+        query = query_of(arguments, now_us)
+        return fitted(
+            lambda limit: self._reader.runs(
+                query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
+            ),
+            lambda runs, characters, place: FetchRunsResult(
+                data=[run_row(run, characters) for run in runs],
+                pagination=place,
+                more=rest(place, "run"),
+            ),
+            limit=arguments.limit,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: FetchRunsArguments, result: FetchRunsResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{counted(result.pagination.returned, 'run')} listed")

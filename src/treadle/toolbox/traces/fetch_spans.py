@@ -1,0 +1,93 @@
+"""fetch_spans: the spans that fit, the newest first, without their whole content."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.rows import SpanRow, span_row
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    Cursor,
+    InPeriod,
+    Labels,
+    MaxTokens,
+    Offset,
+    OperationNames,
+    ParentSpanIds,
+    RunIds,
+    Since,
+    SpanIds,
+    Statuses,
+    ThreadIds,
+    Until,
+    query_of,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+
+NOTE = "Texts are beginnings of recorded data. get_span_content reads a span and finds its faults."
+
+
+class FetchSpansArguments(Arguments):
+    """Which spans, and which part of the list."""
+
+    spanIds: SpanIds = ()
+    threadIds: ThreadIds = ()
+    runIds: RunIds = ()
+    operationNames: OperationNames = ()
+    parentSpanIds: ParentSpanIds = ()
+    labels: Labels = ()
+    status: Statuses = ()
+    period: InPeriod = None
+    since: Since = None
+    until: Until = None
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
+    offset: Offset = 0
+    cursor: Cursor = None
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class FetchSpansResult(TraceResult):
+    """Spans by their start, the newest first."""
+
+    type: str = "spans"
+    data: list[SpanRow]
+    pagination: Pagination
+    note: str = Field(default=NOTE, serialization_alias="_note")
+    more: str | None = if_any()
+
+
+class FetchSpans(TraceTool[FetchSpansArguments, FetchSpansResult]):
+    """Lists spans."""
+
+    name = "fetch_spans"
+    description = (
+        "List recorded spans (model calls, tool calls and whatever else was traced), the newest "
+        "first, with status, error, duration, tokens, cost and the beginnings of their input and "
+        "output. Filter by run, thread, operation, label, status or time, or follow "
+        "parentSpanIds down a tree. Use get_span_content for what one of them holds."
+    )
+    arguments = FetchSpansArguments
+    result = FetchSpansResult
+
+    def answer(self, arguments: FetchSpansArguments, now_us: int) -> FetchSpansResult:
+        query = query_of(arguments, now_us)
+        return fitted(
+            lambda limit: self._reader.spans(
+                query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
+            ),
+            lambda spans, characters, place: FetchSpansResult(
+                data=[span_row(span, characters) for span in spans],
+                pagination=place,
+                more=rest(place, "span"),
+            ),
+            limit=arguments.limit,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: FetchSpansArguments, result: FetchSpansResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{counted(result.pagination.returned, 'span')} listed")

@@ -1,0 +1,83 @@
+"""get_run_details: one run and all its spans."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.events.types import ErrorKind, ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.rows import RunRow, SpanRow, run_row, span_row
+from treadle.toolbox.traces.scope import DEFAULT_TOKENS, Cursor, MaxTokens, Offset
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, ToolError
+from treadle.traces.query import Field as About
+from treadle.traces.query import Query, Sort, any_of
+
+_MOST_SPANS = 1_000
+
+
+class GetRunDetailsArguments(Arguments):
+    """Which run, and which part of its spans."""
+
+    runId: Annotated[str, Field(description="The id of the run.")]
+    offset: Offset = 0
+    cursor: Cursor = None
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class GetRunDetailsResult(TraceResult):
+    """A run, and its spans by their start, the first one first."""
+
+    type: str = "run"
+    run: RunRow
+    spans: list[SpanRow]
+    pagination: Pagination
+    more: str | None = if_any()
+
+
+class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
+    """Shows one run."""
+
+    name = "get_run_details"
+    description = (
+        "Show one recorded run: its question, answer, status and sums, and all its spans in the "
+        "order in which they began, each with its parent. Use it to follow what happened in a run "
+        "step by step; fetch_spans_summary with runIds says what is wrong in it."
+    )
+    arguments = GetRunDetailsArguments
+    result = GetRunDetailsResult
+
+    def answer(self, arguments: GetRunDetailsArguments, now_us: int) -> GetRunDetailsResult:  # noqa: ARG002
+        query = Query((any_of(About.RUN, [arguments.runId]),))
+        found = self._reader.runs(query, limit=1).data
+        if not found:
+            raise ToolError(
+                ErrorKind.NOT_FOUND,
+                f"There is no run {arguments.runId!r}.",
+                field="runId",
+                received=arguments.runId,
+                hint="fetch_runs lists the runs that were recorded.",
+            )
+        return fitted(
+            lambda limit: self._reader.spans(
+                query,
+                sort=Sort(ascending=True),
+                limit=limit,
+                offset=arguments.offset,
+                cursor=arguments.cursor,
+            ),
+            lambda spans, characters, place: GetRunDetailsResult(
+                run=run_row(found[0], max(characters, 80)),
+                spans=[span_row(span, characters, within_run=True) for span in spans],
+                pagination=place,
+                more=rest(place, "span"),
+            ),
+            limit=_MOST_SPANS,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: GetRunDetailsArguments, result: GetRunDetailsResult) -> ToolView:  # noqa: ARG002
+        shown = f"{result.pagination.returned:,} of {counted(result.run.spans, 'span')}"
+        return ToolView(f"run {result.run.run_id}: {result.run.status}, {shown}")

@@ -1,0 +1,83 @@
+"""list_labels: which labels there are, and how many spans bear each."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    MaxTokens,
+    Offset,
+    without_own,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+from treadle.traces.query import Field as About
+from treadle.traces.query import GroupBy, Query, any_of
+
+
+class ListLabelsArguments(Arguments):
+    """Where, and how many."""
+
+    threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most labels to list.")] = 100
+    offset: Offset = 0
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class LabelRow(Told):
+    """A label, and how many spans bear it."""
+
+    name: str
+    count: int
+
+
+class ListLabelsResult(TraceResult):
+    """Labels by the number of spans that bear them; `total` counts all labels."""
+
+    type: str = "labels"
+    data: list[LabelRow]
+    total: int
+    pagination: Pagination
+    more: str | None = if_any()
+
+
+class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
+    """Lists labels."""
+
+    name = "list_labels"
+    description = (
+        "List the labels that recorded spans bear, with how many spans bear each, the most "
+        "frequent first. Use it to learn what can be filtered by and compared before you ask for "
+        "runs, spans or summaries by label."
+    )
+    arguments = ListLabelsArguments
+    result = ListLabelsResult
+
+    def answer(self, arguments: ListLabelsArguments, now_us: int) -> ListLabelsResult:  # noqa: ARG002
+        query = Query()
+        if arguments.threadId is not None:
+            query = Query((any_of(About.THREAD, [arguments.threadId]),))
+        return fitted(
+            lambda limit: self._reader.groups(
+                GroupBy.LABEL, without_own(query), limit=limit, offset=arguments.offset
+            ),
+            lambda groups, _characters, place: ListLabelsResult(
+                data=[
+                    LabelRow(name=str(group.value), count=group.sums.totals.spans)
+                    for group in groups
+                ],
+                total=place.total or 0,
+                pagination=place,
+                more=rest(place, "label"),
+            ),
+            limit=arguments.limit,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: ListLabelsArguments, result: ListLabelsResult) -> ToolView:  # noqa: ARG002
+        return ToolView(f"{len(result.data):,} of {counted(result.total, 'label')}")

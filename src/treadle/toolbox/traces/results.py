@@ -1,0 +1,80 @@
+"""What the tools answer with: rows and pages, their figures and texts, and how they are written."""
+
+import json
+import re
+from abc import abstractmethod
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.toolbox.traces.reading import TraceReading
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
+from treadle.traces.fencing import quotable
+from treadle.traces.query.moments import write_moment
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def if_any(alias: str | None = None) -> Any:
+    """A field that is left out where there is nothing to tell."""
+    return Field(default=None, serialization_alias=alias, exclude_if=_nothing)
+
+
+def _nothing(value: object) -> bool:
+    return value is None or value == ()
+
+
+class Told(BaseModel):
+    """Base of rows. A figure that nobody knows is null or left out, never 0."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class TraceResult(Result):
+    """Base of the answers of this area."""
+
+    success: Literal[True] = True
+
+
+A = TypeVar("A", bound=Arguments)
+R = TypeVar("R", bound=TraceResult)
+
+
+class TraceTool(Tool[A, R], Generic[A, R]):
+    """A tool that reads spans. The same call over the same spans gives the same bytes."""
+
+    def __init__(self, reader: TraceReading) -> None:
+        self._reader = reader
+
+    async def run(self, arguments: A, context: ToolContext) -> R:
+        now_us = context.clock.now_us()
+        return await context.in_thread(lambda: self.answer(arguments, now_us))
+
+    @abstractmethod
+    def answer(self, arguments: A, now_us: int) -> R:
+        """The answer, in a thread; `now_us` is what periods count back from."""
+
+    def content(self, result: R) -> str:
+        return written(result)
+
+
+def written(result: BaseModel) -> str:
+    """A result as JSON. An id with half a surrogate pair in it comes back as it was."""
+    values = result.model_dump(mode="json", by_alias=True)
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def short(text: str | None, limit: int) -> str | None:
+    """Recorded text as a value; None where there is none or where none is wanted."""
+    return quotable(text, limit=limit) if text and limit else None
+
+
+def milliseconds(microseconds: int | None) -> float | None:
+    """With the microseconds behind the point."""
+    return None if microseconds is None else microseconds / 1_000
+
+
+def moment(at_us: int | None) -> str | None:
+    """In ISO form, UTC."""
+    return None if at_us is None else write_moment(at_us)

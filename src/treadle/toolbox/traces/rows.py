@@ -1,0 +1,145 @@
+"""Spans and runs as rows of a list: what is unknown is left out, texts are beginnings."""
+
+from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, short
+from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums
+
+
+class SpanRow(Told):
+    """A span without its whole content.
+
+    A run or thread that is not named has the id of the trace.
+    """
+
+    span_id: str
+    trace_id: str
+    parent_id: str | None = if_any()
+    run_id: str | None = if_any()
+    thread_id: str | None = if_any()
+    kind: str
+    operation_name: str
+    name: str
+    status: str
+    error: str | None = if_any()
+    start: str
+    duration_ms: float | None
+    ttft_ms: float | None = if_any()
+    model: str | None = if_any()
+    input_tokens: int | None = if_any()
+    output_tokens: int | None = if_any()
+    cached_tokens: int | None = if_any()
+    cost: float | None = if_any()
+    labels: tuple[str, ...] = if_any()
+    input: str | None = if_any()
+    output: str | None = if_any()
+
+
+class RunRow(Told):
+    """A run with the sums of its spans; a thread or trace that is not named has the id of the run.
+
+    `cost` is in US dollars.
+    """
+
+    run_id: str
+    thread_id: str | None = if_any()
+    trace_id: str | None = if_any()
+    name: str
+    status: str
+    start: str
+    duration_ms: float | None
+    spans: int
+    model_calls: int
+    tool_calls: int
+    errors: int
+    input_tokens: int | None = if_any()
+    output_tokens: int | None = if_any()
+    cost: float | None = if_any()
+    models: tuple[str, ...] = if_any()
+    labels: tuple[str, ...] = if_any()
+    question: str | None = if_any()
+    answer: str | None = if_any()
+
+
+class SumsRow(Told):
+    """What the spans of a group add up to; `busy_ms` is the sum of their durations."""
+
+    spans: int
+    model_calls: int
+    tool_calls: int
+    errors: int
+    unfinished: int | None = if_any()
+    input_tokens: int | None = if_any()
+    output_tokens: int | None = if_any()
+    cached_tokens: int | None = if_any()
+    cost: float | None = if_any()
+    unpriced: int | None = if_any()
+    busy_ms: float
+
+
+def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> SpanRow:
+    """A row with at most so many characters of each text; `within_run` does not repeat its ids."""
+    return SpanRow(
+        span_id=span.span_id,
+        trace_id=span.trace_id,
+        parent_id=span.parent_id,
+        run_id=None if within_run or span.run_id == span.trace_id else span.run_id,
+        thread_id=None if within_run or span.thread_id == span.run_id else span.thread_id,
+        kind=span.kind.value,
+        operation_name=span.operation,
+        name=span.name,
+        status=span.status.value,
+        error=short(span.error, max(characters, 40)),
+        start=str(moment(span.start_us)),
+        duration_ms=milliseconds(span.duration_us),
+        ttft_ms=milliseconds(span.time_to_first_token_us),
+        model=span.model,
+        input_tokens=span.tokens.input,
+        output_tokens=span.tokens.output,
+        cached_tokens=span.tokens.cached,
+        cost=span.cost,
+        labels=span.labels,
+        input=short(span.input_preview, characters),
+        output=short(span.output_preview, characters),
+    )
+
+
+def run_row(run: RunSummary, characters: int) -> RunRow:
+    """A row with at most so many characters of each text."""
+    totals = run.sums.totals
+    return RunRow(
+        run_id=run.run_id,
+        thread_id=run.thread_id if run.thread_id != run.run_id else None,
+        trace_id=run.trace_id if run.trace_id != run.run_id else None,
+        name=run.name,
+        status=run.status.value,
+        start=str(moment(run.start_us)),
+        duration_ms=milliseconds(run.duration_us),
+        spans=totals.spans,
+        model_calls=totals.model_calls,
+        tool_calls=totals.tool_calls,
+        errors=run.sums.errors,
+        input_tokens=totals.tokens.input,
+        output_tokens=totals.tokens.output,
+        cost=totals.cost,
+        models=run.models,
+        labels=run.labels,
+        question=short(run.question, characters),
+        answer=short(run.answer, characters),
+    )
+
+
+def sums_row(sums: Sums) -> SumsRow:
+    """The sums as a row."""
+    totals = sums.totals
+    return SumsRow(
+        spans=totals.spans,
+        model_calls=totals.model_calls,
+        tool_calls=totals.tool_calls,
+        errors=sums.errors,
+        unfinished=sums.unfinished or None,
+        input_tokens=totals.tokens.input,
+        output_tokens=totals.tokens.output,
+        cached_tokens=totals.tokens.cached,
+        cost=totals.cost,
+        unpriced=totals.unpriced or None,
+        busy_ms=sums.busy_us / 1_000,
+    )

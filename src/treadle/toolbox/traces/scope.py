@@ -1,0 +1,125 @@
+"""Which spans a call is about: the arguments that the tools share, as conditions of a query."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from treadle.errors import UsageError
+from treadle.tools.contract import Arguments
+from treadle.traces.query import Condition, Operator, Period, Query, any_of
+from treadle.traces.query import Field as About
+from treadle.traces.query.moments import period_bounds, read_moment
+from treadle.traces.span import ANALYST_LABEL, SpanStatus
+from treadle.traces.store.protocol import EVERYTHING
+
+DEFAULT_TOKENS = 1_500
+"""Tokens of an answer unless the call says otherwise: several go into one conversation."""
+
+
+def _listed(value: object) -> object:
+    """One name is a list of it. A comma is no separator: ids and labels may hold one."""
+    return (value,) if isinstance(value, str) else value
+
+
+MaxTokens = Annotated[
+    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
+]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+ThreadIds = Annotated[Names, Field(description="Only these threads.")]
+RunIds = Annotated[Names, Field(description="Only these runs.")]
+SpanIds = Annotated[Names, Field(description="Only these spans.")]
+ParentSpanIds = Annotated[Names, Field(description="Only direct children of these spans.")]
+OperationNames = Annotated[
+    Names, Field(description="Only these operations, such as chat or execute_tool.")
+]
+Labels = Annotated[Names, Field(description="Only what bears one of these labels.")]
+Statuses = Annotated[
+    tuple[SpanStatus, ...],
+    BeforeValidator(_listed),
+    Field(description="Only what ended so."),
+]
+ModelName = Annotated[
+    str | None, Field(min_length=1, description="Only this model; `*` stands for any text.")
+]
+InPeriod = Annotated[Period | None, Field(description="Only what began in this time up to now.")]
+Since = Annotated[
+    str | None,
+    Field(description="Only what began then or later: an ISO time, or how long ago, such as 2h."),
+]
+Until = Annotated[
+    str | None, Field(description="Only what began before: an ISO time, or how long ago.")
+]
+Offset = Annotated[int, Field(ge=0, le=10_000, description="How many to pass over.")]
+Cursor = Annotated[
+    str | None,
+    Field(description="The next_cursor of an answer: goes on there, also while spans arrive."),
+]
+
+_OF_ARGUMENTS = {
+    "threadIds": About.THREAD,
+    "runIds": About.RUN,
+    "spanIds": About.SPAN,
+    "parentSpanIds": About.PARENT,
+    "operationNames": About.OPERATION,
+    "labels": About.LABEL,
+    "status": About.STATUS,
+}
+_IDS = (About.TRACE, About.RUN, About.THREAD, About.SPAN, About.PARENT)
+
+
+def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
+    """What the shared arguments and `also` ask for, without what the analyst itself did.
+
+    Raises UsageError for a time that cannot be read.
+    """
+    given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+    conditions = [
+        any_of(field, map(str, given[name]))
+        for name, field in _OF_ARGUMENTS.items()
+        if given.get(name)
+    ]
+    if given.get("modelName"):
+        conditions.append(_named(About.MODEL, given["modelName"]))
+    conditions += times(given.get("period"), given.get("since"), given.get("until"), now_us=now_us)
+    return without_own(also & Query(tuple(conditions)))
+
+
+def times(
+    period: Period | None, since: str | None, until: str | None, *, now_us: int
+) -> Iterable[Condition]:
+    """The conditions on the start. Raises UsageError for a time that cannot be read."""
+    if period is not None:
+        first, behind = period_bounds(period, now_us)
+        yield Condition(About.START, Operator.AT_LEAST, (first,))
+        if behind is not None:
+            yield Condition(About.START, Operator.LESS, (behind,))
+    for name, operator, text in (
+        ("since", Operator.AT_LEAST, since),
+        ("until", Operator.LESS, until),
+    ):
+        if text is not None:
+            try:
+                yield Condition(About.START, operator, (read_moment(text, now_us),))
+            except ValueError as error:
+                what, hint = error.args
+                raise UsageError(f"`{name}`: {what}", hint=hint) from error
+
+
+def without_own(query: Query) -> Query:
+    """`query` without the analyst's own spans, so that asking does not change the answer.
+
+    Whoever names ids, or the label that those spans bear, means them.
+    """
+    meant = [each for each in query.conditions if not each.negated]
+    if any(each.field in _IDS for each in meant):
+        return query
+    if any(each.field is About.LABEL and ANALYST_LABEL in each.values for each in meant):
+        return query
+    return query & Query((any_of(About.LABEL, [ANALYST_LABEL], negated=True),))
+
+
+def _named(field: About, text: str) -> Condition:
+    if "*" in text:
+        return Condition(field, Operator.LIKE, (text.replace("\\", "\\\\"),))
+    return any_of(field, [text])

@@ -1,0 +1,138 @@
+"""search_spans: the spans that hold a text or meet a query, and where the text stands."""
+
+from typing import Annotated, Unpack
+
+from pydantic import Field
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.pages import Pagination, fitted, rest
+from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.rows import SpanRow, span_row
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    Cursor,
+    InPeriod,
+    Labels,
+    MaxTokens,
+    Offset,
+    RunIds,
+    Since,
+    Statuses,
+    ThreadIds,
+    Until,
+    query_of,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+from treadle.traces.cutting import cut_before, cut_behind
+from treadle.traces.fencing import quotable
+from treadle.traces.query import Field as About
+from treadle.traces.query import Page, Part, Query, parse_query
+from treadle.traces.store.reading.searching import Hit
+
+_SHORTEST_EXCERPT = 60
+
+
+class SearchSpansArguments(Arguments):
+    """What is searched for, where, and which part of the list."""
+
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=10_000,
+            description=(
+                'Words or a "phrase in quotes", all of which a span must hold; besides, terms such '
+                "as status:error, model:gpt*, kind:tool, cost>0.01, duration>5s, -label:test."
+            ),
+        ),
+    ]
+    threadIds: ThreadIds = ()
+    runIds: RunIds = ()
+    labels: Labels = ()
+    status: Statuses = ()
+    period: InPeriod = None
+    since: Since = None
+    until: Until = None
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
+    offset: Offset = 0
+    cursor: Cursor = None
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class FoundSpan(SpanRow):
+    """A span that fits; `excerpt` is a piece of its `found_in`: name, input or output."""
+
+    found_in: str | None = if_any()
+    excerpt: str | None = if_any()
+
+
+class SearchSpansResult(TraceResult):
+    """Spans by their start, the newest first."""
+
+    type: str = "found_spans"
+    data: list[FoundSpan]
+    pagination: Pagination
+    more: str | None = if_any()
+
+
+class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
+    """Searches spans."""
+
+    name = "search_spans"
+    description = (
+        "Find recorded spans by what was said in them: words and phrases in their names, inputs "
+        "and outputs, letter by letter whatever the case, with excerpts. The query may also filter "
+        "by status, model, kind, cost, duration and more. Use it to find where an error message, "
+        "an argument or a name first appears."
+    )
+    arguments = SearchSpansArguments
+    result = SearchSpansResult
+
+    def answer(self, arguments: SearchSpansArguments, now_us: int) -> SearchSpansResult:
+        query = query_of(arguments, now_us, parse_query(arguments.query, now_us=now_us))
+        return fitted(
+            lambda limit: self._hits(
+                query, limit=limit, offset=arguments.offset, cursor=arguments.cursor
+            ),
+            lambda hits, characters, place: SearchSpansResult(
+                data=[_found_span(hit, characters) for hit in hits],
+                pagination=place,
+                more=rest(place, "span"),
+            ),
+            limit=arguments.limit,
+            offset=arguments.offset,
+            most_tokens=arguments.maxTokens,
+        )
+
+    def view(self, arguments: SearchSpansArguments, result: SearchSpansResult) -> ToolView:
+        return ToolView(
+            f"{arguments.query!r}: {counted(result.pagination.returned, 'span')} listed"
+        )
+
+    def _hits(self, query: Query, **part: Unpack[Part]) -> Page[Hit]:
+        """What fits; a query without a text finds spans as a list does, without excerpts."""
+        if any(not each.negated for each in query.of(About.TEXT)):
+            return self._reader.search(query, **part)
+        page = self._reader.spans(query, **part)
+        hits = tuple(Hit(span, "", "", ()) for span in page.data)
+        return Page(hits, page.total, page.next_cursor)
+
+
+def _found_span(hit: Hit, characters: int) -> FoundSpan:
+    row = span_row(hit.span, 0).model_dump()
+    if not hit.excerpt:
+        return FoundSpan(**row)
+    return FoundSpan(
+        **row, found_in=hit.field, excerpt=_excerpt(hit, max(characters, _SHORTEST_EXCERPT))
+    )
+
+
+def _excerpt(hit: Hit, characters: int) -> str:
+    """About so many characters of the excerpt, with what was found in them."""
+    text = hit.excerpt
+    first, last = hit.ranges[0] if hit.ranges else (0, 0)
+    around = max(0, characters - (last - first))
+    start = cut_behind(text, max(0, first - around // 3))
+    end = cut_before(text, min(len(text), max(start + characters, last)))
+    return quotable(text[start:end], limit=2 * characters)
