@@ -1,0 +1,147 @@
+"""What an agent is: a Markdown file whose front matter is TOML and whose text is its prompt."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from treadle.errors import ConfigError
+
+EVERY_TOOL = "*"
+"""In `external_tools`: whatever front ends run."""
+FINAL = "final"
+"""The tool that ends an agent's session with its answer."""
+CALL = "call_"
+"""A sub-agent is the tool `call_NAME`."""
+LARGEST_FILE = 200_000
+"""Bytes; a larger file is no definition."""
+
+_FENCES = ("+++", "---")
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class Origin(StrEnum):
+    """Whose an agent is."""
+
+    PACKAGE = "package"
+    USER = "user"
+    REPOSITORY = "repository"
+
+
+class AgentLimits(BaseModel):
+    """When an agent has to end. The session's own limits hold besides."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    turns: int = Field(12, ge=1, le=100)
+    """Replies of the model."""
+    tool_calls: int = Field(40, ge=1, le=1_000)
+    seconds: float = Field(300, gt=0, le=3_600)
+    tokens: int | None = Field(None, ge=1)
+    cost: float | None = Field(None, gt=0)
+    """US dollars."""
+
+
+class Header(BaseModel):
+    """The front matter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name
+    description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    """What it is for, as the agent that calls it is told."""
+    model: str | None = None
+    """PROVIDER/MODEL; without one that of the settings."""
+    tools: tuple[ToolName, ...] = ()
+    """Our own tools, by name."""
+    external_tools: tuple[ToolName | Annotated[str, Field(pattern=r"^\*$")], ...] = ()
+    """Tools that front ends run, by name, or `["*"]`."""
+    agents: tuple[Name, ...] = ()
+    """The agents that it may call."""
+    limits: AgentLimits = AgentLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent as its file defines it. `source` names the file."""
+
+    header: Header
+    prompt: str
+    origin: Origin
+    source: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.header.name
+
+
+def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
+    """The agent of a file. Raises ConfigError, which names the file and what is wrong in it."""
+    matter, prompt = _parted(text.replace("\r\n", "\n"), source)
+    try:
+        header = Header.model_validate(tomllib.loads(matter))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: its front matter is no TOML: {error}.") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(
+            f"{source}: {where}: {first['msg']}.",
+            hint=f"What can be set: {', '.join(Header.model_fields)}.",
+        ) from error
+    if not prompt.strip():
+        raise ConfigError(f"{source}: it has no prompt.", hint="Write it below the front matter.")
+    return Agent(header, prompt.strip(), origin, source)
+
+
+def _parted(text: str, source: str) -> tuple[str, str]:
+    """The front matter and the prompt."""
+    fence = text.partition("\n")[0].strip()
+    found = re.search(rf"^{re.escape(fence)}[ \t]*$", text[len(fence) :], re.MULTILINE)
+    if fence not in _FENCES or found is None:
+        raise ConfigError(
+            f"{source}: it has no front matter.",
+            hint='Begin it with a line +++, then TOML such as name = "mine", then a line +++.',
+        )
+    begin = len(fence)
+    return text[begin : begin + found.start()], text[begin + found.end() :]
+
+
+class Agents(Mapping[str, Agent]):
+    """Agents by name, none of which can come back to itself through those that it calls."""
+
+    def __init__(self, agents: Mapping[str, Agent]) -> None:
+        """Raises ConfigError where one calls an agent that there is not, or calls in a circle."""
+        self._agents = dict(agents)
+        for agent in self._agents.values():
+            self._check(agent, ())
+
+    def __getitem__(self, name: str) -> Agent:
+        return self._agents[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._agents)
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def _check(self, agent: Agent, path: tuple[str, ...]) -> None:
+        if agent.name in path:
+            circle = " → ".join((*path[path.index(agent.name) :], agent.name))
+            raise ConfigError(
+                f"{agent.source}: the agents call each other in a circle: {circle}.",
+                hint="Take one of these names out of `agents`.",
+            )
+        for name in agent.header.agents:
+            if name not in self._agents:
+                raise ConfigError(
+                    f"{agent.source}: there is no agent {name!r} to be called.",
+                    hint=f"There are: {', '.join(sorted(self._agents))}.",
+                )
+            self._check(self._agents[name], (*path, agent.name))

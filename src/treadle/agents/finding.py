@@ -1,0 +1,82 @@
+"""Finds the agents: the package's, then the user's, then a trusted repository's."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from treadle.agents.definitions import LARGEST_FILE, Agent, Agents, Origin, parse_agent
+from treadle.errors import ConfigError
+from treadle.paths import user_config_dir
+
+FOLDER = "agents"
+"""Below the user's configuration folder, and below `.treadle` of a repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The agents, and what was passed over and why."""
+
+    agents: Agents
+    warnings: tuple[str, ...]
+
+
+def find_agents(root: Path, *, trusted: bool) -> Found:
+    """All agents for the repository at `root`; of one name, the last found is meant.
+
+    Those in the repository's own folder come with a clone, from somebody else: they count only
+    where the user trusts it. Raises ConfigError for a file that is no definition.
+    """
+    agents = {agent.name: agent for agent in packaged_agents()}
+    agents |= {agent.name: agent for agent in _in_folder(user_config_dir() / FOLDER, Origin.USER)}
+    own = root / ".treadle" / FOLDER
+    if trusted:
+        agents |= {agent.name: agent for agent in _in_folder(own, Origin.REPOSITORY)}
+        return Found(Agents(agents), ())
+    ignored = sum(1 for _ in _definitions(own))
+    warning = (
+        f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: what an agent is told and may "
+        "call is for you to say. To allow it, add the repository to trusted_roots in your own "
+        "configuration."
+    )
+    return Found(Agents(agents), (warning,) if ignored else ())
+
+
+def packaged_agents() -> tuple[Agent, ...]:
+    """The agents that come with Treadle, by name."""
+    folder = files("treadle.agents") / "builtin"
+    texts = sorted(
+        (each.name, each.read_text("utf-8"))
+        for each in folder.iterdir()
+        if each.name.endswith(".md")
+    )
+    return tuple(
+        parse_agent(text, origin=Origin.PACKAGE, source=f"treadle/agents/builtin/{name}")
+        for name, text in texts
+    )
+
+
+def _in_folder(folder: Path, origin: Origin) -> Iterator[Agent]:
+    named: dict[str, Path] = {}
+    for path in _definitions(folder):
+        try:
+            with path.open("rb") as file:
+                data = file.read(LARGEST_FILE + 1)
+            text = data.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} cannot be read as text: {error}.") from error
+        if len(data) > LARGEST_FILE:
+            raise ConfigError(f"{path} is too large for the definition of an agent.")
+        agent = parse_agent(text, origin=origin, source=str(path))
+        if agent.name in named:
+            raise ConfigError(f"{named[agent.name]} and {path} both define {agent.name!r}.")
+        named[agent.name] = path
+        yield agent
+
+
+def _definitions(folder: Path) -> Iterator[Path]:
+    """The Markdown files of a folder; a link that leaves it is none of them."""
+    inside = folder.resolve()
+    for path in sorted(folder.glob("*.md")):
+        if path.is_file() and path.resolve().is_relative_to(inside):
+            yield path
