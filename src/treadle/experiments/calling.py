@@ -15,25 +15,29 @@ LABEL = "treadle:experiment"
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One chat request: `body` as OpenAI's API takes it, and where its span belongs."""
+    """One chat request: `body` as OpenAI's API takes it, and where its span belongs.
+
+    It may take `seconds`.
+    """
 
     body: Mapping[str, Any]
     thread_id: str
     run_id: str
     labels: tuple[str, ...] = (LABEL,)
     headers: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 60.0
 
 
 class Caller(Protocol):
     """Asks models, so that every call becomes a recorded span."""
 
     async def call(self, request: CallRequest) -> Outcome:
-        """What came of it, as its span tells; a refusal or an error is an outcome too.
+        """What came of it, as its span tells; a refusal, an error or no time is an outcome too.
 
-        Raises StoreError where it cannot be recorded: then nothing is asked. May be cancelled.
+        Raises StoreError where it cannot be recorded. May be cancelled.
         """
         ...
 
     async def recorded(self, run_id: str) -> Outcome | None:
-        """What is recorded of an earlier call with that run id; None if nothing finished is."""
+        """What is recorded of an earlier call with that run id that was answered; None if none."""
         ...

@@ -1,0 +1,168 @@
+"""How two outputs differ: line by line, as JSON, and in the tools that they call."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from treadle.experiments.model import Outcome, ToolUse
+
+_LINES = 400
+"""Lines of either text that are compared; the work grows with their product."""
+_DIFF_LINES = 60
+_CHANGES = 40
+_CHARACTERS = 20_000
+"""Of each text when its likeness is measured."""
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """`similarity` is from 0 to 1; `diff` is unified, `cut` when there is more of it."""
+
+    same: bool
+    similarity: float
+    diff: str
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JsonChange:
+    """A value that differs. `path` is like `items[0].name`; values are JSON text, or None."""
+
+    path: str
+    change: Literal["added", "removed", "changed"]
+    base: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallDifference:
+    """A tool call that only one output makes, or that both make with other arguments."""
+
+    name: str
+    change: Literal["added", "removed", "arguments"]
+    base: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDifference:
+    """How two outputs differ. `json` is None unless both texts are JSON objects or lists."""
+
+    text: TextDifference
+    json: tuple[JsonChange, ...] | None
+    tool_calls: tuple[CallDifference, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether they say and call the same."""
+        return self.text.same and not self.tool_calls
+
+
+def output_difference(base: Outcome, new: Outcome) -> OutputDifference:
+    """How what `new` says differs from what `base` says."""
+    one, other = base.content or "", new.content or ""
+    return OutputDifference(
+        text_difference(one, other),
+        json_changes(one, other),
+        call_differences(base.tool_calls, new.tool_calls),
+    )
+
+
+def text_difference(base: str, new: str) -> TextDifference:
+    """A bounded unified diff, and how alike the texts are by their words."""
+    if base == new:
+        return TextDifference(True, 1.0, "", cut=False)
+    before, after = base.splitlines(), new.splitlines()
+    lines = list(
+        difflib.unified_diff(before[:_LINES], after[:_LINES], "base", "new", lineterm="", n=2)
+    )
+    words = difflib.SequenceMatcher(
+        None, base[:_CHARACTERS].split(), new[:_CHARACTERS].split(), autojunk=False
+    )
+    cut = len(lines) > _DIFF_LINES or max(len(before), len(after)) > _LINES
+    return TextDifference(False, round(words.ratio(), 4), "\n".join(lines[:_DIFF_LINES]), cut=cut)
+
+
+def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
+    """What differs between two JSON texts, at most the first 40; None unless both are JSON."""
+    one, other = _structure(base), _structure(new)
+    if one is None or other is None:
+        return None
+    changes = []
+    for change in _changes("", one, other):
+        changes.append(change)
+        if len(changes) == _CHANGES:
+            break
+    return tuple(changes)
+
+
+def call_differences(base: Sequence[ToolUse], new: Sequence[ToolUse]) -> tuple[CallDifference, ...]:
+    """The calls that differ, in order; arguments are compared as JSON where they are JSON."""
+    before = [(use.name, _canonical(use.arguments)) for use in base]
+    after = [(use.name, _canonical(use.arguments)) for use in new]
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    found: list[CallDifference] = []
+    for tag, first, last, start, end in matcher.get_opcodes():
+        if tag != "equal":
+            found += _calls_between(list(base[first:last]), list(new[start:end]))
+    return tuple(found)
+
+
+def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDifference]:
+    """Calls of the same tool are the same call with other arguments."""
+    for use in base:
+        other = next((each for each in new if each.name == use.name), None)
+        if other is None:
+            yield CallDifference(use.name, "removed", use.arguments, None)
+        else:
+            new.remove(other)
+            yield CallDifference(use.name, "arguments", use.arguments, other.arguments)
+    for use in new:
+        yield CallDifference(use.name, "added", None, use.arguments)
+
+
+def _structure(text: str) -> Any:
+    """The object or list that a text is, also within a code fence; None for any other text."""
+    bare = text.strip()
+    if bare.startswith("```") and bare.endswith("```"):
+        bare = bare.removesuffix("```").partition("\n")[2].strip()
+    if bare[:1] not in {"{", "["}:
+        return None
+    try:
+        return json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _changes(path: str, base: Any, new: Any) -> Iterator[JsonChange]:
+    if isinstance(base, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys([*base, *new]):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _changes(inner, base.get(name, _MISSING), new.get(name, _MISSING))
+    elif isinstance(base, list) and isinstance(new, list):
+        for place in range(max(len(base), len(new))):
+            one = base[place] if place < len(base) else _MISSING
+            other = new[place] if place < len(new) else _MISSING
+            yield from _changes(f"{path}[{place}]", one, other)
+    elif base is _MISSING:
+        yield JsonChange(path, "added", None, _short(new))
+    elif new is _MISSING:
+        yield JsonChange(path, "removed", _short(base), None)
+    elif base != new or type(base) is not type(new):
+        yield JsonChange(path, "changed", _short(base), _short(new))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

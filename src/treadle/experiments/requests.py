@@ -1,0 +1,279 @@
+"""The request of an experiment: changed by merge patches, checked field by field, made a body."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+
+from treadle.experiments.model import Document
+
+SYSTEM = "system"
+"""In a patch: the text of the first message, where that is a system message; else it is put there.
+It lets one patch change the instructions of many different recorded calls."""
+
+_FIELDS = ("model", "messages", "parameters", "tools", "headers", "variables")
+_EMPTY: Mapping[str, Any] = {"parameters": {}, "tools": [], "headers": {}, "variables": {}}
+
+_PLACED = frozenset({"model", "messages", "tools", "functions"})
+_OF_GATEWAY = frozenset({
+    "authorization", "proxy-authorization", "api-key", "x-api-key", "cookie", "host", "connection",
+    "content-length", "content-type", "content-encoding", "transfer-encoding", "accept-encoding",
+    "cache-control", "traceparent", "tracestate", "x-thread-id", "x-run-id", "x-label",
+})  # fmt: skip
+"""Headers that say who asks and where its span belongs; keys are never part of an experiment."""
+
+_VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_LONGEST_HEADER = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a request. `field` is a path such as `messages[0].role`."""
+
+    field: str
+    message: str
+
+
+def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The request with a merge patch (RFC 7396) applied; of its parts none is missing."""
+    given = {name: value for name, value in patch.items() if name != SYSTEM}
+    result = _EMPTY | _merged(document, given)
+    if patch.get(SYSTEM) is not None:
+        result["messages"] = _with_system(result.get("messages") or [], patch[SYSTEM])
+    return dict(result)
+
+
+def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """All that is wrong with a request, in the order of its fields; empty if it can be run."""
+    try:
+        _Request.model_validate(dict(document))
+    except ValidationError as error:
+        found = (
+            Problem(_path(each["loc"]), _words(each["type"], each["msg"], each["loc"]))
+            for each in error.errors()
+        )
+        # A union tells of each of its arms; the first one says enough.
+        return tuple({problem.field: problem for problem in reversed([*found])}.values())[::-1]
+    return ()
+
+
+def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
+    """The variables that no message of any of these requests holds: a slip of the pen."""
+    used = {name for each in documents for name in _placeholders(each.get("messages"))}
+    defined = {name for each in documents for name in each.get("variables", {})}
+    return tuple(
+        Problem(f"variables.{name}", f"No message holds {{{{{name}}}}}.")
+        for name in sorted(defined - used)
+    )
+
+
+def body_of(document: Document, model: str | None = None) -> dict[str, Any]:
+    """The body to send: variables are put in, and `model` takes the place of its own."""
+    values = document.get("variables", {})
+    body = {
+        "model": model or document["model"],
+        "messages": _filled(document["messages"], values),
+        **document.get("parameters", {}),
+    }
+    if document.get("tools"):
+        body["tools"] = document["tools"]
+    return body
+
+
+def _merged(target: object, patch: object) -> Any:
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result
+
+
+def _with_system(messages: list[Any], text: object) -> list[Any]:
+    first = messages[0] if messages else None
+    if isinstance(first, Mapping) and first.get("role") in {"system", "developer"}:
+        return [{**first, "content": text}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def _placeholders(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from _VARIABLE.findall(value)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _placeholders(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _placeholders(each)
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    """`value` with each `{{name}}` replaced that has a value; another one is text as any other."""
+    if not values:
+        return value
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
+    if isinstance(value, Mapping):
+        return {name: _filled(each, values) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(each, values) for each in value]
+    return value
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """`messages[0].role`. What follows names an arm of a union, or nothing that was written."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part in _ARMS:
+            break
+        else:
+            path += f".{part}" if path else part
+    return path
+
+
+_ARMS = frozenset({"str", "[key]", "list[dict[str,any]]"})
+_KINDS = {
+    "model_type": "It should be an object.",
+    "dict_type": "It should be an object.",
+    "list_type": "It should be a list.",
+    "string_type": "It should be a text.",
+}
+_CONTENT = "It should be a text, a list of parts, or null."
+
+
+def _words(kind: str, message: str, location: Sequence[int | str]) -> str:
+    if kind == "missing":
+        return "It is missing."
+    if kind in _KINDS:
+        return _KINDS[kind] if location[-1] not in _ARMS else _CONTENT
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(location[-1]), [*_FIELDS, SYSTEM], n=1)
+        meant = f" Did you mean {near[0]}?" if near else f" There are {', '.join(_FIELDS)}."
+        return f"There is no such field.{meant}"
+    text = message.removeprefix("Value error, ")
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+class _Lenient(BaseModel):
+    """Providers know more than is checked here, and what was recorded is to be sent as it was."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Function(_Lenient):
+    name: Annotated[str, Field(min_length=1)]
+    arguments: str
+    """The text that the model wrote, whether it is JSON or not."""
+
+
+class _ToolCall(_Lenient):
+    function: _Function
+
+
+class _Message(_Lenient):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[dict[str, Any]] | None = None
+    tool_calls: list[_ToolCall] | None = None
+    tool_call_id: str | None = None
+
+    @model_validator(mode="after")
+    def _names_its_call(self) -> "_Message":
+        if self.role == "tool" and not self.tool_call_id:
+            raise ValueError("a message of the role tool needs the tool_call_id that it answers")
+        return self
+
+
+class _OfferedFunction(_Lenient):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
+    description: str | None = None
+    parameters: dict[str, JsonValue] | None = None
+
+
+class _Tool(_Lenient):
+    type: Literal["function"] = "function"
+    function: _OfferedFunction
+
+
+def _distinct(tools: list[_Tool]) -> list[_Tool]:
+    names = [tool.function.name for tool in tools]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two tools are named {twice}")
+    return tools
+
+
+def _own_parameter(value: object) -> object:
+    if isinstance(value, Mapping):
+        wrong = next((name for name in value if name in _PLACED), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong} has a place of its own beside the parameters")
+    return value
+
+
+class _Parameters(_Lenient):
+    """Those whose limits are the same everywhere; any other is passed on."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    seed: int | None = None
+    stream: bool | None = None
+    n: Annotated[int, Field(ge=1, le=1)] | None = None
+    """One answer a call: `repeats` make more, each with its own time and cost."""
+
+
+def _header_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+        raise ValueError("that is no name of a header")
+    if name.lower() in _OF_GATEWAY or name.lower().startswith("x-treadle-"):
+        raise ValueError("an experiment cannot set this header")
+    return name
+
+
+def _header_value(value: str) -> str:
+    if not (value.isascii() and value.isprintable() and len(value) <= _LONGEST_HEADER):
+        raise ValueError("a header holds printable ASCII")
+    return value
+
+
+def _model_name(name: str) -> str:
+    if not name.strip() or not name.isprintable():
+        raise ValueError("name a model, such as PROVIDER/MODEL")
+    return name
+
+
+_Header = Annotated[str, AfterValidator(_header_name)]
+_Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: Annotated[str, AfterValidator(_model_name)]
+    messages: Annotated[list[_Message], Field(min_length=1)]
+    parameters: Annotated[_Parameters, BeforeValidator(_own_parameter)]
+    tools: Annotated[list[_Tool], AfterValidator(_distinct)]
+    headers: dict[_Header, Annotated[str, AfterValidator(_header_value)]]
+    variables: dict[_Variable, str]

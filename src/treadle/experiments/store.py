@@ -1,0 +1,354 @@
+"""The file with the experiments: each step is on disk before the next one begins."""
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from treadle.databases import migrate, transaction, use_write_ahead_log
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.experiments.judgement import Judgement, Winner
+from treadle.experiments.model import (
+    Batch,
+    BatchState,
+    Budget,
+    Cell,
+    Experiment,
+    Item,
+    Outcome,
+    Plan,
+    ToolUse,
+    Variant,
+    Version,
+)
+
+_MIGRATIONS = (
+    """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
+        created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE items (experiment TEXT NOT NULL, number INTEGER NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY (experiment, number));
+    CREATE TABLE versions (experiment TEXT NOT NULL, number INTEGER NOT NULL,
+        at_us INTEGER NOT NULL, patch TEXT NOT NULL, note TEXT NOT NULL,
+        PRIMARY KEY (experiment, number));
+    CREATE TABLE batches (id TEXT PRIMARY KEY, experiment TEXT NOT NULL,
+        created_us INTEGER NOT NULL, state TEXT NOT NULL, plan TEXT NOT NULL, reason TEXT,
+        cancelling INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+    CREATE INDEX batches_by_experiment ON batches (experiment, id);
+    CREATE TABLE runs (batch TEXT NOT NULL, variant INTEGER NOT NULL, item INTEGER NOT NULL,
+        repeat INTEGER NOT NULL, outcome TEXT, PRIMARY KEY (batch, variant, item, repeat));
+    CREATE TABLE judgements (batch TEXT NOT NULL, variant INTEGER NOT NULL, item INTEGER NOT NULL,
+        repeat INTEGER NOT NULL, base INTEGER NOT NULL, model TEXT NOT NULL,
+        criteria TEXT NOT NULL, swapped INTEGER NOT NULL, winner TEXT NOT NULL,
+        reason TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL,
+        PRIMARY KEY (batch, variant, item, repeat, base, model, criteria, swapped))""",
+)
+
+_CANDIDATES = 4
+_BUSY_SECONDS = 30.0
+
+_HEADS = "SELECT id, name, created_us, updated_us FROM experiments"
+_BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason,
+    (SELECT count(*) FROM items i WHERE i.experiment = b.experiment) FROM batches b"""
+
+
+class ExperimentStore:
+    """Experiments on disk. May be used from any thread, and by several processes at once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Use `open` instead."""
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the file, made where it is not there, for its owner alone. Raises StoreError."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            connection = sqlite3.connect(
+                path, check_same_thread=False, isolation_level=None, timeout=_BUSY_SECONDS
+            )
+            use_write_ahead_log(connection)
+            migrate(connection, _MIGRATIONS, path, "experiments")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"The experiments in {path} cannot be opened ({error}).") from error
+        return cls(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    # ---- experiments
+
+    def create(self, experiment: Experiment) -> None:
+        """Keep a new experiment, which has no versions yet."""
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO experiments VALUES (?, ?, ?, ?)",
+                (experiment.id, experiment.name, experiment.created_us, experiment.updated_us),
+            )
+            connection.executemany(
+                "INSERT INTO items VALUES (?, ?, ?)",
+                [(experiment.id, item.number, _dumped(item)) for item in experiment.items],
+            )
+
+    def experiment(self, reference: str) -> Experiment:
+        """The one with that id, or an id that begins so. Raises NotFoundError and UsageError."""
+        with self._reading() as connection:
+            head = _one(connection, _HEADS, reference.strip(), "experiment")
+            items = connection.execute(
+                "SELECT data FROM items WHERE experiment = ? ORDER BY number", (head[0],)
+            ).fetchall()
+            versions = connection.execute(
+                "SELECT number, at_us, patch, note FROM versions WHERE experiment = ? "
+                "ORDER BY number",
+                (head[0],),
+            ).fetchall()
+        return Experiment(
+            id=head[0],
+            name=head[1],
+            created_us=head[2],
+            updated_us=head[3],
+            items=tuple(_item(data) for (data,) in items),
+            versions=tuple(
+                Version(number=number, at_us=at_us, patch=json.loads(patch), note=note)
+                for number, at_us, patch, note in versions
+            ),
+        )
+
+    def ids(self, *, limit: int, offset: int) -> tuple[list[str], int]:
+        """The ids of experiments, the one that was changed last first, and how many there are."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT id FROM experiments ORDER BY updated_us DESC, id DESC LIMIT ? OFFSET ?",
+                (limit, offset),
+            ).fetchall()
+            (total,) = connection.execute("SELECT count(*) FROM experiments").fetchone()
+        return [experiment_id for (experiment_id,) in rows], total
+
+    def add_version(self, experiment_id: str, version: Version) -> None:
+        """Keep a version. Raises UsageError where another process was quicker."""
+        with self._writing() as connection:
+            (newest,) = connection.execute(
+                "SELECT coalesce(max(number), 0) FROM versions WHERE experiment = ?",
+                (experiment_id,),
+            ).fetchone()
+            if version.number != newest + 1:
+                raise UsageError(
+                    "The experiment was changed meanwhile.", hint="Look at it and try again."
+                )
+            connection.execute(
+                "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
+                (experiment_id, version.number, version.at_us, json.dumps(version.patch),
+                 version.note),
+            )  # fmt: skip
+            _touch(connection, experiment_id, version.at_us)
+
+    def delete(self, experiment_id: str) -> None:
+        """Delete an experiment with all that belongs to it; its spans stay."""
+        of_batches = "batch IN (SELECT id FROM batches WHERE experiment = ?)"
+        with self._writing() as connection:
+            for statement in (
+                f"DELETE FROM judgements WHERE {of_batches}",  # noqa: S608  (our own constant)
+                f"DELETE FROM runs WHERE {of_batches}",  # noqa: S608
+                "DELETE FROM batches WHERE experiment = ?",
+                "DELETE FROM versions WHERE experiment = ?",
+                "DELETE FROM items WHERE experiment = ?",
+                "DELETE FROM experiments WHERE id = ?",
+            ):
+                connection.execute(statement, (experiment_id,))
+
+    # ---- batches and their runs
+
+    def add_batch(self, batch: Batch) -> None:
+        """Keep a batch of which nothing has run yet."""
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO batches (id, experiment, created_us, state, plan) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (batch.id, batch.experiment_id, batch.created_us, batch.state.value,
+                 _dumped(batch.plan)),
+            )  # fmt: skip
+            _touch(connection, batch.experiment_id, batch.created_us)
+
+    def batch(self, reference: str) -> Batch:
+        """The one with that id, or an id that begins so. Raises NotFoundError and UsageError."""
+        with self._reading() as connection:
+            return self._batch(connection, _one(connection, _BATCHES, reference.strip(), "batch"))
+
+    def batches(self, experiment_id: str) -> list[Batch]:
+        """Those of an experiment, the oldest first."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"{_BATCHES} WHERE b.experiment = ? ORDER BY b.id", (experiment_id,)
+            ).fetchall()
+            return [self._batch(connection, row) for row in rows]
+
+    def set_state(self, batch_id: str, state: BatchState, reason: str | None = None) -> None:
+        """Say how far a batch is; a wish to cancel it is met with that."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE batches SET state = ?, reason = ?, cancelling = 0 WHERE id = ?",
+                (state.value, reason, batch_id),
+            )
+
+    def set_plan(self, batch_id: str, plan: Plan) -> None:
+        """Let a batch go on with another budget."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE batches SET plan = ? WHERE id = ?", (_dumped(plan), batch_id)
+            )
+
+    def ask_to_cancel(self, batch_id: str) -> None:
+        """Note that whoever runs the batch should stop."""
+        with self._writing() as connection:
+            connection.execute("UPDATE batches SET cancelling = 1 WHERE id = ?", (batch_id,))
+
+    def is_cancelling(self, batch_id: str) -> bool:
+        """Whether somebody wants the batch to stop."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT cancelling FROM batches WHERE id = ?", (batch_id,)
+            ).fetchone()
+        return bool(row and row[0])
+
+    def begin(self, batch_id: str, cell: Cell) -> None:
+        """Note that a run begins, so that its span is looked for if its end is never told."""
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, NULL)",
+                (batch_id, cell.variant, cell.item, cell.repeat),
+            )
+
+    def finish(self, batch_id: str, cell: Cell, outcome: Outcome) -> None:
+        """Keep what came of a run."""
+        with self._writing() as connection:
+            connection.execute(
+                "REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
+                (batch_id, cell.variant, cell.item, cell.repeat, _dumped(outcome)),
+            )
+
+    def begun(self, batch_id: str) -> set[Cell]:
+        """The runs that began and whose end is not told."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT variant, item, repeat FROM runs WHERE batch = ? AND outcome IS NULL",
+                (batch_id,),
+            ).fetchall()
+        return {Cell(*row) for row in rows}
+
+    # ---- judgements
+
+    def add_judgement(self, batch_id: str, judgement: Judgement) -> None:
+        """Keep what a judge said of one pair in one order."""
+        cell = judgement.cell
+        with self._writing() as connection:
+            connection.execute(
+                "REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (batch_id, cell.variant, cell.item, cell.repeat, judgement.base, judgement.model,
+                 judgement.criteria, judgement.swapped, judgement.winner.value, judgement.reason,
+                 judgement.trace_id, judgement.span_id),
+            )  # fmt: skip
+
+    def judgements(self, batch_id: str) -> list[Judgement]:
+        """What judges said of the runs of a batch."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT variant, item, repeat, base, model, criteria, swapped, winner, reason, "
+                "trace_id, span_id FROM judgements WHERE batch = ? "
+                "ORDER BY variant, item, repeat, model, criteria, swapped",
+                (batch_id,),
+            ).fetchall()
+        return [
+            Judgement(
+                cell=Cell(*row[:3]), base=row[3], model=row[4], criteria=row[5],
+                swapped=bool(row[6]), winner=Winner(row[7]), reason=row[8], trace_id=row[9],
+                span_id=row[10],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def _batch(self, connection: sqlite3.Connection, row: Sequence[Any]) -> Batch:
+        runs = connection.execute(
+            "SELECT variant, item, repeat, outcome FROM runs "
+            "WHERE batch = ? AND outcome IS NOT NULL ORDER BY repeat, item, variant",
+            (row[0],),
+        )
+        return Batch(
+            id=row[0],
+            experiment_id=row[1],
+            created_us=row[2],
+            state=BatchState(row[3]),
+            plan=_plan(row[4]),
+            reason=row[5],
+            items=row[6],
+            outcomes={
+                Cell(variant, item, repeat): _outcome(json.loads(outcome))
+                for variant, item, repeat, outcome in runs
+            },
+        )
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                raise StoreError(f"The experiments cannot be read ({error}).") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                with transaction(self._connection):
+                    yield self._connection
+            except sqlite3.Error as error:
+                raise StoreError(f"The experiments cannot be written ({error}).") from error
+
+
+def _one(connection: sqlite3.Connection, select: str, reference: str, what: str) -> Sequence[Any]:
+    found = connection.execute(
+        f"{select} WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2",
+        (reference, _CANDIDATES),
+    ).fetchall()
+    if len(found) == 1 or (found and found[0][0] == reference):
+        return tuple(found[0])
+    if found and reference:
+        raise UsageError(
+            f"Several begin with {reference}: {', '.join(row[0] for row in found)}.",
+            hint="Give more characters of the id.",
+        )
+    raise NotFoundError(
+        f"There is no {what} {reference[:100] or '(empty)'}.",
+        hint="`treadle experiment list` shows what there is.",
+    )
+
+
+def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> None:
+    connection.execute("UPDATE experiments SET updated_us = ? WHERE id = ?", (at_us, experiment_id))
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(asdict(value))
+
+
+def _item(data: str) -> Item:
+    values: dict[str, Any] = json.loads(data)
+    recorded, notes = _outcome(values.pop("recorded")), tuple(values.pop("notes"))
+    return Item(recorded=recorded, notes=notes, **values)
+
+
+def _outcome(values: Mapping[str, Any]) -> Outcome:
+    calls = tuple(ToolUse(**call) for call in values["tool_calls"])
+    return Outcome(**{**values, "tool_calls": calls})
+
+
+def _plan(data: str) -> Plan:
+    values: dict[str, Any] = json.loads(data)
+    variants = tuple(Variant(**each) for each in values.pop("variants"))
+    return Plan(variants=variants, budget=Budget(**values.pop("budget")), **values)
