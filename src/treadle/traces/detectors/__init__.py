@@ -1,6 +1,8 @@
 """Detectors: the faults of recorded spans, with evidence. Pure: spans in, findings out."""
 
-from treadle.traces.detectors.detecting import ALL_LAYERS, detect
+from treadle.traces.detectors.detecting import detect, gather
+from treadle.traces.detectors.examined import Examined
+from treadle.traces.detectors.examining import ALL_LAYERS, examine
 from treadle.traces.detectors.finding import (
     Evidence,
     Finding,
@@ -16,6 +18,7 @@ from treadle.traces.detectors.rules import Rule
 __all__ = [
     "ALL_LAYERS",
     "Evidence",
+    "Examined",
     "Finding",
     "Kind",
     "Layer",
@@ -24,6 +27,8 @@ __all__ = [
     "Severity",
     "SpanReference",
     "detect",
+    "examine",
+    "gather",
     "holds",
     "text_at",
 ]

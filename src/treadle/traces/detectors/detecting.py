@@ -1,34 +1,24 @@
-"""All detectors over the spans of a trace, a run or a thread."""
+"""The findings of many spans, folded together from what each of them tells."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 
-from treadle.traces.detectors import lines, results, rules, signals, speech
-from treadle.traces.detectors.calls import unanswered
-from treadle.traces.detectors.finding import (
-    QUOTE_CHARACTERS,
-    Evidence,
-    Finding,
-    Layer,
-    SpanReference,
-)
-from treadle.traces.detectors.hits import Hit
-from treadle.traces.detectors.manner import manner_of
-from treadle.traces.detectors.places import text_at
-from treadle.traces.detectors.reading import Reading, Role, Text, read, tool_name
-from treadle.traces.detectors.repeats import Content, Numbering, content_of
-from treadle.traces.span import Span, SpanKind
+from treadle.traces.detectors.examined import Examined, Fault, Series, Told
+from treadle.traces.detectors.examining import ALL_LAYERS, Examiner
+from treadle.traces.detectors.finding import Finding, Layer, SpanReference
+from treadle.traces.detectors.repeats import Numbering, Occurrence
+from treadle.traces.detectors.rules import Rule
+from treadle.traces.span import Span
 
-ALL_LAYERS = frozenset(Layer)
 MOST_COMPARED = 50
 """Failed calls of one tool, the last ones, that a message may be about."""
 LEAST_COMPARED = 4
 """Characters of what went wrong by which a message is known again."""
-Occurrence = tuple[Content, int]
 
 
 def detect(
-    spans: Sequence[Span],
-    user_rules: Sequence[rules.Rule] = (),
+    spans: Iterable[Span],
+    user_rules: Sequence[Rule] = (),
     *,
     layers: Collection[Layer] = ALL_LAYERS,
 ) -> tuple[Finding, ...]:
@@ -37,152 +27,88 @@ def detect(
     Give the spans of whole runs or threads: what only a span before them shows is reported at the
     first of them that repeats it.
     """
-    scan = _Scan(user_rules, layers)
-    for span in sorted(spans, key=lambda span: (span.start_us, span.trace_id, span.span_id)):
-        scan.add(span)
-    return tuple(scan.found)
+    examiner = Examiner(user_rules, layers=layers)
+    return gather(map(examiner.examine, spans))
 
 
-class _Scan:
+def gather(examined: Iterable[Examined]) -> tuple[Finding, ...]:
+    """The findings of spans that were examined one by one, as `detect` gives them."""
+    gathering = _Gathering()
+    for each in sorted(examined, key=_by_time):
+        gathering.add(each)
+    return tuple(first.finding() for first in gathering.found)
+
+
+def _by_time(examined: Examined) -> tuple[int, str, str]:
+    return examined.start_us, examined.span.trace_id, examined.span.span_id
+
+
+class _First:
+    """A fault at its first occurrence, and the later spans that repeat it."""
+
+    __slots__ = ("_also_in", "_fault", "_span")
+
+    def __init__(self, fault: Fault, span: SpanReference) -> None:
+        self._fault = fault
+        self._span = span
+        self._also_in: list[SpanReference] = []
+
+    def repeated_in(self, span: SpanReference) -> None:
+        if span != self._span and span not in self._also_in[-1:]:
+            self._also_in.append(span)
+
+    def finding(self) -> Finding:
+        return self._fault.found_in(self._span, self._also_in)
+
+
+class _Gathering:
     """What was found so far in spans that come in order of time."""
 
-    def __init__(self, user_rules: Sequence[rules.Rule], layers: Collection[Layer]) -> None:
-        self.found: list[Finding] = []
-        self._rules = user_rules
-        self._layers = frozenset(layers)
-        self._places: dict[tuple[Occurrence, str, str], int] = {}
-        self._replies, self._tools = Numbering(), Numbering()
-        self._results: dict[tuple[str, str, str], tuple[Hit, ...]] = {}
-        self._failed: dict[str, list[tuple[str, int]]] = {}
-        """By tool: what its spans without a result say went wrong, and which finding that is."""
+    def __init__(self) -> None:
+        self.found: list[_First] = []
+        self._places: dict[tuple[Occurrence, str, str], _First] = {}
+        self._over_spans = {Series.REPLIES: Numbering(), Series.TOOLS: Numbering()}
+        self._failed: defaultdict[str, list[tuple[str, _First]]] = defaultdict(list)
+        """By tool: what its spans without a result say went wrong, and which fault that is."""
 
-    def add(self, span: Span) -> None:
-        reading = read(span)
-        reference = SpanReference(span.trace_id, span.span_id)
-        if Layer.SIGNALS in self._layers or Layer.PATTERNS in self._layers:
-            self._add_own(reading, reference)
-            if reading.history:
-                self._add_history(reading, reference)
-        if Layer.RULES in self._layers:
-            for hit in rules.hits(self._rules, reading):
-                self._report(hit, reference, span)
-
-    def _add_own(self, reading: Reading, reference: SpanReference) -> None:
-        span = reading.span
-        if Layer.SIGNALS in self._layers:
-            for hit in signals.hits(reading):
-                self._report_call(hit, reading, reference)
-        told: tuple[Hit, ...] = ()
-        if span.kind is SpanKind.TOOL:
-            for text in reading.texts:
-                if text.role is Role.TOOL:
-                    told = self._result_hits(text)
-                    self._report_result(told, text, self._tools, span, reference)
-        if Layer.SIGNALS in self._layers and not any(hit.severity.weight > 1 for hit in told):
-            for hit in signals.failures(span):
-                if span.kind is SpanKind.TOOL and not told:
-                    words = text_at(span, hit.path) or ""
-                    self._failed.setdefault(tool_name(span), []).append((words, len(self.found)))
-                self._report(hit, reference, span)
-
-    def _report_call(self, hit: Hit, reading: Reading, reference: SpanReference) -> None:
-        """Report what is wrong with a call that stands in a reply and then in the tool's span."""
-        text = next((each for each in reading.texts if each.path == hit.path), None)
-        if text is None or text.role is not Role.ARGUMENTS:
-            self._report(hit, reference, reading.span)
-            return
-        numbering = self._tools if reading.span.kind is SpanKind.TOOL else self._replies
-        content = content_of(f"call {text.tool}", text.text)
-        self._report(hit, reference, reading.span, numbering.occurrence(content))
-
-    def _add_history(self, reading: Reading, reference: SpanReference) -> None:
-        span, numbering = reading.span, Numbering()
+    def add(self, examined: Examined) -> None:
+        numberings = {**self._over_spans, Series.HISTORY: Numbering()}
         known: set[int] = set()
-        for message in reading.history:
-            for text in message.texts if message.role is Role.TOOL else ():
-                told = self._result_hits(text)
-                before = self._failure_of(text, told, span, known)
-                if before is None:
-                    self._report_result(told, text, numbering, span, reference)
-                else:
-                    known.add(before)
-                    self.found[before] = self.found[before].repeated_in(reference)
-        if Layer.SIGNALS in self._layers:
-            for call, hit in unanswered(reading.history):
-                content = content_of(f"open call {call.name}", call.arguments or "")
-                self._report(hit, reference, span, numbering.occurrence(content))
+        for told in examined.told:
+            before = self._failure_of(told, known) if told.series is Series.HISTORY else None
+            if before is not None:
+                known.add(id(before))
+                before.repeated_in(examined.span)
+                continue
+            occurrence = None
+            if told.series is not Series.NONE:
+                occurrence = numberings[told.series].occurrence(told.content)
+            for fault in told.faults:
+                first = self._report(fault, told, occurrence, examined.span)
+                if told.series is Series.NONE and told.said is not None:
+                    self._failed[fault.tool].append((told.said, first))
 
-    def _failure_of(
-        self, text: Text, told: tuple[Hit, ...], span: Span, known: Collection[int]
-    ) -> int | None:
+    def _failure_of(self, told: Told, known: Collection[int]) -> _First | None:
         """The failed call whose span has no result, but tells of what this message tells."""
-        for hit in told[:1] if self._failed else ():
-            said = text_at(span, f"{text.path}{hit.path}") or ""
-            for words, number in self._failed.get(text.tool, ())[-MOST_COMPARED:]:
-                if number not in known and len(words) >= LEAST_COMPARED and words in said:
-                    return number
+        if told.said is None or not self._failed:
+            return None
+        for words, first in self._failed.get(told.faults[0].tool, ())[-MOST_COMPARED:]:
+            if id(first) not in known and len(words) >= LEAST_COMPARED and words in told.said:
+                return first
         return None
 
-    def _result_hits(self, text: Text) -> tuple[Hit, ...]:
-        """What a result says, with paths below the place of the text."""
-        key = (text.text, text.tool, text.arguments)
-        if key not in self._results:
-            self._results[key] = tuple(_result_hits(text, self._layers))
-        return self._results[key]
-
-    def _report_result(
-        self,
-        told: tuple[Hit, ...],
-        text: Text,
-        numbering: Numbering,
-        span: Span,
-        reference: SpanReference,
-    ) -> None:
-        if told:
-            occurrence = numbering.occurrence(content_of("result", text.text))
-            for hit in told:
-                self._report(hit, reference, span, occurrence, at=text.path)
-
     def _report(
-        self,
-        hit: Hit,
-        reference: SpanReference,
-        span: Span,
-        occurrence: Occurrence | None = None,
-        at: str = "",
-    ) -> None:
+        self, fault: Fault, told: Told, occurrence: Occurrence | None, span: SpanReference
+    ) -> _First:
+        key = None
         if occurrence is not None:
-            key = (occurrence, hit.kind.value, hit.path if at else "")
+            key = (occurrence, fault.kind, fault.field[len(told.at) :] if told.at else "")
             before = self._places.get(key)
             if before is not None:
-                self.found[before] = self.found[before].repeated_in(reference)
-                return
-            self._places[key] = len(self.found)
-        self.found.append(_finding(hit, reference, span, f"{at}{hit.path}"))
-
-
-def _result_hits(text: Text, layers: frozenset[Layer]) -> Iterator[Hit]:
-    manner = manner_of(text.tool, text.arguments)
-    told = results.hits(text.text, "", manner) if Layer.SIGNALS in layers else []
-    yield from told
-    if Layer.PATTERNS in layers and not told:
-        for path, words in speech.texts(text.text, ""):
-            yield from lines.hits(words, path, manner)
-
-
-def _finding(hit: Hit, reference: SpanReference, span: Span, path: str) -> Finding:
-    text = text_at(span, path) or ""
-    end = len(text) if hit.end is None else min(hit.end, len(text))
-    start = min(hit.start, end)
-    end = min(end, start + QUOTE_CHARACTERS)
-    return Finding(
-        detector=hit.detector.name,
-        version=hit.detector.version,
-        layer=hit.detector.layer,
-        kind=hit.kind,
-        severity=hit.severity,
-        confidence=hit.confidence,
-        message=hit.message,
-        evidence=Evidence(reference, path, start, end, text[start:end]),
-        count=hit.count,
-    )
+                before.repeated_in(span)
+                return before
+        first = _First(fault, span)
+        if key is not None:
+            self._places[key] = first
+        self.found.append(first)
+        return first

@@ -1,6 +1,6 @@
 """What a detector says: what is wrong, how sure it is, and where that stands, word for word."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 QUOTE_CHARACTERS = 240
@@ -126,6 +126,8 @@ class Finding:
     confidence: float
     message: str
     evidence: Evidence
+    tool: str = ""
+    """The tool whose call or result it is about; empty where it is about none."""
     count: int = 1
     also_in: tuple[SpanReference, ...] = ()
 
@@ -139,9 +141,3 @@ class Finding:
         """Such as "also in 3 later requests"; empty when no later one repeats it."""
         number = len(self.also_in)
         return f"also in {number} later request{'s'[: number != 1]}" if number else ""
-
-    def repeated_in(self, span: SpanReference) -> "Finding":
-        """The same finding, seen again in a later span."""
-        if span == self.evidence.span or span in self.also_in[-1:]:
-            return self
-        return replace(self, also_in=(*self.also_in, span))

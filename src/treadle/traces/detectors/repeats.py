@@ -14,11 +14,11 @@ from hashlib import blake2b
 
 from treadle.traces.detectors.places import parsed
 
-Content = bytes
-"""A digest of what a message says."""
+Occurrence = tuple[str, int]
+"""The digest of what a message says, and the number of this time that it is said, from 1."""
 
 
-def content_of(kind: str, text: str) -> Content:
+def content_of(kind: str, text: str) -> bytes:
     """The digest of a message; the same JSON, written otherwise, is the same content."""
     said = text.strip()
     if said[:1] in ("{", "["):
@@ -31,9 +31,9 @@ def content_of(kind: str, text: str) -> Content:
 class Numbering:
     """Which occurrence of its content a message is, counted over one history or one sequence."""
 
-    seen: Counter[Content] = field(default_factory=Counter)
+    seen: Counter[str] = field(default_factory=Counter)
 
-    def occurrence(self, content: Content) -> tuple[Content, int]:
+    def occurrence(self, content: str) -> Occurrence:
         """The content and its number, from 1."""
         self.seen[content] += 1
         return content, self.seen[content]
