@@ -1,10 +1,12 @@
 """What happens while a model replies, published as events."""
 
 import json
+from collections.abc import Awaitable
+from typing import Protocol
 from uuid import UUID
 
-from treadle.events import EventBus
 from treadle.events.types import (
+    Event,
     FallbackApplied,
     ModelDelta,
     ModelRequestFinished,
@@ -21,22 +23,30 @@ from treadle.secrets import redact
 from treadle.session.keeping import Draft
 
 
+class Publisher(Protocol):
+    """Where events go: the bus, or what a running tool knows of it."""
+
+    def publish(self, event: Event, /) -> Awaitable[None]: ...
+
+
 class ReplyObserver:
     """Implements `llm.port.ModelObserver` for one reply, the `turn` of a session.
 
-    What streams of it grows in `draft`; without one it is shown to nobody. `operation_id` is that
-    of the attempt which is under way or was the last, `offered` how many tools it offered.
+    What streams of it grows in `draft`; without one it is shown to nobody, and it is a summary
+    unless `purpose` says otherwise. `operation_id` is that of the attempt which is under way or
+    was the last, `offered` how many tools it offered.
     """
 
     def __init__(
         self,
-        bus: EventBus,
+        bus: Publisher,
         request_id: UUID,
         turn: int,
         model: ChatModel,
         *,
         estimated_tokens: int,
         draft: Draft | None,
+        purpose: Purpose | None = None,
     ) -> None:
         self._bus = bus
         self._request_id = request_id
@@ -44,6 +54,7 @@ class ReplyObserver:
         self._model = model
         self._estimated_tokens = estimated_tokens
         self._draft = draft
+        self._purpose = purpose or (Purpose.REPLY if draft else Purpose.SUMMARY)
         self.operation_id: UUID | None = None
         self.offered = 0
 
@@ -61,7 +72,7 @@ class ReplyObserver:
                 provider=self._model.provider,
                 messages=attempt.messages,
                 tools=attempt.tools,
-                purpose=Purpose.REPLY if self._draft else Purpose.SUMMARY,
+                purpose=self._purpose,
                 estimated_tokens=self._estimated_tokens,
                 input_text=attempt.input_text,
             )
