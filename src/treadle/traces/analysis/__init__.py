@@ -1,6 +1,8 @@
 """Figures and causes out of recorded spans: pure, spans in, statements out."""
 
+from treadle.traces.analysis.material import MOST_READ, AnalysisReader
 from treadle.traces.analysis.rendering import render, render_within
+from treadle.traces.analysis.report import MOST_ISSUES, analyse
 from treadle.traces.analysis.results import (
     Cause,
     Figure,
@@ -21,6 +23,9 @@ from treadle.traces.analysis.verifying import (
 )
 
 __all__ = [
+    "MOST_ISSUES",
+    "MOST_READ",
+    "AnalysisReader",
     "Cause",
     "Figure",
     "Focus",
@@ -31,6 +36,7 @@ __all__ = [
     "Unit",
     "Verified",
     "VerifiedAnswer",
+    "analyse",
     "render",
     "render_within",
     "verify",

@@ -1,0 +1,67 @@
+"""The period of a question, and the one of equal length before it."""
+
+from dataclasses import dataclass
+
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.store.reading.summaries import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `since_us` until before `until_us`, in Unix microseconds."""
+
+    since_us: int
+    until_us: int
+
+    @property
+    def before(self) -> "Period":
+        """The period of equal length that ends where this one begins."""
+        return Period(2 * self.since_us - self.until_us, self.since_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The figures of a period and of the one before. Nothing is known of an empty one."""
+
+    now: Summary
+    before: Summary
+    period: Period
+
+
+def period_of(query: Query, now_us: int) -> Period | None:
+    """The period that a query names: from its latest beginning to its earliest end, or until now.
+
+    None where it names no beginning, or where nothing lies between.
+    """
+    since = [
+        int(each.values[0]) + (each.operator is Operator.MORE)
+        for each in _moments(query, Operator.AT_LEAST, Operator.MORE)
+    ]
+    until = [
+        int(each.values[0]) + (each.operator is Operator.AT_MOST)
+        for each in _moments(query, Operator.LESS, Operator.AT_MOST)
+    ]
+    if not since:
+        return None
+    period = Period(max(since), min(until, default=now_us))
+    return period if period.until_us > period.since_us else None
+
+
+def within(query: Query, period: Period) -> Query:
+    """The same question of another period."""
+    lasting = tuple(each for each in query.conditions if each.field is not Field.START)
+    return Query(
+        (
+            *lasting,
+            Condition(Field.START, Operator.AT_LEAST, (period.since_us,)),
+            Condition(Field.START, Operator.LESS, (period.until_us,)),
+        )
+    )
+
+
+def _moments(query: Query, *operators: Operator) -> list[Condition]:
+    return [
+        each
+        for each in query.of(Field.START)
+        if each.operator in operators and not each.negated and each.values
+    ]
