@@ -42,17 +42,11 @@ _ABOUT_ERRORS = frozenset(Cause) - {
 _ABOUT: Mapping[Focus, frozenset[Cause]] = {
     Focus.EVERYTHING: frozenset(Cause),
     Focus.ERRORS: _ABOUT_ERRORS,
-    Focus.PERFORMANCE: _OFTEN = 0.01
-"""What a cause gains by showing often: of a hundred times, a tenth."""
-
-_ABOUT_TIME,
+    Focus.PERFORMANCE: _ABOUT_TIME,
     Focus.COST: _ABOUT_COST,
 }
 _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
-    Cause.LOOP: _OFTEN = 0.01
-"""What a cause gains by showing often: of a hundred times, a tenth."""
-
-_ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
+    Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
     Cause.RETRIES: frozenset({Cause.FAILED_CALL, Cause.WRONG_ARGUMENT, Cause.EMPTY_RESULT}),
     Cause.LARGE_RESULT: frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP}),
     Cause.CACHE_MISS: frozenset({Cause.COST_SPIKE}),
@@ -72,6 +66,7 @@ def suspects(material: Material, focus: Focus = Focus.EVERYTHING) -> tuple[Suspe
     groups: dict[SpanReference, list[Suspect]] = defaultdict(list)
     for each in weighed:
         groups[each.span].append(each)
+
     def order(each: Suspect) -> tuple[float, int, SpanReference]:
         return -round(each.score, 6), material.known[each.span].start_us, each.span
 
