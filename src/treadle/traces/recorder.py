@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
@@ -10,7 +9,6 @@ from types import TracebackType
 from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.listener import Listener
 from treadle.traces.mapping import RECORDED, SpanMapper
-from treadle.traces.span import Span
 from treadle.traces.store.protocol import SpanWriter
 
 
@@ -58,14 +56,14 @@ class Recorder(Listener):
 
     async def _hear(self, envelope: Envelope) -> None:
         try:
-            # In a thread, since redaction of a long prompt takes a while.
-            spans = await asyncio.to_thread(self._mapper.apply, envelope)
+            # In a thread: to redact a long prompt and to make it ready for the store take a while.
+            await asyncio.to_thread(self._keep, envelope)
         except Exception as error:  # noqa: BLE001  (a recorder that stops would block the bus)
             self._note_loss(1, error)
-        else:
-            self._write(spans)
 
-    def _write(self, spans: Sequence[Span]) -> None:
+    def _keep(self, envelope: Envelope) -> None:
+        spans = self._mapper.apply(envelope)
+
         def settle(done: Future[None]) -> None:
             error = done.exception()
             if error is not None:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import replace
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -262,8 +262,16 @@ class Contract:
     def test_too_much_at_once_is_refused_and_nothing_of_it_kept(self, store: TraceStore) -> None:
         many = [span(f"s{number}", start_us=number) for number in range(10_001)]
         others = [replace(one, trace_id="other") for one in many]
+        held = Event()
+
+        def hold(_revision: int) -> None:
+            held.wait(60)
+
+        store.on_commit(hold)
+        store.write([span("first")]).result()  # nothing more is written until `held` is set
         accepted = store.write(many)
         refused = store.write(others)
+        held.set()
 
         assert isinstance(refused.exception(), StoreBusyError)
         accepted.result()

@@ -85,6 +85,7 @@ def test_a_request_larger_than_a_group_is_done_when_all_of_it_is_kept(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_GROUP_LIMIT", 7)
+    monkeypatch.setattr(writer, "_SHARE", 7)
     commits: list[int] = []
     store.on_commit(commits.append)
     store.write([span(f"s{number}") for number in range(50)], redacted={"aws": 1}).result()

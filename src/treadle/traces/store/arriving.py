@@ -34,6 +34,17 @@ def arrive(spans: Iterable[Span]) -> list[Arrival]:
     return [_arrival(span) for span in newest.values()]
 
 
+def most_complete(arrivals: Iterable[Arrival]) -> list[Arrival]:
+    """Of several versions of a span the most complete, whoever brought them."""
+    kept: dict[tuple[Text, Text], Arrival] = {}
+    for arrival in arrivals:
+        key = (arrival.trace_id, arrival.row.span_id)
+        other = kept.get(key)
+        if other is None or more_complete(other.span, arrival.span) is arrival.span:
+            kept[key] = arrival
+    return list(kept.values())
+
+
 def _arrival(span: Span) -> Arrival:
     texts = (search_text(span.name), search_text(span.input), search_text(span.output))
     data, pieces = contents.encode(span)

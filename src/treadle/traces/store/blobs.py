@@ -7,10 +7,11 @@ places each time: counted from its beginning, which stays while messages are add
 
 import base64
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+
+from isal import isal_zlib
 
 from treadle.traces.store import statements
 from treadle.traces.store.attachments import attachments
@@ -101,11 +102,11 @@ def read(connection: sqlite3.Connection, hash_hex: str) -> Blob | None:
 
 def _expanded(size: int, data: bytes) -> bytes:
     """The bytes of a blob of `size` from what is stored of it."""
-    return zlib.decompress(data) if len(data) < size else data
+    return isal_zlib.decompress(data) if len(data) < size else data
 
 
 def _compressed(data: bytes) -> bytes:
-    compressed = zlib.compress(data, _COMPRESSION)
+    compressed = isal_zlib.compress(data, _COMPRESSION)
     return compressed if len(compressed) < len(data) else data
 
 

@@ -8,9 +8,10 @@ stands in its place. So nothing in a span can be mistaken for a reference.
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from isal import isal_zlib
 
 from treadle.events.types import Usage
 from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
@@ -55,7 +56,7 @@ def encode(span: Span) -> tuple[bytes, blobs.Pieces]:
         if pieces:
             head = _encode([values, moved, list(map(len, texts))])
     whole = "".join((head, "\n", *texts))
-    return zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
+    return isal_zlib.compress(whole.encode("utf-8", "surrogatepass"), _COMPRESSION), pieces
 
 
 def span(connection: sqlite3.Connection, trace_id: str, span_id: str) -> Span | None:
@@ -93,7 +94,7 @@ def _decoded(connection: sqlite3.Connection, contents: Sequence[bytes]) -> list[
 
 
 def _parsed(data: bytes) -> tuple[_Values, _Moved]:
-    whole = zlib.decompress(data).decode("utf-8", "surrogatepass")
+    whole = isal_zlib.decompress(data).decode("utf-8", "surrogatepass")
     head, _, texts = whole.partition("\n")
     values, moved, (size, _) = json.loads(head)
     for field, text in zip(_TEXTS, (texts[:size], texts[size:]), strict=True):

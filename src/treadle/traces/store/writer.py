@@ -1,7 +1,9 @@
 """The one thread that writes: it commits together what waits, and tells callers when it is safe.
 
-What waits is bounded by count and by size, and so is what is committed together. A request may be
-larger than that: it is then committed in parts, and done with the last of them.
+Spans are made ready by whoever brings them, so that the thread has little else to do than SQLite's
+work, during which others run. What waits is bounded by count and by size, and so is what is
+committed together. A request is committed in parts, and done with the last of them: while one is
+written, the next is made ready.
 """
 
 import logging
@@ -19,7 +21,7 @@ from treadle.databases import transaction
 from treadle.errors import StoreError
 from treadle.traces.span import JsonValue, Span
 from treadle.traces.store import connections, keeping
-from treadle.traces.store.arriving import arrive
+from treadle.traces.store.arriving import Arrival, arrive, most_complete
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.protocol import StoreBusyError
 
@@ -36,6 +38,7 @@ _HINT = "Look whether its disk is full or another process holds the file."
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
+_SHARE = 250
 _GROUP_BYTES = 8_000_000
 _SPAN_BYTES = 1_000
 
@@ -51,7 +54,9 @@ class _Ticket:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    spans: Sequence[Span]
+    arrivals: Sequence[Arrival]
+    spans: int
+    """How many there were, of which several may be versions of one."""
     size: int
     ticket: _Ticket
     redacted: Mapping[str, int] = field(default_factory=dict)
@@ -99,26 +104,50 @@ class Writer:
         self._listeners.append(listener)
 
     def write(self, spans: Sequence[Span], redacted: Mapping[str, int]) -> Future[None]:
-        """As the store's `write`."""
+        """As the store's `write`; the spans are made ready here, which takes a while."""
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # nobody can take back what is handed over
         try:
-            parts = _parts(spans, redacted, done)
+            shares = _shares(spans)
         except RecursionError:
             done.set_exception(StoreError("A span's attributes are nested too deeply to be kept."))
             return done
-        size = sum(part.size for part in parts)
+        size = sum(size for _, size in shares)
         with self._waiting:
             refusal = self._refusal(len(spans), size)
             if refusal is None:
                 self._spans += len(spans)
                 self._bytes += size
-                self._parts.extend(parts)
-                self._start()
-                self._waiting.notify_all()
         if refusal is not None:
             done.set_exception(refusal)
+            return done
+        ticket = _Ticket(done, len(shares))
+        for number, (some, size) in enumerate(shares, 1):
+            taken_out = redacted if number == len(shares) else {}
+            self._hand_over(some, size, ticket, taken_out)
         return done
+
+    def _hand_over(
+        self, spans: Sequence[Span], size: int, ticket: _Ticket, redacted: Mapping[str, int]
+    ) -> None:
+        failure: BaseException | None = None
+        arrivals: Sequence[Arrival] = ()
+        try:
+            arrivals = arrive(spans)
+        except Exception as error:  # noqa: BLE001  (whoever waits for the future is told)
+            failure = error
+        part = _Part(arrivals, len(spans), size, ticket, redacted)
+        with self._waiting:
+            if failure is None and self._closed:
+                failure = StoreError("it is closed")
+            if failure is None:
+                self._parts.append(part)
+                self._start()
+                self._waiting.notify_all()
+                return
+            self._spans -= part.spans
+            self._bytes -= part.size
+        self._settle([part], failure)
 
     def do(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
         """Have `work` done with the writer's connection between two commits; it must not be long.
@@ -191,7 +220,7 @@ class Writer:
 
     def _forget(self, group: _Group) -> None:
         with self._waiting:
-            self._spans -= sum(len(part.spans) for part in group)
+            self._spans -= sum(part.spans for part in group)
             self._bytes -= sum(part.size for part in group)
 
     def _connect(self) -> sqlite3.Connection:
@@ -212,7 +241,7 @@ class Writer:
             count = size = 0
             while self._parts:
                 part = self._parts[0]
-                count += len(part.spans)
+                count += part.spans
                 size += part.size
                 if group and (count > _GROUP_LIMIT or size > _GROUP_BYTES):
                     break
@@ -222,7 +251,7 @@ class Writer:
     def _commit(self, connection: sqlite3.Connection, group: _Group) -> None:
         """One transaction for the group; one for each part when one of them spoils it."""
         try:
-            arrivals = arrive(span for part in group for span in part.spans)
+            arrivals = most_complete(arrival for part in group for arrival in part.arrivals)
             with transaction(connection):
                 keeping.keep(connection, arrivals, self._keys)
                 for part in group:
@@ -253,36 +282,34 @@ class Writer:
         """Tell those whose last part this was."""
         for part in group:
             ticket = part.ticket
-            if error is not None and ticket.failure is None:
-                ticket.failure = StoreError(
-                    f"Spans could not be written to {self._path}: {error}.",
-                    hint=_HINT,
-                )
-                ticket.failure.__cause__ = error
-            ticket.parts -= 1
-            if ticket.parts == 0:
-                if ticket.failure is None:
-                    ticket.done.set_result(None)
-                else:
-                    ticket.done.set_exception(ticket.failure)
+            with self._waiting:  # who brings spans settles those that cannot be made ready
+                if error is not None and ticket.failure is None:
+                    ticket.failure = StoreError(
+                        f"Spans could not be written to {self._path}: {error}.", hint=_HINT
+                    )
+                    ticket.failure.__cause__ = error
+                ticket.parts -= 1
+                last = ticket.parts == 0
+            if last and ticket.failure is None:
+                ticket.done.set_result(None)
+            elif last:
+                ticket.done.set_exception(ticket.failure)
 
 
-def _parts(spans: Sequence[Span], redacted: Mapping[str, int], done: Future[None]) -> list[_Part]:
-    """The request in parts that may be committed together; one at least."""
-    ticket = _Ticket(done, 0)
-    parts: list[_Part] = []
+def _shares(spans: Sequence[Span]) -> list[tuple[Sequence[Span], int]]:
+    """The request in shares that may be committed together, with their sizes; one at least."""
+    shares: list[tuple[Sequence[Span], int]] = []
     some: list[Span] = []
     size = 0
     for span in spans:
         more = _size(span)
-        if some and (len(some) == _GROUP_LIMIT or size + more > _GROUP_BYTES):
-            parts.append(_Part(some, size, ticket))
+        if some and (len(some) == _SHARE or size + more > _GROUP_BYTES):
+            shares.append((some, size))
             some, size = [], 0
         some.append(span)
         size += more
-    parts.append(_Part(some, size, ticket, redacted))
-    ticket.parts = len(parts)
-    return parts
+    shares.append((some, size))
+    return shares
 
 
 def _size(span: Span) -> int:
