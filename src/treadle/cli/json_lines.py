@@ -25,7 +25,7 @@ class JsonLines:
         async for envelope in events:
             print_json(event_json(envelope))
             match envelope.event:
-                case SessionCancelled(usage=usage, cost=cost):
+                case SessionCancelled(parent_id=None, usage=usage, cost=cost):
                     print_json(final_answer("", usage, cost, 0, StopReason.CANCELLED))
                 case _:
                     pass

@@ -41,8 +41,10 @@ _QUOTE_MARKS = {
 class Terminal:
     """Prints the events of one request as they come; foreign text is always shown literally."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, answer_at_once: bool = True) -> None:
+        """Without `answer_at_once` the answer is shown when it is whole."""
         self._clock = clock
+        self._answer_at_once = answer_at_once
         self._cutter = MarkdownCutter()
         self._console = _console() if sys.stdout.isatty() else None
         self._rewrites = sys.stderr.isatty()
@@ -129,7 +131,7 @@ class Terminal:
             case ev.IndexProgress(done=done, total=total):
                 self._bar(done, total)
                 self._now("indexing the repository" if done < total else "connecting to a model")
-            case ev.ModelDelta(text=text, reasoning=False):
+            case ev.ModelDelta(text=text, reasoning=False) if self._answer_at_once:
                 self._now("waiting for more of the answer")
                 self._answer(self._cutter.feed(text), raw=text)
                 self._preview()
@@ -152,6 +154,9 @@ class Terminal:
 
     def finish(self, outcome: SessionOutcome, trace_id: str) -> None:
         """Show the sources under the answer, and what it took."""
+        if not self._answer_at_once:
+            self._end_line()
+            self._answer(self._cutter.feed(outcome.text), raw=outcome.text)
         self._end_line()
         if not outcome.text.strip():
             tell("The model gave no answer in words.")

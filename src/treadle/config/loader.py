@@ -64,7 +64,7 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     environment = read_environment(env)
     flags = read_flags(overrides)
     repository = read_file(repository_path, LayerKind.REPOSITORY)
-    trusted = _is_trusted(root, _merge([user, environment, flags]).trusted_roots)
+    trusted = is_trusted(root, _merge([user, environment, flags]).trusted_roots)
     repository, warnings = _permitted(repository, root, user_path, trusted=trusted)
     layers = (user, repository, environment, flags)
     origins = {
@@ -73,7 +73,8 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     return LoadedConfig(_merge(layers), origins, warnings)
 
 
-def _is_trusted(root: Path, trusted: Iterable[str]) -> bool:
+def is_trusted(root: Path, trusted: Iterable[str]) -> bool:
+    """Whether the repository at `root` is one of `trusted`, by its real path."""
     return root.resolve() in {Path(name).expanduser().resolve() for name in trusted}
 
 

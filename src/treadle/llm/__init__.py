@@ -6,7 +6,7 @@ from treadle.llm.catalog import (
     check_model,
     list_models,
 )
-from treadle.llm.choosing import connect, connect_with_fallbacks
+from treadle.llm.choosing import connect, connect_with_fallbacks, is_embedded
 from treadle.llm.faults import FaultKind, ProviderError
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "check_model",
     "connect",
     "connect_with_fallbacks",
+    "is_embedded",
     "list_models",
 ]

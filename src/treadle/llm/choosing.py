@@ -85,6 +85,17 @@ async def connect_with_fallbacks(
     return FallbackModel(first, names, fallback) if names else first
 
 
+async def is_embedded(
+    settings: Settings, env: Mapping[str, str], *, model: str | None = None
+) -> bool:
+    """Whether `connect` would give the embedded model, which is not loaded for that.
+
+    Raises ConfigError and ProviderError as `connect` does.
+    """
+    endpoint, _ = await _choose(settings, env, (model or settings.model or "").strip())
+    return endpoint is None
+
+
 async def _choose(
     settings: Settings, env: Mapping[str, str], wanted: str
 ) -> tuple[Endpoint | None, ModelInfo | None]:

@@ -1,54 +1,25 @@
 """`treadle ask`: answer a question about a repository."""
 
 import argparse
-import asyncio
 import os
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 from uuid import UUID
 
 from treadle.app.assistant import Assistant, Choices
-from treadle.app.tool_calls import ToolCalls
 from treadle.cli.command import Command, repository
-from treadle.cli.json_lines import JsonLines
 from treadle.cli.output import tell
-from treadle.cli.terminal import Terminal
-from treadle.clock import SystemClock
+from treadle.cli.screens import Screen, exit_status, screen_for, shown
 from treadle.config.loader import load
-from treadle.errors import ExitStatus, TreadleError, UsageError
-from treadle.events import EventBus, Subscription
-from treadle.events.types import StopReason
+from treadle.errors import UsageError
+from treadle.events import EventBus
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
 from treadle.session.cassette import Cassette
 from treadle.session.recording import SessionRecording
 from treadle.session.replay import replaying, still_clock
-
-_UNANSWERED = {
-    StopReason.UNKNOWN_TOOLS,
-    StopReason.INVALID_CALLS,
-    StopReason.REPEATED_CALLS,
-    StopReason.TOKEN_LIMIT,
-    StopReason.COST_LIMIT,
-    StopReason.TIME_LIMIT,
-}
-"""Ends without an answer: the exit status says so."""
-
-
-class Screen(Protocol):
-    """Shows one request while it runs, and what came of it."""
-
-    def answering(self, calls: ToolCalls) -> AbstractContextManager[None]: ...
-
-    async def follow(self, events: Subscription) -> None: ...
-
-    def finish(self, outcome: SessionOutcome, trace_id: str) -> None: ...
-
-    def fail(self, error: TreadleError) -> None: ...
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             "A replay asks what was recorded.", hint="Leave out the question and --session."
         )
-    return _status(_screen(options), lambda screen: _replay(options.replay, screen))
+    return exit_status(screen_for(options), lambda screen: _replay(options.replay, screen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +87,7 @@ def serve(options: argparse.Namespace, question: str, asked: _Asked | str | None
     if not text.strip():
         raise UsageError("The question is empty.", hint='Write it behind: `treadle ask "…"`.')
     where = asked if isinstance(asked, _Asked) else _Asked(asked)
-    return _status(_screen(options), lambda screen: _ask(options, text, where, screen))
-
-
-def _screen(options: argparse.Namespace) -> Screen:
-    return JsonLines() if options.json else Terminal(SystemClock())
-
-
-def _status(screen: Screen, ask: Callable[[Screen], Coroutine[Any, Any, SessionOutcome]]) -> int:
-    try:
-        outcome = asyncio.run(ask(screen))
-    except TreadleError as error:
-        screen.fail(error)
-        raise
-    return ExitStatus.FAILED if outcome.stop_reason in _UNANSWERED else ExitStatus.DONE
+    return exit_status(screen_for(options), lambda screen: _ask(options, text, where, screen))
 
 
 async def _ask(
@@ -137,7 +95,7 @@ async def _ask(
 ) -> SessionOutcome:
     bus, request_id = EventBus(), new_id()
     run = _run(options, question, asked, screen=screen, bus=bus, request_id=request_id)
-    return await _shown(run, screen, bus, request_id)
+    return await shown(run, screen, bus, request_id)
 
 
 async def _replay(path: Path, screen: Screen) -> SessionOutcome:
@@ -149,30 +107,7 @@ async def _replay(path: Path, screen: Screen) -> SessionOutcome:
         async with replaying(cassette, bus) as session:
             return await session.run(cassette.question), []
 
-    return await _shown(run(), screen, bus, UUID(cassette.head["request_id"]))
-
-
-async def _shown(
-    run: Coroutine[Any, Any, tuple[SessionOutcome, list[str]]],
-    screen: Screen,
-    bus: EventBus,
-    request_id: UUID,
-) -> SessionOutcome:
-    """What comes of `run`, with its events on the screen."""
-    events = bus.subscribe(request_id=request_id)
-    running = asyncio.create_task(run)
-    following = asyncio.create_task(screen.follow(events))
-    # When the reader of standard output goes away, nobody is left to work for.
-    following.add_done_callback(lambda _: running.cancel())
-    try:
-        outcome, missing = await running
-    finally:
-        events.close()
-        await following
-    for text in missing:
-        tell(f"! {text}")
-    screen.finish(outcome, request_id.hex)
-    return outcome
+    return await shown(run(), screen, bus, UUID(cassette.head["request_id"]))
 
 
 async def _run(
