@@ -39,6 +39,11 @@ def ui_path() -> Path:
     return user_data_dir() / "ui.db"  # made with the first page or tool that is about it
 
 
+def experiments_path() -> Path:
+    """The file that holds the experiments."""
+    return user_data_dir() / "experiments.db"  # made with the first of them
+
+
 def log_path() -> Path:
     """The file that the log is written to; older ones lie beside it."""
     return user_data_dir() / "treadle.log"  # made with its first line

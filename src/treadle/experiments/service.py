@@ -1,9 +1,66 @@
 """Experiments as everybody uses them: made, changed, run, compared, judged, exported."""
 
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 from treadle.clock import Clock, SystemClock
+from treadle.errors import NotFoundError, UsageError
+from treadle.experiments.answers import (
+    EXPORT_VERSION,
+    batch_answer,
+    comparison_answer,
+    experiment_answer,
+    judgement_answer,
+)
 from treadle.experiments.calling import Caller
+from treadle.experiments.claims import is_claimed
+from treadle.experiments.comparing import RECORDED, Comparison, compare
+from treadle.experiments.documents import problems_of
+from treadle.experiments.finding import RecordedCalls, find_call
+from treadle.experiments.judging import CRITERIA, Judge
+from treadle.experiments.model import (
+    CURRENT,
+    ORIGINAL,
+    Batch,
+    BatchState,
+    Budget,
+    Experiment,
+    Item,
+    Plan,
+    Variant,
+    Version,
+)
+from treadle.experiments.reading import outcome_of, request_of
+from treadle.experiments.requests import Problem
+from treadle.experiments.running import Progress, Runner
+from treadle.experiments.store import ExperimentStore
 from treadle.ids import IdSource, new_id
-from treadle.traces.store.protocol import SpanReader
+from treadle.traces.query import Query
+from treadle.traces.span import Span
+
+MOST_REPEATS = 100
+MOST_RUNS = 10_000
+MOST_ITEMS = 500
+
+_VERSION = re.compile(r"v?(\d{1,6})")
+_NAME_CHARACTERS = 60
+
+
+class InvalidRequestError(UsageError):
+    """A change that would leave a request which cannot be made. `problems` says where and why."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        more = f" There are {len(problems) - 1} further problems." if len(problems) > 1 else ""
+        super().__init__(f"{first.field}: {first.message}{more}", hint="Nothing was changed.")
+        self.problems = tuple(problems)
+
+
+def _unheard(_progress: Progress) -> None:
+    """For those who do not watch."""
 
 
 class Experiments:
@@ -11,13 +68,330 @@ class Experiments:
 
     def __init__(
         self,
-        traces: SpanReader,
+        store: ExperimentStore,
+        traces: RecordedCalls,
         caller: Caller,
         *,
         clock: Clock | None = None,
         ids: IdSource = new_id,
     ) -> None:
+        self._store = store
         self._traces = traces
         self._caller = caller
         self._clock = clock or SystemClock()
         self._ids = ids
+        claims = store.path.with_name(f"{store.path.name}.running")
+        self._runner = Runner(store, caller, self._clock, claims)
+
+    @property
+    def traces(self) -> RecordedCalls:
+        """The recorded spans that experiments are made from."""
+        return self._traces
+
+    # ---- made and changed
+
+    def from_spans(self, references: Iterable[str], *, name: str = "") -> Experiment:
+        """An experiment with these recorded calls, each a span or trace (see `find_call`).
+
+        Raises NotFoundError, and NotRunnableError for a span that holds no chat request.
+        """
+        return self._create([find_call(self._traces, each) for each in references], name)
+
+    def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
+        """An experiment with the newest `limit` calls of a query that can be made again."""
+        if not 1 <= limit <= MOST_ITEMS:
+            raise UsageError(f"A data set holds 1 to {MOST_ITEMS} calls.")
+        spans = [
+            span
+            for listed in self._traces.spans(query, limit=limit).data
+            if (span := self._traces.span(listed.trace_id, listed.span_id)) is not None
+        ]
+        if not spans:
+            raise NotFoundError(
+                "No recorded call fits.", hint="Ask for calls of models with kind:model."
+            )
+        return self._create(spans, name)
+
+    def get(self, reference: str) -> Experiment:
+        """By its id or the beginning of one. Raises NotFoundError and UsageError."""
+        return self._store.experiment(reference)
+
+    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Experiment], int]:
+        """The experiments, the one that was changed last first, and how many there are."""
+        found, total = self._store.ids(limit=limit, offset=offset)
+        return [self._store.experiment(experiment_id) for experiment_id in found], total
+
+    def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """What would be wrong after a change; nothing is changed."""
+        changed = self._changed(self.get(reference), patch, "")
+        return problems_of(changed, changed.current)
+
+    def edit(self, reference: str, patch: Mapping[str, Any], *, note: str = "") -> Experiment:
+        """Add a version: the newest one with a merge patch applied. Raises InvalidRequestError."""
+        experiment = self.get(reference)
+        changed = self._changed(experiment, patch, note)
+        found = problems_of(changed, changed.current)
+        if found:
+            raise InvalidRequestError(found)
+        self._store.add_version(experiment.id, changed.versions[-1])
+        return self.get(experiment.id)
+
+    def delete(self, reference: str) -> None:
+        """Delete it with all its runs; the recorded spans stay. Raises UsageError while it runs."""
+        experiment = self.get(reference)
+        running = [b for b in self.batches(experiment.id) if b.state is BatchState.RUNNING]
+        if running:
+            raise UsageError("The experiment is running.", hint="Cancel it first.")
+        self._store.delete(experiment.id)
+
+    # ---- run
+
+    def plan(
+        self,
+        reference: str,
+        *,
+        repeats: int = 5,
+        variants: Sequence[str] = (),
+        models: Sequence[str] = (),
+        budget: Budget | None = None,
+        at_once: int = 1,
+        seconds_each: float = 60.0,
+    ) -> Batch:
+        """A batch that has not begun.
+
+        `variants` are `original`, `current`, `v2`, each perhaps with a model behind an `@`; left
+        out: the original and the newest version. Those without a model of their own are run with
+        each of `models`. Raises UsageError, and InvalidRequestError for a version that cannot run.
+        """
+        experiment = self.get(reference)
+        names = variants or ([ORIGINAL, CURRENT] if experiment.current else [ORIGINAL])
+        chosen = [
+            each
+            for name in names
+            for each in _with_models(_variant(name, experiment.current), models)
+        ]
+        plan = Plan(
+            variants=tuple(dict.fromkeys(chosen)),
+            repeats=repeats,
+            budget=budget or Budget(),
+            at_once=at_once,
+            seconds_each=seconds_each,
+        )
+        batch = Batch(
+            id=str(self._ids()),
+            experiment_id=experiment.id,
+            created_us=self._clock.now_us(),
+            plan=plan,
+            state=BatchState.INTERRUPTED,
+            outcomes={},
+            items=len(experiment.items),
+        )
+        if not 1 <= repeats <= MOST_REPEATS or batch.total > MOST_RUNS:
+            raise UsageError(
+                f"That would be {batch.total:,} runs.",
+                hint=f"Repeat 1 to {MOST_REPEATS} times, with at most {MOST_RUNS:,} runs in all.",
+            )
+        for version in sorted({variant.version for variant in plan.variants}):
+            found = problems_of(experiment, version)
+            if found:
+                raise InvalidRequestError(found)
+        self._store.add_batch(batch)
+        return batch
+
+    async def carry_out(
+        self,
+        batch_id: str,
+        progress: Callable[[Progress], None] = _unheard,
+        *,
+        budget: Budget | None = None,
+        retry_failed: bool = False,
+    ) -> Batch:
+        """Run what of a batch is not done yet: begin it, or resume it.
+
+        `budget` takes the place of its own. When this is cancelled, so is the batch; what is done
+        is kept. Raises UsageError while it runs elsewhere.
+        """
+        batch = await asyncio.to_thread(self.batch, batch_id)
+        experiment = await asyncio.to_thread(self.get, batch.experiment_id)
+        if budget is not None:
+            batch = replace(batch, plan=replace(batch.plan, budget=budget))
+            await asyncio.to_thread(self._store.set_plan, batch.id, batch.plan)
+        failed = [cell for cell, outcome in batch.outcomes.items() if outcome.error is not None]
+        await self._runner.run(experiment, batch, progress, again=failed if retry_failed else ())
+        return await asyncio.to_thread(self.batch, batch.id)
+
+    def cancel(self, reference: str) -> Batch:
+        """Ask whoever runs a batch to stop; it does so within a second. Raises NotFoundError."""
+        batch = self.batch(reference)
+        if batch.state is BatchState.RUNNING:
+            self._store.ask_to_cancel(batch.id)
+        return batch
+
+    def batch(self, reference: str) -> Batch:
+        """By its id or the beginning of one; one whose process is gone is interrupted."""
+        return self._as_it_is(self._store.batch(reference))
+
+    def batches(self, experiment_id: str) -> tuple[Batch, ...]:
+        """The batches of an experiment, the oldest first."""
+        return tuple(map(self._as_it_is, self._store.batches(experiment_id)))
+
+    # ---- compared
+
+    def compare(self, batch_id: str, *, base: str | None = None) -> Comparison:
+        """Compare the variants of a batch with one of them, or with what was `recorded`.
+
+        Left out, it is the original; where that was not run, the first of several variants; of a
+        single one, what was recorded. Raises UsageError for a variant that is not there.
+        """
+        batch = self.batch(batch_id)
+        experiment = self.get(batch.experiment_id)
+        judgements = self._store.judgements(batch.id)
+        return compare(experiment, batch, judgements, base=base_number(batch, base))
+
+    async def judge(
+        self,
+        batch_id: str,
+        model: str,
+        *,
+        criteria: str = CRITERIA,
+        base: str | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Comparison:
+        """Let a model judge the outputs, each pair in both orders, then compare.
+
+        Raises UsageError where the base was not run, and JudgeError.
+        """
+        batch = await asyncio.to_thread(self.batch, batch_id)
+        number = base_number(batch, base)
+        if number is None:
+            raise UsageError(
+                "There is nothing to judge against: the batch has one variant.",
+                hint="Run the original beside it.",
+            )
+        experiment = await asyncio.to_thread(self.get, batch.experiment_id)
+        judge = Judge(self._store, self._caller, model, criteria)
+        await judge.judge(experiment, batch, number, progress)
+        return await asyncio.to_thread(self.compare, batch.id, base=base)
+
+    def export(self, reference: str) -> dict[str, Any]:
+        """Everything that is known of an experiment, as JSON values."""
+        experiment = self.get(reference)
+        batches = self.batches(experiment.id)
+        return {
+            "export_version": EXPORT_VERSION,
+            **experiment_answer(experiment),
+            "batches": [
+                {
+                    **batch_answer(batch, runs=True),
+                    "judgements": [
+                        judgement_answer(each, batch) for each in self._store.judgements(batch.id)
+                    ],
+                    "comparison": comparison_answer(self.compare(batch.id)),
+                }
+                for batch in batches
+            ],
+        }
+
+    def _create(self, spans: Sequence[Span], name: str) -> Experiment:
+        if not spans:
+            raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
+        if len(spans) > MOST_ITEMS:
+            raise UsageError(f"A data set holds at most {MOST_ITEMS} calls.")
+        now_us = self._clock.now_us()
+        items = tuple(_item(number, span) for number, span in enumerate(spans))
+        experiment = Experiment(
+            id=str(self._ids()),
+            name=name.strip() or _name(items),
+            created_us=now_us,
+            updated_us=now_us,
+            items=items,
+        )
+        self._store.create(experiment)
+        return experiment
+
+    def _changed(self, experiment: Experiment, patch: Mapping[str, Any], note: str) -> Experiment:
+        version = Version(
+            number=experiment.current + 1, at_us=self._clock.now_us(), patch=patch, note=note
+        )
+        return replace(experiment, versions=(*experiment.versions, version))
+
+    def _as_it_is(self, batch: Batch) -> Batch:
+        if batch.state is BatchState.RUNNING and not is_claimed(self._runner.claim(batch.id)):
+            # Between the two looks it may have ended.
+            batch = self._store.batch(batch.id)
+            if batch.state is BatchState.RUNNING:
+                return replace(
+                    batch,
+                    state=BatchState.INTERRUPTED,
+                    reason="The program that ran it ended in the middle.",
+                )
+        return batch
+
+
+def base_number(batch: Batch, name: str | None) -> int | None:
+    """Which variant is compared with; None for what was recorded. Raises UsageError."""
+    names = [variant.name for variant in batch.plan.variants]
+    if name == RECORDED:
+        return None
+    if name is not None:
+        wanted = ORIGINAL if name == "v0" else name.replace("@", " with ")
+        if wanted not in names:
+            raise UsageError(
+                f"The batch has no variant {name!r}.",
+                hint=f"It has {', '.join(names)}; there is also {RECORDED}.",
+            )
+        return names.index(wanted)
+    if len(names) == 1:
+        return None
+    return names.index(ORIGINAL) if ORIGINAL in names else 0
+
+
+def _item(number: int, span: Span) -> Item:
+    request, notes = request_of(span)
+    recorded = outcome_of([span])
+    assert recorded is not None  # it is a model call
+    return Item(
+        number=number,
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        request=request,
+        recorded=recorded,
+        notes=notes,
+    )
+
+
+def _name(items: Sequence[Item]) -> str:
+    """The model, and the beginning of what was last said to it."""
+    said = next(
+        (
+            message["content"]
+            for message in reversed(items[0].request["messages"])
+            if message.get("role") == "user" and isinstance(message.get("content"), str)
+        ),
+        "",
+    )
+    text = " ".join(said.split())
+    text = text if len(text) <= _NAME_CHARACTERS else f"{text[:_NAME_CHARACTERS]}…"
+    more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+    return f"{items[0].request['model']}: {text}{more}" if text else items[0].request["model"]
+
+
+def _variant(name: str, current: int) -> Variant:
+    version, _, model = name.partition("@")
+    if version in {ORIGINAL, CURRENT}:
+        return Variant(0 if version == ORIGINAL else current, model or None)
+    found = _VERSION.fullmatch(version)
+    if found is None or int(found[1]) > current:
+        raise UsageError(
+            f"There is no variant {name[:100]!r}.",
+            hint=f"There are {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
+            if current
+            else f"Nothing was changed yet: there is only {ORIGINAL}.",
+        )
+    return Variant(int(found[1]), model or None)
+
+
+def _with_models(variant: Variant, models: Sequence[str]) -> list[Variant]:
+    if variant.model is not None or not models:
+        return [variant]
+    return [replace(variant, model=model) for model in models]

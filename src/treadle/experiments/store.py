@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import NotFoundError, StoreError, UsageError
@@ -59,29 +59,17 @@ _BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason
 class ExperimentStore:
     """Experiments on disk. May be used from any thread, and by several processes at once."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Use `open` instead."""
-        self._connection = connection
+    def __init__(self, path: Path) -> None:
+        """The file is made, for its owner alone, or opened when it is first needed."""
+        self.path = path
+        self._opened: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the file, made where it is not there, for its owner alone. Raises StoreError."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            connection = sqlite3.connect(
-                path, check_same_thread=False, isolation_level=None, timeout=_BUSY_SECONDS
-            )
-            use_write_ahead_log(connection)
-            migrate(connection, _MIGRATIONS, path, "experiments")
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"The experiments in {path} cannot be opened ({error}).") from error
-        return cls(connection)
 
     def close(self) -> None:
         with self._lock:
-            self._connection.close()
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
 
     # ---- experiments
 
@@ -296,19 +284,46 @@ class ExperimentStore:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            connection = self._connection()
             try:
-                yield self._connection
+                yield connection
             except sqlite3.Error as error:
                 raise StoreError(f"The experiments cannot be read ({error}).") from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            connection = self._connection()
             try:
-                with transaction(self._connection):
-                    yield self._connection
+                with transaction(connection):
+                    yield connection
             except sqlite3.Error as error:
                 raise StoreError(f"The experiments cannot be written ({error}).") from error
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._opened is None:
+            try:
+                self._opened = _open(self.path)
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(
+                    f"The experiments in {self.path} cannot be opened ({error})."
+                ) from error
+        return self._opened
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    connection = sqlite3.connect(
+        path, check_same_thread=False, isolation_level=None, timeout=_BUSY_SECONDS
+    )
+    try:
+        use_write_ahead_log(connection)
+        migrate(connection, _MIGRATIONS, path, "experiments")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _one(connection: sqlite3.Connection, select: str, reference: str, what: str) -> Sequence[Any]:

@@ -25,6 +25,7 @@ from treadle.gateway.asked import Asked, Operation
 from treadle.gateway.attempts import Finished
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, Used
+from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.exchange import (
     CutError,
     Exchange,
@@ -113,11 +114,13 @@ class Gateway:
         )
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream())
-            models = Models(settings, env, upstream, clock)
+            embedded = EmbeddedServer()
+            stack.push_async_callback(embedded.close)
+            models = Models(settings, env, upstream, clock, embedded)
             parts = Parts(
                 settings=own,
                 upstream=upstream,
-                router=Router(settings, env, models),
+                router=Router(settings, env, models, embedded=embedded),
                 breakpoints=await stack.enter_async_context(breakpoints),
                 budgets=budgets,
                 cache=AnswerCache(own.cache, clock, telling=_telling(settings)),

@@ -9,6 +9,7 @@ from treadle.clock import Clock
 from treadle.config.model import Settings
 from treadle.config.quantities import age_us
 from treadle.errors import TreadleError
+from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.upstream import Upstream
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import (
@@ -39,21 +40,32 @@ class Models:
     """Asks the providers for their models, and remembers what they say for a while."""
 
     def __init__(
-        self, settings: Settings, env: Mapping[str, str], upstream: Upstream, clock: Clock
+        self,
+        settings: Settings,
+        env: Mapping[str, str],
+        upstream: Upstream,
+        clock: Clock,
+        embedded: EmbeddedServer,
     ) -> None:
         self._settings = settings
         self._env = env
         self._upstream = upstream
         self._clock = clock
+        self._embedded = embedded
         self._max_age = age_us(settings.gateway.models_max_age) / 1e6
         self._kept: dict[str, tuple[float, Listed]] = {}
         self._local: tuple[float, list[Endpoint]] | None = None
         self._lock = asyncio.Lock()
 
     async def listed(self) -> list[Listed]:
-        """What each provider in reach lists; those that are asked are asked at once."""
+        """What each provider in reach lists; those that are asked are asked at once.
+
+        Where there is none, there is the embedded model, as for everybody who asks for none.
+        """
         async with self._lock:
             endpoints, failed = await self._endpoints()
+            if not (endpoints or failed) and self._embedded.models:
+                return [Listed(EMBEDDED, _configured(self._embedded.models))]
             return [*failed, *await asyncio.gather(*map(self._of, endpoints))]
 
     async def provider_of(self, model: str) -> str | None:

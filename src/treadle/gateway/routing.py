@@ -10,8 +10,10 @@ from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.errors import ConfigError, TreadleError
 from treadle.gateway.asked import Asked
+from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.models import Listed, Models
 from treadle.gateway.refusals import RefusalError
+from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
 from treadle.llm.profiles import EMBEDDED, PROFILES, UNNAMED, endpoint_for, unnamed_endpoint
@@ -40,11 +42,13 @@ class Router:
         env: Mapping[str, str],
         models: Models,
         draw: random.Random | None = None,
+        embedded: EmbeddedServer | None = None,
     ) -> None:
         self._settings = settings
         self._env = env
         self._models = models
         self._draw = draw or random.Random()  # noqa: S311  (it shares out calls)
+        self._embedded = embedded
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
 
     async def plan(self, asked: Asked) -> Plan:
@@ -89,7 +93,7 @@ class Router:
 
     def _is_provider(self, name: str) -> bool:
         """Whether that is the name of a provider; TREADLE_BASE_URL wins over mere profiles."""
-        if name in self._settings.providers:
+        if name in self._settings.providers or name == EMBEDDED:
             return True
         if self._unnamed():
             key = PROFILES[name].key_env if name in PROFILES else None
@@ -111,19 +115,23 @@ class Router:
         endpoint = self._endpoints.get(place)
         if endpoint is None:
             try:
-                endpoint = await self._connected(provider, with_key=own_key is not None)
+                endpoint = await self._connected(provider, model, with_key=own_key is not None)
             except TreadleError as error:
                 raise _unusable(error, provider) from error
-            self._endpoints[place] = endpoint
+            if provider != EMBEDDED:  # which has one model, to be asked for by its name
+                self._endpoints[place] = endpoint
         if own_key is not None:
             return replace(endpoint, model=model, api_key=own_key)
         return replace(endpoint, model=model)
 
-    async def _connected(self, provider: str, *, with_key: bool) -> Endpoint:
+    async def _connected(self, provider: str, model: str, *, with_key: bool) -> Endpoint:
         if provider == EMBEDDED:
-            raise ConfigError(
-                "The embedded model is not served here.", hint="Ask it with `treadle ask`."
-            )
+            if self._embedded is None or model != MODEL_NAME:
+                raise ConfigError(
+                    f"There is no model {model[:100]!r} of {EMBEDDED}.",
+                    hint=f"Ask for {EMBEDDED}/{MODEL_NAME}.",
+                )
+            return await self._embedded.endpoint()
         if provider == UNNAMED and provider not in self._settings.providers:
             unnamed = unnamed_endpoint(self._settings, self._env, "")
             if unnamed is not None:

@@ -1,0 +1,73 @@
+"""Finds the recorded call that a person or a program names."""
+
+from typing import Protocol
+
+from treadle.errors import NotFoundError, UsageError
+from treadle.experiments.reading import NotRunnableError
+from treadle.traces.query import Query
+from treadle.traces.query.conditions import Field, any_of
+from treadle.traces.span import Span, SpanKind, Trace
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.reading.listed import ListedSpan
+
+
+class RecordedCalls(SpanReader, Protocol):
+    """Recorded spans, read one by one too."""
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """The whole span; None when there is none."""
+        ...
+
+    def trace(self, reference: str) -> Trace:
+        """The trace with that id, or with an id that begins so, or `LAST`."""
+        ...
+
+
+def listed_call(traces: RecordedCalls, span_id: str) -> ListedSpan:
+    """The span with that id as lists show it. Raises NotFoundError, UsageError for several."""
+    trace_id, _, own = span_id.rpartition("/")
+    query = Query((any_of(Field.SPAN, [own]),))
+    if trace_id:
+        query &= Query((any_of(Field.TRACE, [trace_id]),))
+    found = traces.spans(query, limit=2).data
+    if not found:
+        raise NotFoundError(
+            f"There is no span {span_id[:100]!r}.", hint="fetch_spans lists spans with their ids."
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"Several traces have a span {own[:100]!r}.",
+            hint="Write the id of its trace before it: TRACE/SPAN.",
+        )
+    return found[0]
+
+
+def find_call(traces: RecordedCalls, reference: str) -> Span:
+    """The model call that is meant: by SPAN or TRACE/SPAN; of a trace (`LAST` too) its last one.
+
+    Raises NotFoundError, UsageError, and NotRunnableError for a trace without one.
+    """
+    try:
+        listed = listed_call(traces, reference)
+    except NotFoundError:
+        if "/" in reference:
+            raise
+        return _last_call(traces.trace(reference))
+    span = traces.span(listed.trace_id, listed.span_id)
+    if span is None:  # deleted meanwhile
+        raise NotFoundError(f"There is no span {reference[:100]!r} any more.")
+    if span.kind is not SpanKind.MODEL:
+        below = [s for s in traces.trace(span.trace_id).spans if s.parent_id == span.span_id]
+        calls = [s for s in below if s.kind is SpanKind.MODEL]
+        # A call that the gateway tried several times is told by a step around its attempts.
+        return calls[-1] if span.operation == "gateway" and calls else span
+    return span
+
+
+def _last_call(trace: Trace) -> Span:
+    calls = [span for span in trace.spans if span.kind is SpanKind.MODEL]
+    if not calls:
+        raise NotRunnableError(
+            f"The trace {trace.trace_id} holds no model call.", hint="Choose another one."
+        )
+    return calls[-1]
