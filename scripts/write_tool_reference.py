@@ -1,4 +1,4 @@
-"""Writes the reference in docs/tools.md anew from the registry of tools."""
+"""Writes docs/tools-reference.md anew from the registry of tools."""
 
 import inspect
 import json
@@ -12,11 +12,19 @@ from unittest.mock import patch
 from treadle.app.workspace import listed_registry
 from treadle.paths import HOME_VARIABLE
 from treadle.tools.registry import AnyTool, Registry
-from treadle.tools.schemas import JsonSchema, in_words, schema_of
+from treadle.tools.schemas import JsonSchema, in_words, result_schema_of, schema_of
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "tools.md"
-BEGIN = "<!-- tools: written by `make docs`, do not edit -->"
-END = "<!-- end of tools -->"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "tools-reference.md"
+HEAD = """# Reference of the tools
+
+<!-- written by `make docs`, do not edit -->
+
+All tools with their arguments and results, as the program has them. [Tools](tools.md) tells what
+holds for all of them, and [what pages show](ui.md) is what four of them are about. The same call
+gives the same bytes through the command line, HTTP, MCP and a session.
+"""
+
+_ALWAYS = frozenset({"ok", "type", "v"})
 
 
 def registry() -> Registry:
@@ -28,17 +36,16 @@ def registry() -> Registry:
             return listed_registry(root)
 
 
-def with_reference(page: str, tools: Registry) -> str:
-    """`page` with what stands between its two marks written anew."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    reference = "\n".join(line for tool in tools for line in _lines(tool)).strip()
-    return f"{before}{BEGIN}\n\n{reference}\n\n{END}{after}"
+def reference(tools: Registry) -> str:
+    """The whole page."""
+    contents = "\n".join(f"- [`{tool.name}`](#{tool.name})" for tool in tools)
+    told = "\n".join(line for tool in tools for line in _lines(tool)).strip()
+    return f"{HEAD}\n{contents}\n\n{told}\n"
 
 
 def _lines(tool: AnyTool) -> Iterator[str]:
     waits = "the default time-out" if tool.timeout is None else f"at most {tool.timeout:g} s"
-    yield f"### `{tool.name}`"
+    yield f"## `{tool.name}`"
     yield from ("", tool.description, "")
     asks = {"allow": "runs without a question", "ask": "asks first", "deny": "needs a rule"}
     yield (
@@ -47,8 +54,12 @@ def _lines(tool: AnyTool) -> Iterator[str]:
     )
     yield ""
     schema = schema_of(tool.arguments)
-    yield from ("| argument | value | default | what it is |", "|---|---|---|---|")
-    for name, field in schema.get("properties", {}).items():
+    arguments = schema.get("properties", {})
+    if arguments:
+        yield from ("| argument | value | default | what it is |", "|---|---|---|---|")
+    else:
+        yield "It takes no arguments."
+    for name, field in arguments.items():
         yield _argument(name, field, required=name in schema.get("required", []))
     yield from ("", f"Result. {_prose(tool.result)}", "", "| key | value |", "|---|---|")
     yield from _keys(tool)
@@ -63,19 +74,17 @@ def _argument(name: str, field: JsonSchema, *, required: bool) -> str:
 
 
 def _keys(tool: AnyTool) -> Iterator[str]:
-    properties = schema_of(tool.result)["properties"]
+    properties = result_schema_of(tool.result)["properties"]
     for name, field in tool.result.model_fields.items():
         if field.exclude:
             continue
-        value = (
-            f"`{json.dumps(field.default)}`"
-            if name in {"ok", "type", "v"}
-            else in_words(properties[name])
-        )
-        fields = properties[name].get("items", {}).get("properties")
+        key = field.serialization_alias or name
+        shape = properties[key]
+        value = f"`{json.dumps(field.default)}`" if name in _ALWAYS else in_words(shape)
+        fields = shape.get("items", {}).get("properties") or shape.get("properties")
         inner = f": {', '.join(f'`{key}`' for key in fields)}" if fields else ""
-        optional = "" if field.is_required() or name in {"ok", "type", "v"} else "; if there is any"
-        yield f"| `{name}` | {value}{inner}{optional} |"
+        optional = "" if field.is_required() or name in _ALWAYS else "; if there is any"
+        yield f"| `{key}` | {value}{inner}{optional} |"
 
 
 def _prose(model: type) -> str:
@@ -84,7 +93,7 @@ def _prose(model: type) -> str:
 
 def main() -> int:
     """Write the page."""
-    PAGE.write_text(with_reference(PAGE.read_text("utf-8"), registry()), encoding="utf-8")
+    PAGE.write_text(reference(registry()), encoding="utf-8")
     return 0
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from treadle.app.automatic_context import automatic_context
 from treadle.app.refreshing import refresh_index
 from treadle.app.stores import conversations_path
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.tool_calls import Offer, ToolCalls
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.errors import StoreError
@@ -74,7 +74,8 @@ class Assistant:
         ProviderError when no model is in reach, StoreError and ConfigError.
         """
         choices = choices or Choices()
-        opening = ToolCalls.open(root, bus=bus, tools=choices.tools, settings=settings, clock=clock)
+        offer = Offer.CODE if choices.tools else Offer.NOTHING
+        opening = ToolCalls.open(root, bus=bus, offer=offer, settings=settings, clock=clock)
         async with (
             opening as calls,
             cls.over(
@@ -132,7 +133,7 @@ class Assistant:
         recording: SessionRecording | None = None,
     ) -> RequestSession:
         """A session that serves the next message of `conversation` as that request."""
-        tools = self.calls.registry.with_tools(self.calls.bridge.tools())
+        tools = self.calls.code.with_tools(self.calls.bridge.tools())
         if self.model.callable_tools is not None:
             tools = tools.only(self.model.callable_tools)
         model: ChatModel = self.model

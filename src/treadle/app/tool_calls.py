@@ -4,14 +4,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Self
 
 from treadle.app.editing import open_edits
 from treadle.app.logs import logged
 from treadle.app.recording import Recording, recording
-from treadle.app.stores import approvals_path, log_path
-from treadle.app.workspace import build_registry, open_index
+from treadle.app.stores import approvals_path, log_path, ui_path
+from treadle.app.workspace import code_registry, open_index
 from treadle.clock import Clock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
@@ -22,22 +23,36 @@ from treadle.events import EventBus
 from treadle.tools.approvals import Approvals, GrantStore
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.external import Bridge
-from treadle.tools.registry import Registry
+from treadle.tools.registry import AnyTool, Registry
+from treadle.traces.span import ANALYST_LABEL
+from treadle.ui.store import UiStore
+
+
+class Offer(Enum):
+    """Which of our own tools are served."""
+
+    NOTHING = auto()
+    CODE = auto()
+    """Those that read and change the repository: what an assistant for it needs."""
+    EVERYTHING = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalls:
     """The tools of the repository at `root`, as `dispatcher.call` runs them.
 
-    Each call from outside a session is recorded as a run of its own; everything that happens is
-    on `bus`. Front ends add tools that they run over `bridge`, and answer for a person what
-    `approvals` asks.
+    `code` are those that an assistant for the repository is offered, `registry` are all. Each call
+    from outside a session is recorded as a run of its own; everything that happens is on `bus`,
+    and what pages show is in `screen`. Front ends add tools that they run over `bridge`, and
+    answer for a person what `approvals` asks.
     """
 
     root: Path
     index: CodeIndex
     edits: Edits | None
     registry: Registry
+    code: Registry
+    screen: UiStore
     bus: EventBus
     bridge: Bridge
     approvals: Approvals
@@ -57,14 +72,16 @@ class ToolCalls:
         root: Path,
         *,
         bus: EventBus | None = None,
-        tools: bool = True,
+        offer: Offer = Offer.EVERYTHING,
+        called: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Open the index, which is left as it was, and serve its tools.
+        """Open the index, which is left as it was, and serve the tools of `offer`.
 
-        Without `tools` there are none but those of front ends. Without `settings` those of the
-        configuration hold. Raises StoreError and ConfigError.
+        Those of front ends are served besides. When only the tool `called` will be, those for other
+        matters need not be there. Without `settings` those of the configuration hold.
+        Raises StoreError and ConfigError.
         """
         bus = bus or EventBus(clock)
         settings = settings or load(root, os.environ, {}).settings
@@ -75,17 +92,51 @@ class ToolCalls:
             index = open_index(root)
             stack.callback(index.close)
             edits, unstaged = _edits(stack, root)
-            registry = build_registry(root, index, edits, settings) if tools else Registry(())
-            bridge = Bridge(bus, reserved=registry.names(), clock=clock)
+            screen = UiStore(ui_path())
+            stack.callback(screen.close)
             await stack.enter_async_context(logged(bus, settings.logs, log_path()))
             recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction))
+            code, analyst = Registry(()), list[AnyTool]()
+            if offer is not Offer.NOTHING:
+                code = code_registry(root, index, edits, settings)
+            if offer is Offer.EVERYTHING and (called is None or code.get(called) is None):
+                analyst = _analyst(recorded, screen, settings, clock)
+            registry = code.with_tools(analyst)
+            bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             serving = Dispatcher(
-                bus, registry, root, clock=clock, bridge=bridge, approvals=approvals
+                bus,
+                registry,
+                root,
+                clock=clock,
+                bridge=bridge,
+                approvals=approvals,
+                labels={tool.name: (ANALYST_LABEL,) for tool in analyst},
             )
-            dispatcher = await stack.enter_async_context(serving)
             yield cls(
-                root, index, edits, registry, bus, bridge, approvals, recorded, dispatcher, unstaged
+                root=root,
+                index=index,
+                edits=edits,
+                registry=registry,
+                code=code,
+                screen=screen,
+                bus=bus,
+                bridge=bridge,
+                approvals=approvals,
+                recording=recorded,
+                dispatcher=await stack.enter_async_context(serving),
+                unstaged=unstaged,
             )
+
+
+def _analyst(
+    recorded: Recording, screen: UiStore, settings: Settings, clock: Clock | None
+) -> list[AnyTool]:
+    """The tools about what is recorded; they take a while to load, and few need them."""
+    from treadle.app.analyst_tools import analyst_tools, unreadable_traces
+    from treadle.ui.service import Ui
+
+    traces = recorded.store or unreadable_traces(recorded.missing or "There are no traces here.")
+    return analyst_tools(traces, Ui(screen, clock), settings)
 
 
 def _edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:

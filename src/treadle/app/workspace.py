@@ -1,4 +1,4 @@
-"""What belongs to one repository: its index and the tools that read it.
+"""What belongs to one repository: its index and the tools for its code.
 
 Imports stay light: `treadle search` opens an index and nothing else.
 """
@@ -28,10 +28,10 @@ def open_index(root: Path) -> CodeIndex:
     return CodeIndex.open(root, cache_dir=user_cache_dir(), embedder=embedder_for(root))
 
 
-def build_registry(
+def code_registry(
     root: Path, index: CodeIndex, edits: "Edits | None", settings: "Settings"
 ) -> "Registry":
-    """Every tool that a model, the command line or another program may call.
+    """Every tool that reads or changes the repository.
 
     Without `edits`, where proposals cannot be kept, there are none that change files.
     """
@@ -53,10 +53,16 @@ def proposed(edits: "Edits", reference: str) -> "Mapping[str, bytes | None]":
 
 
 def listed_registry(root: Path) -> "Registry":
-    """The same tools to be listed, not to be called. Raises StoreError and ConfigError."""
+    """All tools to be listed, not to be called. Raises StoreError and ConfigError."""
+    from treadle.app.analyst_tools import analyst_tools, unreadable_traces
     from treadle.app.editing import open_edits
+    from treadle.app.stores import ui_path
     from treadle.config.loader import load
+    from treadle.ui.service import Ui
+    from treadle.ui.store import UiStore
 
     settings = load(root, os.environ, {}).settings
+    unread = unreadable_traces("These tools are only listed.")
     with open_index(root) as index, open_edits(root) as edits:
-        return build_registry(root, index, edits, settings)
+        code = code_registry(root, index, edits, settings)
+        return code.with_tools(analyst_tools(unread, Ui(UiStore(ui_path())), settings))

@@ -344,13 +344,18 @@ class Notice(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRequested(Event):
-    """A call waits for its result. `arguments` is the raw JSON text of the model."""
+    """A call waits for its result. `arguments` is the raw JSON text of the model.
+
+    `labels` are those of what is recorded of a call from outside a session; one of a session has
+    the session's.
+    """
 
     key: CallKey
     call_id: str
     vendor: str
     name: str
     arguments: str
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,13 +31,14 @@ from treadle.server.routes import (
     tools,
     traces,
     turns,
+    ui,
 )
 from treadle.server.routes.gateway import gateway_routes, open_gateway
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router,
+    gateway.router, ui.router,
 )  # fmt: skip
 
 

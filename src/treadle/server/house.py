@@ -24,6 +24,8 @@ from treadle.errors import StoreError
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned
+from treadle.ui.feed import UiFeed
+from treadle.ui.service import Ui
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class House:
     turns: Turns
     log: EventLog
     conversations: ConversationStore
+    ui: Ui
+    pages: UiFeed
     _intake: SpanIntake | None
 
     @property
@@ -65,13 +69,15 @@ class House:
             conversations = await stack.enter_async_context(
                 await ConversationStore.open(conversations_path())
             )
+            pages = await stack.enter_async_context(UiFeed(calls.screen, calls.bus))
             intake = None
             if (store := calls.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, calls.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
-            yield cls(calls, turns, log, conversations, intake)
+            ui = Ui(calls.screen)
+            yield cls(calls, turns, log, conversations, ui, pages, intake)
 
 
 @asynccontextmanager

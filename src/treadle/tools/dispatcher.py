@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -66,11 +66,13 @@ class Dispatcher:
         clock: Clock | None = None,
         bridge: "Bridge | None" = None,
         approvals: Approvals | None = None,
+        labels: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         """`root` is the root of the repository that the tools may see.
 
         The tools are those of `registry`, and those that front ends run over `bridge`. Without
-        `approvals` nobody can be asked, so what needs approval is refused.
+        `approvals` nobody can be asked, so what needs approval is refused. `labels` are, by the
+        name of a tool, those of what is recorded of a call from outside a session.
         """
         self._bus = bus
         self._registry = registry
@@ -78,6 +80,7 @@ class Dispatcher:
         self._clock = clock or SystemClock()
         self._bridge = bridge
         self._approvals = approvals or Approvals(bus, root, clock=clock)
+        self._labels = labels or {}
         self._background = ThreadPoolExecutor(BACKGROUND_THREADS, "treadle-background")
         self._sessions: dict[UUID, SessionStarted] = {}
         self._lent: dict[UUID, Registry] = {}
@@ -124,6 +127,7 @@ class Dispatcher:
             vendor=vendor,
             name=name,
             arguments=arguments,
+            labels=self._labels.get(name, ()),
         )
         tool = self._tool(name)
         started = self._clock.monotonic()

@@ -98,6 +98,7 @@ class CallSpans:
         return changed
 
     def _start(self, at_us: int, event: ToolCallRequested) -> list[Span]:
+        self._maker.labels = tuple(sorted({*self._maker.labels, *event.labels}))
         span = self._maker.span(
             "tool",
             event.key.turn,

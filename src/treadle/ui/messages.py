@@ -8,10 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from treadle.ui.state import View
+from treadle.ui.state import MOST_COLLAPSED, View
 
-MOST_COLLAPSED = 50_000
-"""Collapsed spans that are kept; of more, those that were collapsed first are forgotten."""
 MOST_LABELS = 50
 """Labels of one filter."""
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+MOST_COLLAPSED = 50_000
+"""Collapsed spans that are kept; of more, those that were collapsed first are forgotten."""
+
 
 class View(StrEnum):
     """The lists whose rows can be filtered by labels."""

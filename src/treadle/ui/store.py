@@ -14,8 +14,7 @@ from uuid import UUID
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import StoreError
-from treadle.ui.messages import MOST_COLLAPSED
-from treadle.ui.state import Change, Page, UiState, View
+from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
 
 _BUSY_SECONDS = 5.0
 

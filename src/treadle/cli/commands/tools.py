@@ -117,7 +117,7 @@ def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
 async def _call(root: Path, name: str, arguments: str) -> Outcome:
     from treadle.app.tool_calls import ToolCalls
 
-    async with ToolCalls.open(root) as calls:
+    async with ToolCalls.open(root, called=name) as calls:
         outcome = await calls.dispatcher.call(name, arguments, vendor="command line")
     for text in calls.missing:
         tell(text)

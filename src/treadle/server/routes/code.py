@@ -5,15 +5,14 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.answers import search_answer
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
-from treadle.events.types import ToolCallCompleted
 from treadle.server.house import House, Opened
-from treadle.server.routes.tools import failed
+from treadle.server.routes.tools import answer
 
 router = APIRouter(prefix="/code", tags=["code"])
 
@@ -46,15 +45,14 @@ async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> dict[
     return search_answer(await asyncio.to_thread(_fresh_results, house, query))
 
 
-@router.get("/context")
-async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Any:
+@router.get("/context", response_class=Response)
+async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Response:
     """What a model would be given for a question, as `context --json` gives."""
     _check(house, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
-    outcome = await house.calls.dispatcher.call("request_code_context", arguments, vendor="http")
-    if isinstance(outcome, ToolCallCompleted):
-        return json.loads(outcome.content)
-    return failed(outcome)
+    return answer(
+        await house.calls.dispatcher.call("request_code_context", arguments, vendor="http")
+    )
 
 
 def _fresh_results(house: House, query: SearchQuery) -> SearchResults:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from typing import Annotated
 from uuid import UUID
 
@@ -26,9 +26,11 @@ class _EventStream(StreamingResponse):
 @router.get("/events", response_class=_EventStream)
 async def events(
     house: Opened,
+    *,
     request_id: UUID | None = None,
     after: Annotated[int | None, Query(ge=0)] = None,
     approve: bool = False,
+    page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> _EventStream:
     """Every event as JSON (as `ask --json` prints it), its number as the id, without end.
@@ -37,19 +39,24 @@ async def events(
     on without either, from the first that is kept with 0. An event `gap` with
     `{"after", "next"}` tells of some that are kept no more, or that a server before this one
     sent: then all that is shown is to be read again. With `approve` a person follows who can be
-    asked, and answers at `/approvals`.
+    asked, and answers at `/approvals`. With `page`, an id that a page of the browser gives itself
+    and keeps, that page is open, and is asked things by `UiRequested`, which it answers at `/ui`.
     """
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
-        _stream(house, start, request_id, approve=approve),
+        _stream(house, start, request_id, approve=approve, page=page),
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
 
 async def _stream(
-    house: House, start: int | None, request_id: UUID | None, *, approve: bool
+    house: House, start: int | None, request_id: UUID | None, *, approve: bool, page: str | None
 ) -> AsyncIterator[str]:
-    with house.calls.approvals.attend() if approve else nullcontext():
+    async with AsyncExitStack() as stack:
+        if approve:
+            stack.enter_context(house.calls.approvals.attend())
+        if page is not None:
+            await stack.enter_async_context(house.pages.attended(page))
         following = house.log.follow(after=start, request_id=request_id)
         coming = asyncio.ensure_future(anext(following))
         try:

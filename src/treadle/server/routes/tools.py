@@ -1,14 +1,13 @@
 """The tools: what there is, and calls from outside a session."""
 
-import json
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Body
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from treadle.events.types import ErrorKind, ToolCallCompleted, ToolCallFailed
+from treadle.events import Outcome
+from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.server.house import Opened
 from treadle.tools.contract import ToolClass, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_content
@@ -63,18 +62,24 @@ async def tools(house: Opened) -> Listed:
     )
 
 
-@router.post("/{name}/call", response_model=None)
-async def call(
-    name: str, house: Opened, arguments: Annotated[dict[str, Any] | None, Body()] = None
-) -> Any:
-    """Run a tool with the arguments in the body; its result as a model would get it."""
-    outcome = await house.calls.dispatcher.call(name, json.dumps(arguments or {}), vendor="http")
+_OBJECT = {"content": {"application/json": {"schema": {"type": "object"}}}}
+"""What stands in the document of the API where every tool has a form of its own."""
+_ARGUMENTS = {
+    "requestBody": {"description": "the arguments, as the schema of the tool says", **_OBJECT},
+    "responses": {"200": {"description": "the result of the tool", **_OBJECT}},
+}
+
+
+@router.post("/{name}/call", response_class=Response, openapi_extra=_ARGUMENTS)
+async def call(name: str, house: Opened, request: Request) -> Response:
+    """Run a tool with the arguments in the body; its result as a model gets it, byte for byte."""
+    arguments = (await request.body()).decode(errors="replace")
+    return answer(await house.calls.dispatcher.call(name, arguments, vendor="http"))
+
+
+def answer(outcome: Outcome) -> Response:
+    """The text of the tool message; of a call that failed, with the status that fits."""
     if isinstance(outcome, ToolCallCompleted):
-        return json.loads(outcome.content)
-    return failed(outcome)
-
-
-def failed(outcome: ToolCallFailed) -> JSONResponse:
-    """The answer to a call that failed: the tool message, with the status that fits."""
+        return Response(outcome.content, media_type="application/json")
     status = _STATUS.get(outcome.error.kind, HTTPStatus.INTERNAL_SERVER_ERROR)
-    return JSONResponse(json.loads(failure_content(outcome.error)), status_code=status)
+    return Response(failure_content(outcome.error), status, media_type="application/json")
