@@ -139,8 +139,6 @@ def _plain(text: str) -> str:
 
 def _may_be_wrapped(text: str) -> bool:
     """Whether as many long lines without a blank follow each other as `_WRAPPED` wants."""
-    if len(max(text.split(), key=len, default="")) < 57:
-        return False
     run = 0
     for line in text.split("\n"):
         if len(line) >= 57 and " " not in line.strip():
