@@ -1,9 +1,11 @@
-"""The tools of the analyst, opened over the recorded spans and the state of the page."""
+"""The tools of the analyst: over the recorded spans, experiments and the state of the page."""
 
 import os
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from treadle.errors import StoreError
+from treadle.experiments.service import Experiments
+from treadle.toolbox.experiments import experiment_tools
 from treadle.toolbox.traces import TraceReading, trace_tools
 from treadle.toolbox.ui import ui_tools
 from treadle.tools.registry import AnyTool
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from treadle.llm.port import ChatModel
 
 
-def analyst_tools(traces: TraceReading, ui: Ui, settings: "Settings") -> list[AnyTool]:
-    """The tools that answer questions about `traces` and speak to the pages of `ui`."""
+def analyst_tools(
+    traces: TraceReading, experiments: Experiments, ui: Ui, settings: "Settings"
+) -> list[AnyTool]:
+    """The tools that answer questions about `traces`, try cures, and speak to the pages of `ui`."""
 
     async def connect() -> "ChatModel":
         from treadle.llm import connect_with_fallbacks  # loads a client that takes seconds
@@ -24,15 +28,25 @@ def analyst_tools(traces: TraceReading, ui: Ui, settings: "Settings") -> list[An
         return await connect_with_fallbacks(settings, os.environ)
 
     rules = [Rule.of(rule) for rule in settings.traces.detectors.rules]
-    return [*trace_tools(traces, rules=rules, connect=connect), *ui_tools(ui, traces)]
+    return [
+        *trace_tools(traces, rules=rules, connect=connect),
+        *experiment_tools(experiments, ui),
+        *ui_tools(ui, traces),
+    ]
 
 
-def unreadable_traces(why: str) -> TraceReading:
-    """What is read where the store cannot be: every question raises StoreError."""
-    return cast("TraceReading", _Unreadable(why))
+def listed_tools(settings: "Settings") -> list[AnyTool]:
+    """The same to be listed, not to be called: nothing is opened."""
+    nothing = unavailable("These tools are only listed.")
+    return analyst_tools(nothing, nothing, nothing, settings)
 
 
-class _Unreadable:
+def unavailable(why: str) -> Any:
+    """What stands for a store that cannot be read: every question raises StoreError."""
+    return _Unavailable(why)
+
+
+class _Unavailable:
     def __init__(self, why: str) -> None:
         self._why = why
 

@@ -1,12 +1,12 @@
 """The tools of one repository, served on a bus: what a session, a person or a program calls."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from treadle.app.editing import open_edits
 from treadle.app.logs import logged
@@ -26,6 +26,9 @@ from treadle.tools.external import Bridge
 from treadle.tools.registry import AnyTool, Registry
 from treadle.traces.span import ANALYST_LABEL
 from treadle.ui.store import UiStore
+
+if TYPE_CHECKING:
+    from treadle.app.experimenting import Experimenting
 
 
 class Offer(Enum):
@@ -53,6 +56,7 @@ class ToolCalls:
     registry: Registry
     code: Registry
     screen: UiStore
+    experimenting: "Experimenting | None"
     bus: EventBus
     bridge: Bridge
     approvals: Approvals
@@ -96,12 +100,13 @@ class ToolCalls:
             stack.callback(screen.close)
             await stack.enter_async_context(logged(bus, settings.logs, log_path()))
             recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction))
-            code, analyst = Registry(()), list[AnyTool]()
+            code, analyst = Registry(()), _Analyst()
             if offer is not Offer.NOTHING:
                 code = code_registry(root, index, edits, settings)
             if offer is Offer.EVERYTHING and (called is None or code.get(called) is None):
-                analyst = _analyst(recorded, screen, settings, clock)
-            registry = code.with_tools(analyst)
+                opening = _analyst(recorded, screen, settings, bus, clock)
+                analyst = await stack.enter_async_context(opening)
+            registry = code.with_tools(analyst.tools)
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
             serving = Dispatcher(
                 bus,
@@ -110,7 +115,7 @@ class ToolCalls:
                 clock=clock,
                 bridge=bridge,
                 approvals=approvals,
-                labels={tool.name: (ANALYST_LABEL,) for tool in analyst},
+                labels={tool.name: (ANALYST_LABEL,) for tool in analyst.tools},
             )
             yield cls(
                 root=root,
@@ -119,6 +124,7 @@ class ToolCalls:
                 registry=registry,
                 code=code,
                 screen=screen,
+                experimenting=analyst.experimenting,
                 bus=bus,
                 bridge=bridge,
                 approvals=approvals,
@@ -128,15 +134,32 @@ class ToolCalls:
             )
 
 
-def _analyst(
-    recorded: Recording, screen: UiStore, settings: Settings, clock: Clock | None
-) -> list[AnyTool]:
-    """The tools about what is recorded; they take a while to load, and few need them."""
-    from treadle.app.analyst_tools import analyst_tools, unreadable_traces
+@dataclass(frozen=True, slots=True)
+class _Analyst:
+    """What is there for questions about what is recorded."""
+
+    tools: Sequence[AnyTool] = ()
+    experimenting: "Experimenting | None" = None
+
+
+@asynccontextmanager
+async def _analyst(
+    recorded: Recording,
+    screen: UiStore,
+    settings: Settings,
+    bus: EventBus,
+    clock: Clock | None,
+) -> AsyncIterator[_Analyst]:
+    """Its parts take a while to load, and few need them."""
+    from treadle.app.analyst_tools import analyst_tools, unavailable
+    from treadle.app.experimenting import experimenting
     from treadle.ui.service import Ui
 
-    traces = recorded.store or unreadable_traces(recorded.missing or "There are no traces here.")
-    return analyst_tools(traces, Ui(screen, clock), settings)
+    why = recorded.missing or "There are no traces here."
+    traces = unavailable(why) if recorded.store is None else recorded.store
+    async with experimenting(traces, recorded, settings, os.environ, bus, clock=clock) as trying:
+        tools = analyst_tools(traces, trying.experiments, Ui(screen, clock), settings)
+        yield _Analyst(tools, trying)
 
 
 def _edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:

@@ -54,15 +54,10 @@ def proposed(edits: "Edits", reference: str) -> "Mapping[str, bytes | None]":
 
 def listed_registry(root: Path) -> "Registry":
     """All tools to be listed, not to be called. Raises StoreError and ConfigError."""
-    from treadle.app.analyst_tools import analyst_tools, unreadable_traces
+    from treadle.app.analyst_tools import listed_tools
     from treadle.app.editing import open_edits
-    from treadle.app.stores import ui_path
     from treadle.config.loader import load
-    from treadle.ui.service import Ui
-    from treadle.ui.store import UiStore
 
     settings = load(root, os.environ, {}).settings
-    unread = unreadable_traces("These tools are only listed.")
     with open_index(root) as index, open_edits(root) as edits:
-        code = code_registry(root, index, edits, settings)
-        return code.with_tools(analyst_tools(unread, Ui(UiStore(ui_path())), settings))
+        return code_registry(root, index, edits, settings).with_tools(listed_tools(settings))

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -42,7 +42,9 @@ async def open_gateway(
             bus=house.calls.bus,
             breakpoints_path=breakpoints_path(),
         ) as gateway:
-            yield gateway
+            trying = house.calls.experimenting
+            with trying.caller.lent(gateway) if trying else nullcontext():
+                yield gateway
     finally:
         logger.removeFilter(quiet)
 
