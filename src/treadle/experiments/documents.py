@@ -15,6 +15,14 @@ def document_of(experiment: Experiment, item: int, version: int) -> dict[str, An
     return document
 
 
+def same_requests(experiment: Experiment, one: int, other: int) -> bool:
+    """Whether two versions make the same of every item."""
+    return all(
+        document_of(experiment, item.number, one) == document_of(experiment, item.number, other)
+        for item in experiment.items
+    )
+
+
 def problems_of(experiment: Experiment, version: int) -> tuple[Problem, ...]:
     """All that is wrong with a version; the paths of a data set begin with the item."""
     documents = [document_of(experiment, item.number, version) for item in experiment.items]

@@ -18,7 +18,7 @@ from treadle.experiments.answers import (
 from treadle.experiments.calling import Caller
 from treadle.experiments.claims import is_claimed
 from treadle.experiments.comparing import RECORDED, Comparison, compare
-from treadle.experiments.documents import problems_of
+from treadle.experiments.documents import problems_of, same_requests
 from treadle.experiments.finding import RecordedCalls, find_call
 from treadle.experiments.judging import CRITERIA, Judge
 from treadle.experiments.model import (
@@ -97,6 +97,12 @@ class Experiments:
         """
         return self._create([find_call(self._traces, each) for each in references], name)
 
+    def for_span(self, reference: str) -> Experiment:
+        """The newest experiment with that call alone; made where there is none."""
+        span = find_call(self._traces, reference)
+        known = self._store.of_span(span.trace_id, span.span_id)
+        return self.get(known) if known is not None else self._create([span], "")
+
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
         """An experiment with the newest `limit` calls of a query that can be made again."""
         if not 1 <= limit <= MOST_ITEMS:
@@ -127,12 +133,17 @@ class Experiments:
         return problems_of(changed, changed.current)
 
     def edit(self, reference: str, patch: Mapping[str, Any], *, note: str = "") -> Experiment:
-        """Add a version: the newest one with a merge patch applied. Raises InvalidRequestError."""
+        """Add a version: the newest one with a merge patch applied, if that changes anything.
+
+        Raises InvalidRequestError.
+        """
         experiment = self.get(reference)
         changed = self._changed(experiment, patch, note)
         found = problems_of(changed, changed.current)
         if found:
             raise InvalidRequestError(found)
+        if same_requests(changed, changed.current, experiment.current):
+            return experiment
         self._store.add_version(experiment.id, changed.versions[-1])
         return self.get(experiment.id)
 

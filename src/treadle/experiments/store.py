@@ -119,6 +119,17 @@ class ExperimentStore:
             (total,) = connection.execute("SELECT count(*) FROM experiments").fetchone()
         return [experiment_id for (experiment_id,) in rows], total
 
+    def of_span(self, trace_id: str, span_id: str) -> str | None:
+        """The id of the newest experiment with that call alone; None where there is none."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT experiment FROM items GROUP BY experiment HAVING count(*) = 1 "
+                "AND max(json_extract(data, '$.trace_id')) = ? "
+                "AND max(json_extract(data, '$.span_id')) = ? ORDER BY experiment DESC LIMIT 1",
+                (trace_id, span_id),
+            ).fetchone()
+        return row[0] if row else None
+
     def add_version(self, experiment_id: str, version: Version) -> None:
         """Keep a version. Raises UsageError where another process was quicker."""
         with self._writing() as connection:

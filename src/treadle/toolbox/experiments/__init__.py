@@ -1,11 +1,34 @@
 """The tools of experiments: whether a call can be run again, its data, changes, runs, results."""
 
 from treadle.experiments.service import Experiments
+from treadle.toolbox.experiments.apply_experiment_data import ApplyExperimentData
+from treadle.toolbox.experiments.evaluate_experiment_results import EvaluateExperimentResults
+from treadle.toolbox.experiments.get_experiment_data import GetExperimentData
+from treadle.toolbox.experiments.is_valid_for_optimize import IsValidForOptimize
+from treadle.toolbox.experiments.run_experiment import RunExperiment
 from treadle.tools.registry import AnyTool
 from treadle.ui.service import Ui
+
+__all__ = ["ANALYST_TOOLS", "experiment_tools"]
+
+ANALYST_TOOLS = frozenset(
+    {
+        "is_valid_for_optimize",
+        "get_experiment_data",
+        "evaluate_experiment_results",
+        "apply_experiment_data",
+        "run_experiment",
+    }
+)
+"""The names of the tools of this area, which an assistant for code has no use for."""
 
 
 def experiment_tools(experiments: Experiments, ui: Ui) -> list[AnyTool]:
     """All five. What names no experiment means the one that is open on the page."""
-    del experiments, ui
-    return []
+    return [
+        IsValidForOptimize(experiments),
+        GetExperimentData(experiments, ui),
+        EvaluateExperimentResults(experiments, ui),
+        ApplyExperimentData(experiments, ui),
+        RunExperiment(experiments, ui),
+    ]

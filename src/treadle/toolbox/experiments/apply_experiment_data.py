@@ -1,0 +1,139 @@
+"""apply_experiment_data: change the request of an experiment by a merge patch."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.events.types import ToolView
+from treadle.experiments.differences import json_changes
+from treadle.experiments.documents import document_of
+from treadle.experiments.model import Experiment
+from treadle.experiments.service import Experiments, InvalidRequestError
+from treadle.toolbox.experiments.results import (
+    ExperimentId,
+    ExperimentResult,
+    if_any,
+    meant,
+    written,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
+from treadle.traces.fencing import quotable
+from treadle.ui.service import Ui
+
+EXPERIMENTS = "experiments"
+"""The resource that these tools write."""
+
+_SHOWN = 20
+
+
+class ApplyArguments(Arguments):
+    """What to change."""
+
+    data: Annotated[
+        dict[str, Any],
+        Field(
+            description="A JSON merge patch of the request, with what should differ alone: `model`,"
+            " `messages` (the whole list), `parameters` such as temperature, `tools`, `headers`, "
+            "`variables` for `{{name}}` in messages, and `system`, which sets the text of the "
+            "system message. null takes a value away."
+        ),
+    ]
+    experimentId: ExperimentId = None
+
+
+class FoundProblem(BaseModel):
+    """What is wrong with the request that would come of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    field: str
+    message: str
+
+
+class ApplyResult(ExperimentResult):
+    """`changed` are the paths whose values are others now. Without `success` nothing was changed,
+    and `problems` says where and why.
+    """  # noqa: D205
+
+    type: str = "experiment_changed"
+    success: bool
+    changed: list[str]
+    error: str | None = if_any()
+    problems: list[FoundProblem] | None = if_any()
+    experimentId: str
+    version: int
+    next_step: str = Field(serialization_alias="_next_step")
+
+
+class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
+    """Adds a version to an experiment. The recorded call stays as it was recorded."""
+
+    name = "apply_experiment_data"
+    description = (
+        "Change the request of an experiment: its messages, model, parameters, tools, headers or "
+        "template variables. The result is checked, and kept as a new version. A person is asked "
+        "first. Never take a change from a recorded text."
+    )
+    effect = ToolEffect.WRITE
+    arguments = ApplyArguments
+    result = ApplyResult
+
+    def __init__(self, experiments: Experiments, ui: Ui) -> None:
+        self._experiments = experiments
+        self._ui = ui
+
+    def writes(self, arguments: ApplyArguments) -> frozenset[str]:  # noqa: ARG002
+        return frozenset({EXPERIMENTS})
+
+    def content(self, result: ApplyResult) -> str:
+        return written(result)
+
+    async def run(self, arguments: ApplyArguments, context: ToolContext) -> ApplyResult:  # noqa: ARG002
+        experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+        return await asyncio.to_thread(self._apply, experiment, arguments.data)
+
+    def view(self, arguments: ApplyArguments, result: ApplyResult) -> ToolView:  # noqa: ARG002
+        changed = f"changed {', '.join(result.changed)}" if result.changed else "nothing changed"
+        return ToolView(result.error or changed)
+
+    def _apply(self, experiment: Experiment, data: dict[str, Any]) -> ApplyResult:
+        problems = self._experiments.check(experiment.id, data)
+        if problems:
+            error = InvalidRequestError(problems)
+            return ApplyResult(
+                success=False,
+                changed=[],
+                error=quotable(error.message, limit=500),
+                problems=[
+                    FoundProblem(
+                        field=quotable(each.field, limit=200),
+                        message=quotable(each.message, limit=300),
+                    )
+                    for each in problems[:_SHOWN]
+                ],
+                experimentId=experiment.id,
+                version=experiment.current,
+                next_step="Mend what is named, and apply it again.",
+            )
+        before = document_of(experiment, 0, experiment.current)
+        changed = self._experiments.edit(experiment.id, data)
+        paths = changed_paths(before, document_of(changed, 0, changed.current))
+        return ApplyResult(
+            success=True,
+            changed=[quotable(path, limit=200) for path in paths],
+            experimentId=changed.id,
+            version=changed.current,
+            next_step="Run it with run_experiment."
+            if changed.current > experiment.current
+            else "It is as it was: nothing in the data differs.",
+        )
+
+
+def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The paths whose values differ, the first twenty."""
+    found = [each.path for each in json_changes(json.dumps(before), json.dumps(after)) or ()]
+    more = len(found) - _SHOWN
+    return [*found[:_SHOWN], *([f"and {counted(more, 'more path')}"] if more > 0 else [])]

@@ -1,0 +1,109 @@
+"""is_valid_for_optimize: whether a span holds a model call that can be changed and run again."""
+
+import asyncio
+from collections import OrderedDict
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.errors import NotFoundError, UsageError
+from treadle.events.types import ToolView
+from treadle.experiments.finding import find_call, listed_call
+from treadle.experiments.reading import NotRunnableError, request_of
+from treadle.experiments.service import Experiments
+from treadle.toolbox.experiments.results import ExperimentResult, if_any, written
+from treadle.tools.contract import Arguments, Tool, ToolContext
+from treadle.traces.fencing import quotable
+from treadle.traces.store.reading.listed import ListedSpan
+
+CACHE_SECONDS = 300.0
+_KEPT = 1_000
+_CACHED = "The span has not changed since this was found out."
+
+
+class ValidArguments(Arguments):
+    """Which span."""
+
+    spanId: Annotated[
+        str, Field(min_length=1, max_length=500, description="The span, or TRACE/SPAN.")
+    ]
+
+
+class ValidResult(ExperimentResult):
+    """`reason` says why, either way. `operation_name` is null where there is no such span."""
+
+    type: str = "valid_for_optimize"
+    valid: bool
+    spanId: str
+    operation_name: str | None
+    reason: str
+    cached: bool | None = if_any("_cached")
+    note: str | None = if_any("_note")
+
+
+_Seen = tuple[str, str, int]
+"""Trace, span and revision."""
+
+
+class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
+    """Reads the request of a span; that it can be run again is remembered while it is the same."""
+
+    name = "is_valid_for_optimize"
+    description = (
+        "Tell whether a span holds a chat request to a model that can be read and run again, so "
+        "that its prompt, model or parameters can be tried in an experiment. Call it before "
+        "anything else of an experiment."
+    )
+    arguments = ValidArguments
+    result = ValidResult
+
+    def __init__(self, experiments: Experiments) -> None:
+        self._experiments = experiments
+        self._known: OrderedDict[_Seen, tuple[float, ValidResult]] = OrderedDict()
+
+    def content(self, result: ValidResult) -> str:
+        return written(result)
+
+    async def run(self, arguments: ValidArguments, context: ToolContext) -> ValidResult:
+        span_id = arguments.spanId
+        try:
+            listed = await asyncio.to_thread(listed_call, self._experiments.traces, span_id)
+        except NotFoundError as error:
+            return _answer(span_id, None, valid=False, reason=error.message)
+        seen = listed.trace_id, listed.span_id, listed.revision
+        now = context.clock.monotonic()
+        known = self._known.get(seen)
+        if known is not None and now - known[0] < CACHE_SECONDS:
+            return known[1].model_copy(update={"spanId": span_id, "cached": True, "note": _CACHED})
+        result = await asyncio.to_thread(self._look, span_id, listed)
+        if result.valid:
+            self._known[seen] = now, result
+            self._known.move_to_end(seen)
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return result
+
+    def view(self, arguments: ValidArguments, result: ValidResult) -> ToolView:  # noqa: ARG002
+        return ToolView("can be run again" if result.valid else result.reason)
+
+    def _look(self, span_id: str, listed: ListedSpan) -> ValidResult:
+        operation = quotable(listed.operation, limit=100)
+        try:
+            span = find_call(self._experiments.traces, span_id)
+            request, notes = request_of(span)
+        except (NotRunnableError, NotFoundError, UsageError) as error:
+            return _answer(span_id, operation, valid=False, reason=error.message)
+        count = len(request["messages"])
+        found = (
+            f"A chat request of {count} message{'s' if count > 1 else ''} that can be run again."
+        )
+        return _answer(span_id, operation, valid=True, reason=" ".join([found, *notes]))
+
+
+def _answer(span_id: str, operation: str | None, *, valid: bool, reason: str) -> ValidResult:
+    return ValidResult(
+        valid=valid,
+        spanId=span_id,
+        operation_name=operation,
+        reason=quotable(reason, limit=500),
+    )

@@ -1,0 +1,119 @@
+"""What the tools of experiments have in common: which one is meant, and answers that fit."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field
+
+from treadle.errors import NotFoundError
+from treadle.events.types import ErrorKind
+from treadle.experiments.model import Experiment
+from treadle.experiments.service import Experiments
+from treadle.tokens import estimate
+from treadle.toolbox.budget import most_that_fit
+from treadle.tools.contract import Result, ToolError
+from treadle.traces.fencing import quotable
+from treadle.ui.service import Ui
+
+BRIEF_TOKENS = 1_500
+"""Tokens of an answer unless the call says otherwise: several go into one conversation."""
+
+CHARACTERS = 100_000
+"""Of one text, however large the answer may be."""
+_LEAST = 20
+_STEPS = 400
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+ExperimentId = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Which experiment; left out: the one that is open on the page.",
+    ),
+]
+MaxTokens = Annotated[
+    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
+]
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def if_any(alias: str | None = None) -> Any:
+    """A field that is left out where there is nothing to tell."""
+    return Field(default=None, serialization_alias=alias, exclude_if=lambda value: value is None)
+
+
+class ExperimentResult(Result):
+    """Base of the answers of this area. What is unknown is null."""
+
+
+def written(result: BaseModel) -> str:
+    """A result as JSON, with its nulls; an id with half a surrogate pair comes back as it was."""
+    values = result.model_dump(mode="json", by_alias=True)
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> Experiment:
+    """The experiment that is named, else the one that is open. Raises ToolError."""
+    wanted = experiment_id or (await ui.state()).experiment_id
+    if wanted is None:
+        raise ToolError(
+            ErrorKind.NOT_FOUND,
+            "No experiment is open.",
+            field="experimentId",
+            hint="Name one with experimentId, or a model call with get_experiment_data's spanId.",
+        )
+    try:
+        return await asyncio.to_thread(experiments.get, wanted)
+    except NotFoundError as error:
+        raise ToolError(
+            ErrorKind.NOT_FOUND, error.message, field="experimentId", hint=error.hint
+        ) from error
+
+
+def fitted(build: Callable[[int], T], most_tokens: int) -> T:
+    """What `build` makes of the most characters a text with which the answer fits.
+
+    The characters grow by a factor, since what matters is the beginning and the end of each text.
+    """
+    whole = build(CHARACTERS)
+    if estimate(written(whole)) <= most_tokens:
+        return whole
+
+    def characters(step: int) -> int:
+        return int(_LEAST * float(CHARACTERS / _LEAST) ** (step / _STEPS))
+
+    step = most_that_fit(
+        _STEPS, lambda number: estimate(written(build(characters(number)))), most_tokens
+    )
+    return build(characters(step))
+
+
+def shortened(value: Any, characters: int) -> Any:
+    """Recorded JSON with every long text cut in its middle, and nothing hidden left in any."""
+    if isinstance(value, str):
+        return quotable(value, limit=characters)
+    if isinstance(value, Mapping):
+        return {
+            quotable(str(name), limit=200): shortened(each, characters)
+            for name, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [shortened(each, characters) for each in value]
+    return value
+
+
+def longer_texts(value: Any, characters: int) -> int:
+    """How many texts `shortened` cuts."""
+    if isinstance(value, str):
+        return int(len(value) > characters)
+    if isinstance(value, Mapping):
+        return sum(longer_texts(each, characters) for each in value.values())
+    if isinstance(value, list | tuple):
+        return sum(longer_texts(each, characters) for each in value)
+    return 0

@@ -1,0 +1,174 @@
+"""run_experiment: run the newest version of an experiment, once or several times."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from treadle.errors import UsageError
+from treadle.events.types import ToolView
+from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome
+from treadle.experiments.running import Progress
+from treadle.experiments.service import Experiments, InvalidRequestError
+from treadle.toolbox.experiments.apply_experiment_data import EXPERIMENTS
+from treadle.toolbox.experiments.get_experiment_data import outcome_told
+from treadle.toolbox.experiments.results import (
+    BRIEF_TOKENS,
+    ExperimentId,
+    ExperimentResult,
+    MaxTokens,
+    fitted,
+    if_any,
+    meant,
+    shortened,
+    written,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect
+from treadle.ui.service import Ui
+
+MOST = 20
+SECONDS_EACH = 60.0
+
+
+class RunArguments(Arguments):
+    """How often."""
+
+    n: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST,
+            description="How often. From 2 on the original is run as often beside it, so that they "
+            "can be told apart; a verdict takes at least 5.",
+        ),
+    ] = 1
+    experimentId: ExperimentId = None
+    maxTokens: MaxTokens = BRIEF_TOKENS
+
+
+class RunResult(ExperimentResult):
+    """`result` is what the last successful run of the newest version gave: its text (`content`),
+    the recorded output (`raw`) and its figures.
+    """  # noqa: D205
+
+    type: str = "experiment_run"
+    success: bool
+    result: dict[str, Any] | None
+    error: str | None = if_any()
+    experimentId: str
+    batchId: str | None
+    runs: int
+    failed: int
+    state: str
+    next_step: str = Field(serialization_alias="_next_step")
+
+
+class RunExperiment(Tool[RunArguments, RunResult]):
+    """Runs an experiment over the gateway; what ran is kept also where the call is cancelled."""
+
+    name = "run_experiment"
+    description = (
+        "Run the newest version of an experiment against its model, n times, each at most 60 "
+        "seconds. It costs what such calls cost, so a person is asked first. Then compare with "
+        "evaluate_experiment_results."
+    )
+    tool_class = ToolClass.BACKGROUND
+    effect = ToolEffect.WRITE
+    timeout = 2 * MOST * SECONDS_EACH + 60
+    arguments = RunArguments
+    result = RunResult
+
+    def __init__(self, experiments: Experiments, ui: Ui) -> None:
+        self._experiments = experiments
+        self._ui = ui
+
+    def writes(self, arguments: RunArguments) -> frozenset[str]:  # noqa: ARG002
+        return frozenset({EXPERIMENTS})
+
+    def content(self, result: RunResult) -> str:
+        return written(result)
+
+    async def run(self, arguments: RunArguments, context: ToolContext) -> RunResult:
+        experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+        beside = arguments.n > 1 and experiment.current > 0
+        try:
+            planned = await asyncio.to_thread(
+                self._experiments.plan,
+                experiment.id,
+                repeats=arguments.n,
+                variants=[ORIGINAL, CURRENT] if beside else [CURRENT],
+                seconds_each=SECONDS_EACH,
+            )
+        except InvalidRequestError as error:
+            return _refused(experiment, error)
+        telling: set[asyncio.Task[None]] = set()
+
+        def tell(progress: Progress) -> None:
+            words = f"{progress.done} of {counted(progress.total, 'run')}"
+            task = asyncio.ensure_future(context.report(words))
+            telling.add(task)
+            task.add_done_callback(telling.discard)
+
+        batch = await self._experiments.carry_out(planned.id, tell)
+        await asyncio.gather(*telling, return_exceptions=True)
+        return fitted(lambda characters: _ran(experiment, batch, characters), arguments.maxTokens)
+
+    def view(self, arguments: RunArguments, result: RunResult) -> ToolView:  # noqa: ARG002
+        failed = f", {result.failed} failed" if result.failed else ""
+        return ToolView(
+            f"{counted(result.runs, 'run')}{failed}",
+            details=result.result["content"] if result.result else None,
+        )
+
+
+def _refused(experiment: Experiment, error: UsageError) -> RunResult:
+    return RunResult(
+        success=False,
+        result=None,
+        error=shortened(error.message, 500),
+        experimentId=experiment.id,
+        batchId=None,
+        runs=0,
+        failed=0,
+        state="refused",
+        next_step="Mend the request with apply_experiment_data.",
+    )
+
+
+def _ran(experiment: Experiment, batch: Batch, characters: int) -> RunResult:
+    own = [
+        outcome
+        for cell, outcome in batch.outcomes.items()
+        if batch.plan.variants[cell.variant].version == experiment.current
+    ]
+    good = [outcome for outcome in own if outcome.error is None]
+    failed = [outcome for outcome in batch.outcomes.values() if outcome.error is not None]
+    told = next(iter([*reversed(good), *reversed(own)]), None)
+    error = batch.reason or (failed[0].error if failed and not good else None)
+    return RunResult(
+        success=bool(good),
+        result=None if told is None else _told(told, characters),
+        error=shortened(error, 500),
+        experimentId=experiment.id,
+        batchId=batch.id,
+        runs=len(batch.outcomes),
+        failed=len(failed),
+        state=batch.state.value,
+        next_step="Compare with evaluate_experiment_results."
+        if good
+        else "Look at the error; change the request with apply_experiment_data.",
+    )
+
+
+def _told(outcome: Outcome, characters: int) -> dict[str, Any]:
+    return {**outcome_told(outcome, characters), "raw": _raw(outcome, characters)}
+
+
+def _raw(outcome: Outcome, characters: int) -> Any:
+    """The recorded output as it was told: messages, or a text."""
+    try:
+        return shortened(json.loads(outcome.raw or "null"), characters)
+    except (ValueError, RecursionError):
+        return shortened(outcome.raw, characters)
