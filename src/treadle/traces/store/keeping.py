@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.traces.span import SpanKind, more_complete
-from treadle.traces.store import blobs, contents, statements, trace_states
+from treadle.traces.store import blobs, contents, findings_tables, statements, trace_states
 from treadle.traces.store.arriving import Arrival
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import labels_of
@@ -106,7 +106,8 @@ def remove(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
         )
         for label in labels_of(labels)
     ]
-    for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id")):
+    examined = [(table, "span") for table in findings_tables.KEYED_BY_SPAN]
+    for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
         statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
     statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)
     connection.executemany("DELETE FROM span_labels WHERE label = ? AND span = ?", labelled)

@@ -10,14 +10,17 @@ from treadle.databases import transaction, use_write_ahead_log
 from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import keeping
+from treadle.traces.store import findings_tables, keeping
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import TABLES
 
-VERSION = 3
-"""`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums."""
+VERSION = 5
+"""`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums;
+forms 3 and 4 knew nothing of faults."""
+
+_SUMMED = 3
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -51,7 +54,10 @@ def migrate(connection: sqlite3.Connection) -> None:
                 hint="Update Treadle, or set TREADLE_HOME to another folder.",
             )
         if version < VERSION:
-            _make(connection, old=version > 0)
+            if version < _SUMMED:
+                _make(connection, old=version > 0)
+            else:
+                _execute_all(connection, findings_tables.TABLES)
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -61,12 +67,16 @@ def _make(connection: sqlite3.Connection, *, old: bool) -> None:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
             connection.execute(f"DROP INDEX IF EXISTS {name}")
-    for statement in TABLES:
-        connection.execute(statement)
+    _execute_all(connection, (*TABLES, *findings_tables.TABLES))
     if old:
         _take_over(connection)
         for table in _OLD_TABLES:
             connection.execute(f"DROP TABLE old_{table}")
+
+
+def _execute_all(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
+        connection.execute(statement)
 
 
 def _take_over(connection: sqlite3.Connection) -> None:

@@ -1,15 +1,17 @@
 """What a store of spans promises, whatever engine keeps it. Its contract tests hold each engine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, Unpack
 
 from treadle.errors import StoreError
+from treadle.traces.detectors import Examined, Rule
 from treadle.traces.query.conditions import GroupBy, Query
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Span, Trace
+from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.listed import (
     Group,
     LabelCounts,
@@ -179,6 +181,29 @@ class TraceStore(SpanWriter, SpanReader, Protocol):
 
         A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
         several begin so.
+        """
+        ...
+
+    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
+        """Examine spans that nobody examined yet, at most so many; how many were. 0: none is left.
+
+        Whatever is asked does it first, within bounds, so nobody has to.
+        """
+        ...
+
+    def findings(
+        self, query: Query = EVERYTHING, *, rules: Sequence[Rule] = (), limit: int | None = None
+    ) -> Findings:
+        """The faults of the spans that fit: what `detect` finds over them, whatever was before.
+
+        With a `limit` the worst of them.
+        """
+        ...
+
+    def examined(self, query: Query = EVERYTHING) -> Iterator[Examined]:
+        """Of the spans that fit, in order of time, those of calls of tools and those with faults.
+
+        By the detectors alone, without rules.
         """
         ...
 

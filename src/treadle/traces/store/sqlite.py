@@ -6,18 +6,36 @@ in any order and any number of times. Several processes may use one file at once
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Self
 
 from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.traces.detectors import Examined, Rule
+from treadle.traces.query.conditions import Query
 from treadle.traces.span import Span, Trace
-from treadle.traces.store import blobs, connections, contents, keeping, migrating
+from treadle.traces.store import (
+    blobs,
+    connections,
+    contents,
+    keeping,
+    migrating,
+)
 from treadle.traces.store.deleting import Deleter
+from treadle.traces.store.findings import Findings
+from treadle.traces.store.findings_examining import Examining
 from treadle.traces.store.packing import packed, unpacked
-from treadle.traces.store.protocol import NOTHING, Blob, Changes, Deleted, SpanChange
+from treadle.traces.store.protocol import (
+    EVERYTHING,
+    NOTHING,
+    Blob,
+    Changes,
+    Deleted,
+    SpanChange,
+)
+from treadle.traces.store.reading import findings
 from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
 from treadle.traces.tool_stats import ToolStats, tool_stats
@@ -27,6 +45,8 @@ LAST = "LAST"
 
 _CANDIDATES = 4
 _MIGRATION_SECONDS = 600.0
+_EXAMINED_FIRST = 5_000
+"""Spans that are new which are examined before an answer, so that it does not take long."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
 _BEGINNING = """
@@ -47,6 +67,7 @@ class SqliteTraceStore(ReadingStore):
         self._writer = Writer(path)
         self._deleter = Deleter(self._writer)
         self._readers = connections.Readers(path, read_seconds)
+        self._examining = Examining(path, self.reader, self._writer)
 
     @classmethod
     def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
@@ -108,6 +129,30 @@ class SqliteTraceStore(ReadingStore):
         """How the calls of each tool went that began at that moment or later."""
         with self.reader() as connection:
             return tool_stats(connection, since_us)
+
+    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
+        """Examine spans that nobody examined yet, at most so many; how many were. 0: none is left.
+
+        What was examined by other detectors or other rules is examined again.
+        """
+        return self._examining.catch_up(rules, most=most)
+
+    def findings(
+        self, query: Query = EVERYTHING, *, rules: Sequence[Rule] = (), limit: int | None = None
+    ) -> Findings:
+        """The faults of the spans that fit, by the detectors and the user's rules."""
+        self.examine(rules, most=_EXAMINED_FIRST)
+        with self.reader() as connection:
+            return findings.findings(connection, query, rules, limit)
+
+    def examined(self, query: Query = EVERYTHING) -> Iterator[Examined]:
+        """Of the spans that fit, in order of time, those of calls of tools and those with faults.
+
+        By the detectors alone, without rules.
+        """
+        self.examine(most=_EXAMINED_FIRST)
+        with self.reader() as connection:
+            return iter(findings.examined(connection, query))
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
         """What was written after that revision, by any process; with None only the newest one."""
