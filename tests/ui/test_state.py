@@ -1,0 +1,207 @@
+"""The state of the page: kept, changed, shared by processes, and the way to ask a page."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.clock import HastyClock
+from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.events import EventBus
+from treadle.events.ui import UiChanged, UiRequested
+from treadle.ui import store as store_module
+from treadle.ui.addresses import SCREENS, own_address, view_at
+from treadle.ui.feed import UiFeed
+from treadle.ui.messages import CollapsedSpans, Done, GetCollapsedSpans, NavigateTo
+from treadle.ui.service import Reply, Ui
+from treadle.ui.state import Change, UiState, View
+from treadle.ui.store import CONNECTED_US, UiStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[UiStore]:
+    opened = UiStore(tmp_path / "data" / "ui.db")
+    yield opened
+    opened.close()
+
+
+def test_nothing_is_made_before_it_is_needed(tmp_path: Path) -> None:
+    UiStore(tmp_path / "data" / "ui.db").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_shown_survives_a_restart(store: UiStore, tmp_path: Path) -> None:
+    assert store.state() == UiState()
+    change = Change(
+        location="/traces/a?span=b",
+        experiment_id="e1",
+        label_filters={View.RUNS: ("a", "b"), View.SPANS: ()},
+        collapse=("s2", "s1", "s2"),
+    )
+    shown = store.change(change, by="tab", now_us=1)
+    store.close()
+    again = UiStore(tmp_path / "data" / "ui.db")
+    assert again.state() == shown
+    assert shown == UiState(
+        revision=1,
+        changed_by="tab",
+        location="/traces/a?span=b",
+        experiment_id="e1",
+        label_filters={View.RUNS: ("a", "b")},
+        collapsed_span_ids=("s2", "s1"),
+    )
+    again.close()
+    assert (tmp_path / "data" / "ui.db").stat().st_mode & 0o077 == 0
+
+
+def test_only_what_differs_is_a_change(store: UiStore) -> None:
+    change = Change(location="/runs", label_filters={View.RUNS: ("a",)}, collapse=("s",))
+    assert store.change(change, by="one", now_us=1).revision == 1
+    assert store.change(change, by="two", now_us=2) == store.state()
+    assert store.revision() == (1, "one")
+    emptied = Change(experiment_id="", label_filters={View.RUNS: ()}, expand=("s", "unknown"))
+    assert store.change(emptied, now_us=3) == UiState(revision=2, location="/runs")
+
+
+def test_what_was_collapsed_first_is_forgotten_first(
+    store: UiStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_COLLAPSED", 3)
+    store.change(Change(collapse=("a", "b", "c")), now_us=1)
+    shown = store.change(Change(collapse=("d", "a"), expand=("b",)), now_us=2)
+    assert shown.collapsed_span_ids == ("a", "c", "d")
+    assert store.change(Change(collapse=("e",)), now_us=3).collapsed_span_ids == ("c", "d", "e")
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from("abcdef")), st.lists(st.sampled_from("abcdef"))),
+        max_size=6,
+    )
+)
+def test_collapsing_and_expanding_is_that_of_a_set(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[list[str], list[str]]]
+) -> None:
+    store = UiStore(tmp_path_factory.mktemp("ui") / "ui.db")
+    known: set[str] = set()
+    for expand, collapse in steps:
+        shown = store.change(Change(collapse=tuple(collapse), expand=tuple(expand)), now_us=1)
+        known = (known - set(expand)) | set(collapse)
+        assert set(shown.collapsed_span_ids) == known
+    store.close()
+
+
+def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ui.db").write_bytes(b"no database, and long enough to be seen as none" * 30)
+    with pytest.raises(StoreError, match="cannot be used"):
+        UiStore(tmp_path / "ui.db").state()
+
+
+def test_the_page_used_last_comes_first_and_silent_ones_are_gone(store: UiStore) -> None:
+    store.attend(("one", "two"), 1_000)
+    store.change(Change(location="/runs"), by="one", now_us=2_000)
+    store.change(Change(), by="unknown", now_us=3_000)
+    assert [(page.id, page.location) for page in store.pages(4_000)] == [
+        ("one", "/runs"),
+        ("two", "/"),
+    ]
+    store.attend(("two",), CONNECTED_US)
+    assert [page.id for page in store.pages(CONNECTED_US + 1_001)] == ["two"]
+    store.leave("two")
+    assert store.pages(CONNECTED_US + 1_001) == ()
+
+
+async def test_without_a_page_nobody_is_asked(store: UiStore) -> None:
+    assert await Ui(store, HastyClock()).ask(GetCollapsedSpans()) == Reply()
+
+
+async def test_a_page_has_a_while_to_answer(store: UiStore) -> None:
+    clock = HastyClock()
+    store.attend(("tab",), clock.now_us())
+    before = clock.monotonic()
+    assert await Ui(store, clock, patience=1.0).ask(GetCollapsedSpans()) == Reply("tab")
+    assert 1.0 <= clock.monotonic() - before < 1.2
+
+
+async def test_a_page_is_asked_through_the_file_and_answers_once(store: UiStore) -> None:
+    bus = EventBus()
+    ui = Ui(store)
+    request_id = uuid4()
+    async with UiFeed(store, bus) as feed, feed.attended("old"), feed.attended("tab"):
+        await ui.change(Change(location="/runs"), by="tab")
+        with bus.subscribe(UiRequested, UiChanged) as events:
+            elsewhere = Ui(UiStore(store._path))  # as another process has it
+            asking = asyncio.create_task(
+                elsewhere.ask(NavigateTo(url="/threads"), request_id=request_id)
+            )
+            seen = []
+            async for envelope in events:
+                seen.append(envelope.event)
+                if isinstance(envelope.event, UiRequested):
+                    break
+        changed, asked = seen
+        assert isinstance(changed, UiChanged)
+        assert (changed.revision, changed.by) == (1, "tab")
+        assert isinstance(asked, UiRequested)
+        assert (asked.page, asked.request_id) == ("tab", request_id)
+        assert asked.request == {"type": "navigate_to", "url": "/threads"}
+        with pytest.raises(UsageError, match="no answer to navigate_to"):
+            await ui.answer(asked.ui_id, CollapsedSpans(collapsedSpanIds=()))
+        with pytest.raises(NotFoundError):
+            await ui.answer(UUID(int=1), Done(type="navigate_to_response", success=True))
+        answer = Done(type="navigate_to_response", success=True)
+        assert await ui.answer(asked.ui_id, answer)
+        assert not await ui.answer(asked.ui_id, answer)
+        assert await asking == Reply("tab", answer)
+    assert await ui.pages() == ()
+
+
+async def test_a_page_that_comes_back_before_it_was_missed_stays(store: UiStore) -> None:
+    async with UiFeed(store, EventBus()) as feed:
+        async with feed.attended("tab"):
+            pass
+        async with feed.attended("tab"):
+            await asyncio.sleep(0.3)
+            assert [page.id for page in await Ui(store).pages()] == ["tab"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example/",
+        "//evil.example/traces",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/traces/../api/v1/health",
+        "/api/v1/traces",
+        "/mcp",
+        "traces/1",
+        "/traces/a b",
+        "/traces/\x01",
+        "/traces/ü",
+        "/traces/'><script>",
+        "",
+        "/nothing",
+        "/traces/" + "x" * 2_000,
+    ],
+)
+def test_a_tool_leads_nobody_elsewhere(url: str) -> None:
+    with pytest.raises(UsageError, match="no address of the page"):
+        own_address(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["/", *(f"/{screen}" for screen in SCREENS), "/traces/a%2Fb?span=c"]
+)
+def test_its_own_screens_are_addresses(url: str) -> None:
+    assert own_address(url) == url
+
+
+def test_the_list_of_a_screen() -> None:
+    assert view_at("/threads/1?x=2") is View.THREADS
+    assert view_at("/traces/1") is View.SPANS
+    assert view_at("/") is View.RUNS
