@@ -1,0 +1,299 @@
+"""What the store keeps of faults is what the detectors find, whatever happened to the spans."""
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces.runs import span
+from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces.detectors import Finding, Kind, Rule, detect, examine
+from treadle.traces.query import Field, Query, any_of
+from treadle.traces.store import findings_examining, migrating
+from treadle.traces.store.findings_tables import KEYED_BY_SPAN
+from treadle.traces.store.reading import findings as reading
+
+FAILED = json.dumps({"ok": False, "error": "The service is down."})
+TEXTS = [
+    FAILED,
+    FAILED.replace(" ", ""),
+    "Error: disk is full",
+    "4 degrees",
+    "[]",
+    "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'ü \ud800'",
+    "",
+]
+RULES = [
+    (),
+    (Rule("degrees", r"\d degrees"),),
+    (Rule("degrees", r"\d degrees"), Rule("disk", "disk", fields=("output*",))),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteTraceStore]:
+    opened = SqliteTraceStore.open(tmp_path / "traces.db")
+    yield opened
+    opened.close()
+
+
+def tool(span_id: str, output: str | None, **changes: object) -> Span:
+    call = replace(
+        span(span_id, kind=SpanKind.TOOL),
+        name="execute_tool get_weather",
+        operation="execute_tool",
+        input='{"city": "Oslo"}',
+        output=output,
+    )
+    return replace(call, **changes)  # type: ignore[arg-type]  # names of fields
+
+
+def request(span_id: str, results: Sequence[str], **changes: object) -> Span:
+    """A model call whose history holds these results."""
+    history: list[dict[str, object]] = [{"role": "user", "content": "?"}]
+    for number, result in enumerate(results):
+        call = {
+            "id": f"c{number}",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'},
+        }
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    made = replace(
+        span(span_id, kind=SpanKind.MODEL),
+        operation="chat",
+        input=json.dumps(history),
+        output='[{"role": "assistant", "content": "Fine.", "finish_reason": "length"}]',
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]  # names of fields
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> Span:
+    """A version of one of few spans."""
+    start = draw(st.sampled_from([5, 5, 7, 9, 4_000_000_000]))
+    changes = {
+        "trace_id": draw(st.sampled_from(["t1", "t2"])),
+        "start_us": start,
+        "end_us": draw(st.sampled_from([None, start + 10])),
+        "thread_id": draw(st.sampled_from([None, "th"])),
+        "labels": draw(st.sampled_from([(), ("x",)])),
+    }
+    span_id = draw(st.sampled_from(["a", "b", "c", "d", "e"]))
+    if draw(st.booleans()):
+        return request(span_id, draw(st.lists(st.sampled_from(TEXTS), max_size=3)), **changes)
+    failed = draw(st.booleans())
+    return tool(
+        span_id,
+        None if failed else draw(st.sampled_from(TEXTS)),
+        status=SpanStatus.ERROR if failed else SpanStatus.OK,
+        error="The service is down." if failed else None,
+        events=draw(st.sampled_from([(), (SpanEvent(6, "exception"),)])),
+        **changes,
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that happens to a store: spans arrive, or go, or some are examined."""
+
+    write: Sequence[Span] = ()
+    delete: str = ""
+    examine: int = 0
+    rules: Sequence[Rule] = ()
+
+
+steps = st.one_of(
+    st.builds(Step, write=st.lists(versions(), min_size=1, max_size=4)),
+    st.builds(Step, write=st.lists(versions(), min_size=1, max_size=4)),
+    st.builds(Step, delete=st.sampled_from(["t1", "t2"])),
+    st.builds(Step, examine=st.integers(1, 3), rules=st.sampled_from(RULES)),
+)
+queries = st.sampled_from(
+    [
+        Query(),
+        Query((any_of(Field.LABEL, ["x"]),)),
+        Query((any_of(Field.TRACE, ["t1"]),)),
+        Query((any_of(Field.THREAD, ["th"]),)),
+        Query((any_of(Field.KIND, ["tool"]),)),
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(steps, max_size=8), queries, st.sampled_from(RULES), st.booleans())
+def test_the_findings_are_those_of_the_spans_that_are_there(
+    history: list[Step], query: Query, rules: Sequence[Rule], ahead: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        with closing(store):
+            for step in history:
+                store.write(step.write).result()
+                if step.delete:
+                    store.delete(traces=[step.delete])
+                if step.examine:
+                    store.examine(step.rules, most=step.examine)
+            if ahead:
+                store.examine(rules)
+            there = spans_of(store, query)
+            found = store.findings(query, rules=rules)
+            examined = list(store.examined(query))
+
+    assert found.data == detect(there, rules)
+    assert (found.spans, found.unexamined, found.total) == (len(there), 0, len(found.data))
+    alone = [each for each in map(examine, there) if each.told or each.call_digest]
+    assert examined == sorted(alone, key=lambda each: (each.start_us, each.span))
+
+
+def spans_of(store: SqliteTraceStore, query: Query) -> list[Span]:
+    listed = store.spans(query, limit=100).data
+    return [found for each in listed if (found := store.span(each.trace_id, each.span_id))]
+
+
+def kinds(findings: Sequence[Finding]) -> list[tuple[str, Kind]]:
+    return [(each.evidence.span.span_id, each.kind) for each in findings]
+
+
+def rows(store: SqliteTraceStore) -> int:
+    """How many rows there are of what was examined."""
+    with store.reader() as connection:
+        counts = [
+            connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in KEYED_BY_SPAN
+        ]
+    return sum(counts)
+
+
+def test_an_empty_store_has_no_findings(store: SqliteTraceStore) -> None:
+    found = store.findings(rules=RULES[1])
+    assert (found.snapshot, found.spans, found.unexamined, found.data) == (0, 0, 0, ())
+    assert list(store.examined()) == []
+    assert store.examine() == 0
+
+
+def test_each_version_is_examined_once(store: SqliteTraceStore) -> None:
+    store.write([tool(f"s{number}", FAILED) for number in range(450)]).result()
+    assert [store.examine(most=300), store.examine(), store.examine()] == [300, 150, 0]
+    store.write([tool("s0", "", attributes={"more": 1}), span("other")]).result()
+    assert store.examine() == 2
+    assert len(store.findings().data) == 450
+
+
+def test_new_rules_are_looked_for_and_old_ones_forgotten(store: SqliteTraceStore) -> None:
+    store.write([tool("s", "4 degrees"), tool("other", FAILED)]).result()
+    first, second = RULES[1], RULES[2]
+    assert [each.kind for each in store.findings(rules=first).data if each.detector[:5] == "rule:"]
+    assert store.examine(first) == 0
+    assert store.examine(second) == 2, "the rules changed"
+    assert store.examine() == 0, "but the detectors did not"
+    assert len(store.findings().data) == 1
+    assert len(store.findings(rules=second).data) == 2
+
+
+def test_other_detectors_begin_anew(
+    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write([tool(f"s{number}", FAILED) for number in range(5)]).result()
+    assert store.examine() == 5
+    with monkeypatch.context() as patch:
+        patch.setattr(findings_examining, "_digest_of_detectors", lambda: b"other")
+        patch.setattr(findings_examining, "_FORGOTTEN_AT_ONCE", 2)
+        assert store.examine() == 5
+        assert store.examine() == 0
+        assert store.findings().total == 5
+    assert store.findings().total == 5
+    assert rows(store) == 5
+
+
+def test_what_was_deleted_leaves_no_word(store: SqliteTraceStore) -> None:
+    rule = Rule("secret", "needle-[0-9]+")
+    text = json.dumps({"ok": False, "error": "needle-4711 is broken"})
+    store.write([tool("s", text, trace_id="gone"), tool("t", FAILED)]).result()
+    assert store.findings(rules=[rule]).total == 3
+    store.delete(traces=["gone"])
+    assert rows(store) == 1
+    assert store.findings(rules=[rule]).total == 1
+    held = b"".join(path.read_bytes() for path in store.path.parent.iterdir())
+    assert b"needle" not in held
+
+
+def test_what_is_too_much_to_look_at_is_told(
+    store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.traces.store.sqlite._EXAMINED_FIRST", 2)
+    monkeypatch.setattr(reading, "LOOKED_AT", 3)
+    store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(9)]).result()
+    found = store.findings()
+    assert (found.spans, found.unexamined, found.total) == (9, 4, 5)
+    assert [each.evidence.span.span_id for each in found.data] == ["s0", "s1", "s6", "s7", "s8"]
+    asked = store.findings(Query((any_of(Field.SPAN, ["s5"]),)))
+    assert (asked.spans, asked.unexamined, asked.total) == (1, 0, 1)
+    for _ in range(5):
+        found = store.findings()
+    assert (found.unexamined, found.total) == (0, 9)
+
+
+def test_a_limit_keeps_the_worst_in_order_of_time(store: SqliteTraceStore) -> None:
+    store.write(
+        [
+            tool("empty", "[]", start_us=1),
+            tool("late", "Error: the request timed out", start_us=2),
+            tool("failed", FAILED, start_us=3),
+            tool("again", "Error: disk is full", start_us=4),
+        ]
+    ).result()
+    found = store.findings(limit=3)
+    assert found.total == 4
+    assert [each.evidence.span.span_id for each in found.data] == ["late", "failed", "again"]
+    assert kinds(store.findings(limit=0).data) == []
+
+
+def test_calls_are_told_by_tool_and_arguments(store: SqliteTraceStore) -> None:
+    store.write(
+        [
+            tool("a", "[]", start_us=1),
+            tool("b", "4", start_us=2, input='{ "city":"Oslo" }'),
+            tool("c", "4", start_us=3, input='{"city": "Rome"}'),
+            tool("d", "4", start_us=4, attributes={"gen_ai.tool.name": "other"}),
+            span("root", kind=SpanKind.RUN),
+        ]
+    ).result()
+    examined = list(store.examined())
+    assert [each.span.span_id for each in examined] == ["a", "b", "c", "d"]
+    assert [each.found_nothing for each in examined] == [True, False, False, False]
+    digests = [each.call_digest for each in examined]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+def test_several_stores_of_one_file_examine_together(store: SqliteTraceStore) -> None:
+    other = SqliteTraceStore.open(store.path)
+    store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(600)]).result()
+    with closing(other):
+        assert other.examine(most=200) == 200
+        assert store.examine(most=200) == 200
+        assert other.findings().data == store.findings().data
+        assert len(other.findings().data) == 600
+
+
+def test_a_file_without_faults_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    store = SqliteTraceStore.open(path)
+    store.write([tool("s", FAILED)]).result()
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table in (*KEYED_BY_SPAN, "examinations"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"PRAGMA user_version = {migrating.VERSION - 1}")
+
+    store = SqliteTraceStore.open(path)
+    with closing(store):
+        assert store.findings().total == 1
