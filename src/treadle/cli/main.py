@@ -36,6 +36,8 @@ COMMANDS = {
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
     "serve": Entry("serve", "serve a repository over HTTP, to pages and programs"),
     "traces": Entry("traces", "read what was recorded"),
+    "agent": Entry("agent", "ask what went wrong, what is slow, what costs"),
+    "experiment": Entry("experiment", "change a recorded call, run it again, compare"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
     "models": Entry("models", "list the models in reach, test one"),
     "config": Entry("config", "show the settings and where they come from"),

@@ -1,0 +1,120 @@
+"""`treadle agent`: ask about what was recorded."""
+
+import argparse
+import os
+import sys
+from uuid import UUID
+
+from treadle.agents.page import PageContext
+from treadle.app.agents import ORCHESTRATOR, AgentDesk
+from treadle.app.tool_calls import ToolCalls
+from treadle.cli.command import Command, repository
+from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.screens import Screen, exit_status, screen_for, shown
+from treadle.config.loader import load
+from treadle.errors import ExitStatus, UsageError
+from treadle.events import EventBus
+from treadle.ids import new_id
+from treadle.session import SessionOutcome
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the question and what it is about."""
+    parser.add_argument(
+        "question", nargs="?", help="the question; `-` reads it from standard input"
+    )
+    parser.add_argument("--thread", metavar="ID", help="about that thread")
+    parser.add_argument("--run", metavar="ID", help="about that run")
+    parser.add_argument(
+        "--trace", metavar="ID", help="about that trace: an id, the beginning of one, or `last`"
+    )
+    parser.add_argument("--span", metavar="ID", help="about that span")
+    parser.add_argument(
+        "--label", metavar="NAME", action="append", default=[], help="about spans with that label"
+    )
+    parser.add_argument("--experiment", metavar="ID", help="about that experiment")
+    parser.add_argument(
+        "--agent", metavar="NAME", help=f"the agent to ask (default: {ORCHESTRATOR})"
+    )
+    parser.add_argument("--list", action="store_true", help="list the agents")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask, show what happens, and give the exit status."""
+    if options.list:
+        return _list(options)
+    question = sys.stdin.read() if options.question == "-" else options.question or ""
+    if not question.strip():
+        raise UsageError(
+            "The question is empty.", hint='Write it behind: `treadle agent "what went wrong?"`.'
+        )
+    screen = screen_for(options, answer_at_once=False)
+    return exit_status(screen, lambda screen: _ask(options, question, screen))
+
+
+async def _ask(options: argparse.Namespace, question: str, screen: Screen) -> SessionOutcome:
+    bus, request_id = EventBus(), new_id()
+    answering = _answer(options, question, screen, bus, request_id)
+    return await shown(answering, screen, bus, request_id, others=True)
+
+
+async def _answer(
+    options: argparse.Namespace, question: str, screen: Screen, bus: EventBus, request_id: UUID
+) -> tuple[SessionOutcome, list[str]]:
+    """What came of the question, and what could not be recorded of it."""
+    root = repository(options)
+    loaded = load(root, os.environ, {"model": options.model})
+    for warning in loaded.warnings:
+        tell(f"! {warning}")
+    async with (
+        ToolCalls.open(root, bus=bus, settings=loaded.settings) as calls,
+        AgentDesk.open(calls, loaded.settings, os.environ) as desk,
+    ):
+        for warning in desk.warnings:
+            tell(f"! {warning}")
+        page = await desk.page(
+            PageContext(
+                thread_id=options.thread,
+                run_id=options.run,
+                trace_id=options.trace,
+                span_id=options.span,
+                labels=tuple(options.label),
+                experiment_id=options.experiment,
+            )
+        )
+        with screen.answering(calls):
+            outcome = await desk.ask(
+                question, page, request_id=request_id, agent=options.agent, model=options.model
+            )
+    return outcome, calls.missing
+
+
+def _list(options: argparse.Namespace) -> int:
+    from treadle.agents.finding import find_agents
+    from treadle.config.loader import is_trusted
+
+    root = repository(options)
+    trusted = is_trusted(root, load(root, os.environ, {}).settings.trusted_roots)
+    found = find_agents(root, trusted=trusted)
+    for warning in found.warnings:
+        tell(f"! {warning}")
+    agents = [found.agents[name] for name in sorted(found.agents)]
+    if options.json:
+        print_json(
+            {
+                "agents": [
+                    {**each.header.model_dump(mode="json"), "origin": each.origin.value}
+                    for each in agents
+                ]
+            }
+        )
+        return ExitStatus.DONE
+    rows = [(each.name, each.origin.value, each.header.description) for each in agents]
+    say(table(rows, ("AGENT", "FROM", "WHAT IT IS FOR")))
+    return ExitStatus.DONE
+
+
+COMMAND = Command(
+    "Ask about recorded traces: what went wrong, what is slow, what costs.", configure, run
+)
