@@ -1,3 +1,5 @@
+from collections import Counter
+from collections.abc import Iterable
 from random import Random
 
 import pytest
@@ -8,8 +10,12 @@ from tests.traces.reading import naive
 from tests.traces.reading.filled import filled
 from tests.traces.reading.making import random_query
 from treadle.errors import UsageError
-from treadle.traces.query import GroupBy
+from treadle.traces.query import GroupBy, Sort, SortKey
+from treadle.traces.span import SpanKind, SpanStatus
+from treadle.traces.store.reading import planning, spans
 from treadle.traces.store.reading.listed import Sums
+from treadle.traces.store.reading.summaries import TOP, Percentiles, Summary
+from treadle.traces.tool_stats import PREFIX
 
 BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 
@@ -17,7 +23,19 @@ BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 @settings(max_examples=8)
 @given(st.integers(0, 1 << 32))
 def test_groups_labels_and_summaries_are_the_sums_of_what_fits(seed: int) -> None:
-    random = Random(seed)
+    check_sums(Random(seed))
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 1 << 32))
+def test_sums_are_the_same_by_the_short_form_of_the_spans(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "_WHOLE_ROWS", 1 << 40)
+        patch.setattr(spans, "_LOOKED_AT", 4)
+        check_sums(Random(seed))
+
+
+def check_sums(random: Random) -> None:
     with filled(random) as there:
         for _ in range(10):
             query = random_query(random, there.spans)
@@ -39,10 +57,51 @@ def test_groups_labels_and_summaries_are_the_sums_of_what_fits(seed: int) -> Non
                 value: sums.spans
                 for value, sums in naive.groups(fitting, GroupBy.OPERATION).items()
             }
-            latency = summary.latency
-            assert [latency.p50_us, latency.p95_us, latency.p99_us, latency.max_us] == ranks(
-                [span.span.duration_us for span in fitting if span.span.duration_us is not None]
-            )
+            check_summary(summary, fitting, there.keys)
+
+
+def check_summary(
+    summary: Summary, fitting: list[naive.NaiveSpan], keys: dict[tuple[str, str], int]
+) -> None:
+    spans = [found.span for found in fitting]
+    lasts = [max(each.start_us, each.end_us or each.start_us) for each in spans]
+    assert summary.start_us == min((each.start_us for each in spans), default=None)
+    assert summary.last_us == max(lasts, default=None)
+    assert dict(summary.by_status) == Counter(each.status.value for each in spans)
+    assert figures(summary.latency) == ranks([each.duration_us for each in spans])
+    assert figures(summary.time_to_first_token) == ranks(
+        [each.time_to_first_token_us for each in spans]
+    )
+    assert {
+        model.name: (plain(model.sums), figures(model.latency)) for model in summary.models
+    } == {
+        name: (sums, ranks([each.duration_us for each in spans if each.model == name]))
+        for name, sums in naive.groups(fitting, GroupBy.MODEL).items()
+        if name
+    }
+    tools = [each for each in spans if each.kind is SpanKind.TOOL]
+    assert {
+        tool.name: (tool.calls, tool.failed, figures(tool.latency)) for tool in summary.tools
+    } == {
+        name.removeprefix(PREFIX): (
+            len(calls),
+            sum(each.status is SpanStatus.ERROR for each in calls),
+            ranks([each.duration_us for each in calls]),
+        )
+        for name in {each.name for each in tools}
+        if (calls := [each for each in tools if each.name == name])
+    }
+    assert {label.name: label.count for label in summary.labels} == Counter(
+        label for each in spans for label in set(each.labels)
+    )
+    for shown, key in ((summary.slowest, SortKey.DURATION), (summary.most_expensive, SortKey.COST)):
+        wanted = [found for found in fitting if key is SortKey.DURATION or (found.nano or 0) > 0]
+        expected = naive.in_order(wanted, Sort(key), keys)[:TOP]
+        assert [(each.trace_id, each.span_id) for each in shown] == expected
+
+
+def figures(of: Percentiles) -> list[int | None]:
+    return [of.p50_us, of.p95_us, of.p99_us, of.max_us]
 
 
 def plain(sums: Sums) -> naive.NaiveSums:
@@ -63,9 +122,9 @@ def plain(sums: Sums) -> naive.NaiveSums:
     )
 
 
-def ranks(durations: list[int]) -> list[int | None]:
+def ranks(durations: Iterable[int | None]) -> list[int | None]:
     """By the nearest rank: the smallest value that so many percent are not above."""
-    ordered = sorted(durations)
+    ordered = sorted(each for each in durations if each is not None)
     if not ordered:
         return [None] * 4
     return [

@@ -10,7 +10,7 @@ from tests.traces.reading.filled import filled, walked
 from tests.traces.reading.making import random_query, random_sort, random_span
 from treadle.errors import UsageError
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
-from treadle.traces.store.reading import planning, spans
+from treadle.traces.store.reading import planning, spans, where
 from treadle.traces.store.reading.listed import ListedSpan
 
 SEEDS = st.integers(0, 1 << 32)
@@ -36,6 +36,16 @@ def test_pages_are_the_same_where_there_is_much_of_everything(seed: int) -> None
         patch.setattr(planning, "_COUNTED_IN_RANGE", 3)
         patch.setattr(planning, "_COUNTED_MATCHES", 3)
         patch.setattr(planning, "_SIFTED", 1)
+        patch.setattr(planning, "_WHOLE_ROWS", 1 << 40)
+        check_pages(Random(seed))
+
+
+@settings(max_examples=4)
+@given(SEEDS)
+def test_pages_are_the_same_where_there_are_too_many_names_for_a_pattern(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where, "_MOST_NAMES", 1)
+        patch.setattr(where, "_MOST_ALIKE", 1)
         check_pages(Random(seed))
 
 

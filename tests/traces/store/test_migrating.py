@@ -12,6 +12,9 @@ from tests.traces.store.old_files import write_old_file
 from treadle.events.types import Usage
 from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
 from treadle.traces.store import keeping
+from treadle.traces.store.arriving import arrive
+from treadle.traces.store.keys import Keys
+from treadle.traces.store.schema import TABLES
 
 ROOT = Path(__file__).parents[3]
 
@@ -63,6 +66,28 @@ def test_what_older_versions_recorded_is_taken_over_whole(tmp_path: Path, form: 
     assert kept == SPANS
     assert (stats.name, stats.failures, stats.p50_us) == ("grep", {"timeout": 1}, 40)
     assert sums == [(3, 1, 7, 250_000_000), (1, 0, 0, 0)]
+
+
+def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in TABLES:
+            connection.execute(statement)
+        keeping.keep(connection, arrive(SPANS), Keys())
+        connection.execute("PRAGMA user_version = 3")
+
+    store = SqliteTraceStore.open(path)
+    kept = [store.span(one.trace_id, one.span_id) for one in SPANS]
+    store.close()
+    SqliteTraceStore.open(tmp_path / "new.db").close()
+
+    assert kept == SPANS
+    assert everything_in(path) == everything_in(tmp_path / "new.db")
+
+
+def everything_in(path: Path) -> list[tuple[str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
 
 
 def test_a_migration_that_dies_leaves_the_file_as_it_was(

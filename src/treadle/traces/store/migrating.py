@@ -14,13 +14,13 @@ from treadle.traces.store import findings_tables, keeping
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
-from treadle.traces.store.schema import TABLES
+from treadle.traces.store.schema import INDEXES, TABLES
 
-VERSION = 5
+VERSION = 6
 """`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums;
-forms 3 and 4 knew nothing of faults."""
+forms 3 and 4 knew nothing of faults, and up to form 5 there were fewer indexes."""
 
-_SUMMED = 3
+_SUMMED, _EXAMINED = 3, 5
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -56,8 +56,9 @@ def migrate(connection: sqlite3.Connection) -> None:
         if version < VERSION:
             if version < _SUMMED:
                 _make(connection, old=version > 0)
-            else:
+            elif version < _EXAMINED:
                 _execute_all(connection, findings_tables.TABLES)
+            _execute_all(connection, INDEXES)
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -1,4 +1,4 @@
-"""The tables of the span store, as the third migration makes them.
+"""The tables of the span store, as the third migration makes them, and the indexes of the sixth.
 
 Three ideas carry it:
 
@@ -195,3 +195,20 @@ TABLES: tuple[str, ...] = (
     "CREATE TABLE given (what TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
     "INSERT INTO given VALUES ('revision', 0), ('trace', 0)",
 )
+
+INDEXES: tuple[str, ...] = (
+    # All of a span but what is long, in the order of time, where each new one goes to the end: what
+    # sums up many spans reads a tenth of what it would of the rows.
+    """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
+        start_us, trace, kind, operation, name, status, model, provider, end_us, duration_us,
+        work_us, ttft_us, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+        reasoning_tokens, cost_nano, counted, labels
+    )""",
+    "CREATE INDEX IF NOT EXISTS spans_by_kind ON spans (kind)",
+    "CREATE INDEX IF NOT EXISTS spans_by_name ON spans (name)",
+    """CREATE INDEX IF NOT EXISTS spans_by_provider ON spans (provider)
+        WHERE provider IS NOT NULL""",
+    "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
+    "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
+)
+"""What the sixth form adds to `TABLES`: it changes no row."""

@@ -14,7 +14,6 @@ from treadle.traces.query.conditions import (
     GroupBy,
     Operator,
     Query,
-    SortKey,
     any_of,
 )
 from treadle.traces.query.pages import Page
@@ -28,7 +27,7 @@ from treadle.traces.store.reading.listed import (
     plain,
     sums,
 )
-from treadle.traces.store.reading.planning import ALL_SPANS, HOUR_US, best_source
+from treadle.traces.store.reading.planning import HOUR_US, whole_source
 from treadle.traces.store.reading.spans import check_page, conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, joined, listing, resolved
@@ -69,6 +68,9 @@ _ADDED = {
     "busy_us": _within("s.duration_us", LONGEST_US),
 }
 """What a span adds to each counter: `rows.counters` in SQL."""
+
+TOTALS = ", ".join(f"sum({name}) AS {name}" for name in COUNTERS)
+ADDED = ", ".join(f"{_ADDED[name]} AS {name}" for name in COUNTERS)
 
 _DIMENSIONS = {
     GroupBy.MODEL: (Field.MODEL, "model"),
@@ -112,18 +114,23 @@ def groups_page(
         )
     add_holds(connection)
     query = resolved(connection, query)
-    rows = (
-        _from_kept(connection, by, query, bucket_seconds)
-        or _from_rollups(connection, by, query, bucket_seconds)
-        or _from_spans(connection, by, query, bucket_seconds)
+    page = (limit, offset)
+    if kept := _from_kept(connection, by, query, bucket_seconds):
+        found = connection.execute(
+            f"{kept.text} ORDER BY spans DESC, value LIMIT ? OFFSET ?", (*kept.values, *page)
+        ).fetchall()
+        counted = f"SELECT count(*) FROM ({kept.text})"
+        (total,) = connection.execute(counted, kept.values).fetchone()
+        return Page(tuple(Group(plain(row[0]), sums(row[1:])) for row in found), total, None)
+    rows = _from_rollups(connection, by, query, bucket_seconds) or _from_spans(
+        connection, by, query, bucket_seconds
     )
     order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
-    totals = ", ".join(f"sum({name}) AS {name}" for name in COUNTERS)
     statement = (
-        f"SELECT value, {totals}, count(*) OVER () FROM ({rows.text})"
+        f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text})"
         f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
     )
-    found = connection.execute(statement, (*rows.values, limit, offset)).fetchall()
+    found = connection.execute(statement, (*rows.values, *page)).fetchall()
     data = tuple(Group(plain(row[0]), sums(row[1:-1])) for row in found)
     total = found[0][-1] if found else (None if offset else 0)
     return Page(data, total, None)
@@ -134,8 +141,7 @@ def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
     rows = _from_rollups(connection, GroupBy.TIME, query, HOUR_SECONDS) or _from_spans(
         connection, GroupBy.TIME, query, HOUR_SECONDS
     )
-    totals = ", ".join(f"sum({name})" for name in COUNTERS)
-    return sums(connection.execute(f"SELECT {totals} FROM ({rows.text})", rows.values).fetchone())
+    return sums(connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone())
 
 
 def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
@@ -148,7 +154,7 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
 def _from_kept(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql | None:
-    """Whole threads or runs, where only a time is asked for beside them.
+    """A row for each thread or run, where only a time is asked for beside them.
 
     Of those that began before it or go on after it, the spans are added up.
     """
@@ -184,7 +190,9 @@ def _from_kept(
     if not crossing:
         return whole
     partly = query & Query((any_of(field, [plain(value) for (value,) in crossing]),))
-    return joined((whole, _from_spans(connection, by, partly, bucket_seconds)), " UNION ALL ")
+    spans = _from_spans(connection, by, partly, bucket_seconds)
+    ends = Sql(f"SELECT value, {TOTALS} FROM ({spans.text}) GROUP BY value", spans.values)
+    return joined((whole, ends), " UNION ALL ")
 
 
 def _from_rollups(
@@ -271,13 +279,13 @@ def _from_spans(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
     """The counters of every span that fits."""
-    source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    source = whole_source(connection, query)
+    tables = source.tables if by in _KEPT else source.spans
     bucket = bucket_seconds * _SECOND_US
     value = _VALUES.get(by, f"s.start_us - ((s.start_us % {bucket}) + {bucket}) % {bucket}")
     labels = "CROSS JOIN json_each(s.labels) e" if by is GroupBy.LABEL else ""
-    added = ", ".join(f"{_ADDED[name]} AS {name}" for name in COUNTERS)
     where = conditions(source, query)
     return Sql(
-        f"SELECT {value} AS value, {added} FROM {source.tables.text} {labels} WHERE {where.text}",
-        (*source.tables.values, *where.values),
+        f"SELECT {value} AS value, {ADDED} FROM {tables.text} {labels} WHERE {where.text}",
+        (*tables.values, *where.values),
     )

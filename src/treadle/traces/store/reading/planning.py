@@ -29,6 +29,9 @@ JOINED = "CROSS JOIN traces t ON t.id = s.trace CROSS JOIN runs r ON r.run_id = 
 
 _COUNTED_MATCHES = 5_000
 _COUNTED_IN_RANGE = 5_000
+_WHOLE_ROWS = 4
+"""How many spans are read in short in the time that it takes to find one row by another index."""
+
 _SIFTED = 10
 """How many spans of an index in the right order are read for each one that fits, at a guess."""
 
@@ -50,8 +53,27 @@ _INDEXES = {
     Field.SPAN: "spans_by_span_id",
     Field.STATUS: "spans_not_ok",
     Field.ERROR: "spans_not_ok",
+    Field.KIND: "spans_by_kind",
+    Field.NAME: "spans_by_name",
+    Field.PROVIDER: "spans_by_provider",
 }
-_ORDERED = frozenset({Field.MODEL, Field.OPERATION, Field.STATUS, Field.LABEL, Field.ERROR})
+_COUNTED_ALIKE = {
+    Field.KIND: "SELECT 1 FROM spans INDEXED BY spans_by_kind WHERE kind IN ({})",
+    Field.NAME: "SELECT 1 FROM spans INDEXED BY spans_by_name WHERE name IN ({})",
+    Field.PROVIDER: "SELECT 1 FROM spans INDEXED BY spans_by_provider WHERE provider IN ({})",
+}
+_ORDERED = frozenset(
+    {
+        Field.MODEL,
+        Field.OPERATION,
+        Field.STATUS,
+        Field.LABEL,
+        Field.ERROR,
+        Field.KIND,
+        Field.NAME,
+        Field.PROVIDER,
+    }
+)
 """Fields of which one value alone gives its spans in the order of time."""
 
 _SORTED = {
@@ -75,13 +97,13 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What stands behind FROM, what that must fulfil, and how many spans it has, about.
+    """From where spans `s` are read, what that must fulfil, and how many it has, about.
 
     `used` are the conditions which it answers in full. `exact` says that `count` is no estimate,
     and that nothing else is asked.
     """
 
-    tables: Sql
+    spans: Sql
     count: int
     where: Sql = ALL
     used: tuple[Condition, ...] = ()
@@ -91,6 +113,11 @@ class Source:
     """The column by which it is in that order; SQLite would sort it by any other."""
     walks: str | None = None
     """For all spans in the order of a value: those alone, by the index of the value."""
+
+    @property
+    def tables(self) -> Sql:
+        """What stands behind FROM for spans `s` with their traces `t` and their runs `r`."""
+        return Sql(f"{self.spans.text} {JOINED}", self.spans.values)
 
 
 def best_source(
@@ -107,12 +134,26 @@ def best_source(
         fewest = min(source.count for source in narrower)
         met = min(_reach(connection, query, order), wanted * everything // max(fewest, 1))
         least = (met, everything)
+    # Where nothing else is asked, each that is read fits.
+    sifted = wanted * (_SIFTED if len(query.conditions) > 1 else 1)
     for source in narrower:
         ordered = source.in_time_order and order is SortKey.TIME
-        cost = min(source.count, wanted * _SIFTED) if ordered else source.count
+        cost = min(source.count, sifted) if ordered else source.count
         if (cost, source.count) < least:
             best, least = source, (cost, source.count)
     return best
+
+
+def whole_source(connection: sqlite3.Connection, query: Query) -> Source:
+    """The source from which all spans that fit are summed up with the least reading.
+
+    Many are read from the index that holds them in short, whatever other index has them.
+    """
+    best = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    reach = _reach(connection, query, SortKey.TIME)
+    if query.of(Field.TEXT) or best.count * _WHOLE_ROWS < reach:
+        return best
+    return Source(Sql("spans s INDEXED BY spans_in_short"), reach)
 
 
 def spans_in_all(connection: sqlite3.Connection) -> int:
@@ -141,7 +182,7 @@ def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
     )
     checks = [literally("x", term.literal) for _, term in terms if term.literal is not None]
     return Source(
-        Sql(f"texts x CROSS JOIN spans s ON s.id = x.rowid {JOINED}"),
+        Sql("texts x CROSS JOIN spans s ON s.id = x.rowid"),
         count,
         joined([Sql("x.texts MATCH ?", found.values), *checks]),
         used=tuple(condition for condition, _ in terms),
@@ -154,7 +195,7 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
     """All spans in order."""
     index = f"INDEXED BY {_SORTED[order]}" if order in _SORTED else "NOT INDEXED"
     return Source(
-        Sql(f"spans s {index} {JOINED}"),
+        Sql(f"spans s {index}"),
         everything,
         in_time_order=True,
         exact=not query.conditions,
@@ -165,7 +206,7 @@ def _walked(query: Query, order: SortKey, everything: int) -> Source:
 def _in_time(connection: sqlite3.Connection, query: Query) -> Source:
     """The spans of the time that is asked for, which may be few."""
     reach = _reach(connection, query, SortKey.TIME)
-    return Source(Sql(f"spans s NOT INDEXED {JOINED}"), reach)
+    return Source(Sql("spans s NOT INDEXED"), reach)
 
 
 def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
@@ -184,7 +225,7 @@ def _narrower(connection: sqlite3.Connection, query: Query) -> Iterator[Source]:
             if count is not None:
                 index = _INDEXES[condition.field]
                 yield Source(
-                    Sql(f"spans s INDEXED BY {index} {JOINED}"),
+                    Sql(f"spans s INDEXED BY {index}"),
                     count,
                     Sql("s.status != 'ok'") if index == "spans_not_ok" else ALL,
                     in_time_order=condition.field in _ORDERED and len(condition.values) <= 1,
@@ -203,7 +244,7 @@ def _in_range(connection: sqlite3.Connection, condition: Condition) -> Iterator[
     found = f"SELECT 1 FROM {spans} WHERE {where.text} LIMIT {_COUNTED_IN_RANGE}"
     count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", where.values))
     if count < _COUNTED_IN_RANGE:
-        yield Source(Sql(f"{spans} {JOINED}"), count, where, used=(condition,))
+        yield Source(Sql(spans), count, where, used=(condition,))
 
 
 def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bool) -> Source:
@@ -211,7 +252,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
     places, values = listing(condition.values)
     if len(condition.values) == 1:
         return Source(
-            Sql(f"span_labels l CROSS JOIN spans s ON s.id = l.span {JOINED}"),
+            Sql("span_labels l CROSS JOIN spans s ON s.id = l.span"),
             count,
             Sql("l.label = ?", values),
             used=(condition,),
@@ -221,7 +262,7 @@ def _labelled(connection: sqlite3.Connection, condition: Condition, *, alone: bo
         )
     spans = f"SELECT DISTINCT span FROM span_labels WHERE label IN ({places})"
     return Source(
-        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span {JOINED}", values),
+        Sql(f"({spans}) l CROSS JOIN spans s ON s.id = l.span", values),
         count,
         used=(condition,),
     )
@@ -243,7 +284,19 @@ def _count(connection: sqlite3.Connection, condition: Condition) -> int | None:
         sums = " + ".join(counters) or "0"
         return _first(connection, Sql(f"SELECT sum({sums}) FROM rollups WHERE dimension = 'all'"))
     places, values = listing(condition.values)
+    if condition.field in _COUNTED_ALIKE:
+        return _count_alike(connection, condition)
     return _first(connection, Sql(_COUNTS[condition.field].format(places), values))
+
+
+def _count_alike(connection: sqlite3.Connection, condition: Condition) -> int:
+    """How many spans have one of the values; where those are many, half of all, at a guess."""
+    places, values = listing(condition.values)
+    found = f"{_COUNTED_ALIKE[condition.field].format(places)} LIMIT {_COUNTED_IN_RANGE}"
+    count = _first(connection, Sql(f"SELECT count(*) FROM ({found})", values))
+    if count < _COUNTED_IN_RANGE:
+        return count
+    return max(count, spans_in_all(connection) // 2)
 
 
 def _reach(connection: sqlite3.Connection, query: Query, order: SortKey) -> int:

@@ -8,7 +8,7 @@ from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
 from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
-from treadle.traces.store.reading.planning import ALL_SPANS, JOINED, Source, best_source
+from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
     ALL,
@@ -130,7 +130,7 @@ def _known_rows(
         head = Source(
             Sql(
                 f"(SELECT s.id AS head FROM {source.walks} WHERE {known.text}"
-                f" ORDER BY {order} LIMIT {_LOOKED_AT}) CROSS JOIN spans s ON s.id = head {JOINED}",
+                f" ORDER BY {order} LIMIT {_LOOKED_AT}) CROSS JOIN spans s ON s.id = head",
                 known.values,
             ),
             _LOOKED_AT,
@@ -139,7 +139,17 @@ def _known_rows(
         rows = _select(connection, head, where, value=value, order=order, wanted=wanted)
         if len(rows) == wanted:
             return rows
-        source = best_source(connection, query, SortKey.TIME, ALL_SPANS)
+    if query.conditions:
+        # Sorted are the keys of all that fit; of those alone that are shown are the rows read.
+        source = whole_source(connection, query)
+        fitting = joined([conditions(source, query), known])
+        first = (
+            f"(SELECT s.id AS head FROM {source.spans.text} WHERE {fitting.text}"
+            f" ORDER BY {order} LIMIT ?) CROSS JOIN spans s ON s.id = head"
+        )
+        values = (*source.spans.values, *fitting.values, wanted)
+        head = Source(Sql(first, values), wanted)
+        return _select(connection, head, ALL, value=value, order=order, wanted=wanted)
     where = joined([conditions(source, query), known])
     return _select(connection, source, where, value=value, order=order, wanted=wanted)
 
@@ -177,6 +187,6 @@ def _total(connection: sqlite3.Connection, query: Query, read: int, *, more: boo
     if source.count > _COUNTED or query.of(Field.TEXT):
         return None
     where = conditions(source, query)
-    statement = f"SELECT count(*) FROM {source.tables.text} WHERE {where.text}"
-    values = (*source.tables.values, *where.values)
+    statement = f"SELECT count(*) FROM {source.spans.text} WHERE {where.text}"
+    values = (*source.spans.values, *where.values)
     return int(connection.execute(statement, values).fetchone()[0])

@@ -46,6 +46,18 @@ _TRACES = {
 _ROLLED = {Field.MODEL: "model", Field.OPERATION: "operation", Field.LABEL: "label"}
 """Fields whose values, and how many spans have each, the roll-ups know."""
 
+_NAMED = {
+    Field.NAME: "SELECT min(name) FROM spans INDEXED BY spans_by_name WHERE name > ?",
+    Field.PROVIDER: """
+        SELECT min(provider) FROM spans INDEXED BY spans_by_provider
+        WHERE provider IS NOT NULL AND provider > ?""",
+}
+"""The next value of a field that the roll-ups do not know."""
+
+_MOST_NAMES = 5_000
+_MOST_ALIKE = 500
+"""Of more names, or of more that fit, a pattern is left to be tried on each span."""
+
 _KNOWN_VALUES = """
     WITH RECURSIVE known (value) AS (
         SELECT min(value) FROM rollups WHERE dimension = ?1
@@ -87,7 +99,7 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
-    """`query` with patterns on models, operations and labels as the values that they match."""
+    """`query` with patterns as the values that they match, of fields that have few values."""
     return Query(tuple(_resolve(connection, each) for each in query.conditions))
 
 
@@ -120,15 +132,35 @@ def key_bounds(query: Query, key: str) -> Sql:
 
 
 def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
-    if condition.operator is not Operator.LIKE or condition.field not in _ROLLED:
+    if condition.operator is not Operator.LIKE:
+        return condition
+    if condition.field in _ROLLED:
+        known = known_values(connection, _ROLLED[condition.field])
+    elif condition.field in _NAMED:
+        known = _names(connection, _NAMED[condition.field])
+        if len(known) > _MOST_NAMES:
+            return condition
+    else:
         return condition
     fitting = [patterns.compiled(str(value)) for value in condition.values]
     values = tuple(
-        value
-        for value in known_values(connection, _ROLLED[condition.field])
-        if value and any(pattern.fullmatch(value) for pattern in fitting)
+        value for value in known if value and any(pattern.fullmatch(value) for pattern in fitting)
     )
+    if condition.field in _NAMED and len(values) > _MOST_ALIKE:
+        return condition
     return Condition(condition.field, Operator.IS, values, condition.negated)
+
+
+def _names(connection: sqlite3.Connection, following: str) -> list[str]:
+    """All values, unless they are more than `_MOST_NAMES`; each is one step in the index."""
+    found: list[str] = []
+    value: Value = ""
+    while len(found) <= _MOST_NAMES:
+        (value,) = connection.execute(following, (value,)).fetchone()
+        if value is None:
+            break
+        found.append(plain(value))
+    return found
 
 
 def _positive(condition: Condition) -> Sql:
