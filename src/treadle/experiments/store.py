@@ -338,6 +338,9 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _one(connection: sqlite3.Connection, select: str, reference: str, what: str) -> Sequence[Any]:
+    if "-" not in reference:  # as people are shown it
+        parts = (reference[:8], reference[8:12], reference[12:16], reference[16:20], reference[20:])
+        reference = "-".join(filter(None, parts))
     found = connection.execute(
         f"{select} WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2",
         (reference, _CANDIDATES),

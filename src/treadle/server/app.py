@@ -21,6 +21,7 @@ from treadle.server.routes import (
     approvals,
     code,
     events,
+    experiments,
     front_ends,
     gateway,
     health,
@@ -33,12 +34,13 @@ from treadle.server.routes import (
     turns,
     ui,
 )
+from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router, ui.router,
+    gateway.router, ui.router, experiments.router,
 )  # fmt: skip
 
 
@@ -67,11 +69,13 @@ def create_app(
             House.open(root, settings, env) as house,
             serve_http(house.calls) as over_mcp,
             open_gateway(house, settings, env) as opened,
+            open_batches(house) as batches,
             over_grpc(house),
         ):
             app.state.house = house
             app.state.mcp = over_mcp
             app.state.gateway = opened
+            app.state.batches = batches
             yield
 
     app = FastAPI(

@@ -60,8 +60,8 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
     name = "evaluate_experiment_results"
     description = (
         "Compare what the newest runs of an experiment gave with the original: outputs, calls of "
-        "tools, cost, tokens and duration, with paired differences, intervals and a verdict where it was "
-        "run several times."
+        "tools, cost, tokens and duration, with paired differences, intervals and a verdict where "
+        "it was run several times."
     )
     arguments = EvaluateArguments
     result = EvaluateResult

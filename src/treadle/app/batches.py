@@ -1,0 +1,56 @@
+"""Batches of experiments that run in the background of a server."""
+
+import asyncio
+import logging
+from types import TracebackType
+from typing import Self
+
+from treadle.experiments.model import Batch, Budget
+from treadle.experiments.service import Experiments
+
+_log = logging.getLogger(__name__)
+
+
+class RunningBatches:
+    """Runs batches while it is entered; on leaving it those that still run are cancelled."""
+
+    def __init__(self, experiments: Experiments) -> None:
+        self._experiments = experiments
+        self._tasks: set[asyncio.Task[Batch]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def start(
+        self, batch_id: str, *, budget: Budget | None = None, retry_failed: bool = False
+    ) -> None:
+        """Begin or resume a batch; returns once it runs. Raises UsageError where it does."""
+        begun = asyncio.Event()
+        running = self._experiments.carry_out(
+            batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
+        )
+        task = asyncio.create_task(running, name=f"batch {batch_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        waiting = asyncio.create_task(begun.wait())
+        try:
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if task.done():
+            task.result()  # raises why it could not begin
+
+    def _ended(self, task: "asyncio.Task[Batch]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.warning("%s ended: %s", task.get_name(), error)

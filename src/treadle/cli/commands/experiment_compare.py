@@ -1,0 +1,104 @@
+"""`treadle experiment compare`: what a batch comes to, perhaps judged by a model."""
+
+import argparse
+import asyncio
+from typing import TYPE_CHECKING
+
+from treadle.cli.experiments import opened, shown_difference
+from treadle.cli.output import print_json, say, tell
+from treadle.cli.trace_queries import Actions
+from treadle.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from treadle.experiments.comparing import Comparison, VariantComparison
+    from treadle.experiments.service import Experiments
+
+_DIFF_LINES = 20
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("compare", help="figures, outputs and verdict of a batch")
+    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument("--batch", metavar="BATCH", help="which one (default: the newest)")
+    parser.add_argument(
+        "--base", metavar="NAME", help="compare with this variant, or with `recorded`"
+    )
+    parser.add_argument("--judge", metavar="MODEL", help="let this model judge the outputs first")
+    parser.add_argument("--criteria", metavar="TEXT", help="what the judge goes by")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the comparison."""
+    return asyncio.run(_compare(options))
+
+
+async def _compare(options: argparse.Namespace) -> int:
+    from treadle.experiments.answers import comparison_answer
+    from treadle.experiments.judging import CRITERIA
+
+    async with opened(options) as experiments:
+        batch_id = options.batch or await asyncio.to_thread(
+            _newest, experiments, options.experiment
+        )
+        if options.judge:
+            comparison = await experiments.judge(
+                batch_id,
+                options.judge,
+                criteria=options.criteria or CRITERIA,
+                base=options.base,
+                progress=lambda done, total: tell(f"{done} of {total} questions to the judge"),
+            )
+        else:
+            comparison = await asyncio.to_thread(experiments.compare, batch_id, base=options.base)
+    if options.json:
+        print_json(comparison_answer(comparison))
+    else:
+        say_comparison(comparison)
+    return 0
+
+
+def _newest(experiments: "Experiments", reference: str) -> str:
+    experiment = experiments.get(reference)
+    ran = [batch for batch in experiments.batches(experiment.id) if batch.outcomes]
+    if not ran:
+        raise NotFoundError(
+            "The experiment was not run yet.", hint=f"`treadle experiment run {reference}`."
+        )
+    return ran[-1].id
+
+
+def say_comparison(comparison: "Comparison") -> None:
+    """Print a comparison for a person."""
+    say(f"Compared with {comparison.base} ({comparison.base_runs} runs):")
+    for compared in comparison.variants:
+        _say_variant(compared)
+    if not comparison.variants:
+        say("There is nothing beside it.")
+
+
+def _say_variant(compared: "VariantComparison") -> None:
+    say(f"\n{compared.variant}: {compared.verdict.value}. {compared.why}")
+    failed = f", {compared.failed} failed" if compared.failed else ""
+    say(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
+    if compared.error:
+        say(f"  error     {compared.error}")
+    say(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
+    say(f"  tokens    {shown_difference(compared.tokens)}")
+    say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
+    say(f"  first     {shown_difference(compared.ttft_us, 1_000)} ms")
+    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs the same")
+    for judged in compared.judged:
+        say(
+            f"  judge     {judged.model}: {judged.new} for it, {judged.base} against, "
+            f"{judged.ties} even ({judged.swayed} swayed by the order), "
+            f"{judged.unreadable} unreadable"
+        )
+    if compared.output is None or compared.output.same:
+        return
+    for call in compared.output.tool_calls:
+        say(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
+    for change in (compared.output.json or ())[:_DIFF_LINES]:
+        say(f"  json      {change.path}: {change.base} → {change.new}")
+    for line in compared.output.text.diff.splitlines()[:_DIFF_LINES]:
+        say(f"  {line}")

@@ -1,0 +1,52 @@
+"""`treadle experiment export`: everything that is known of an experiment, as JSON."""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from treadle.cli.experiments import opened
+from treadle.cli.output import tell
+from treadle.cli.trace_queries import Actions
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("export", help="write all of it as JSON, or its runs line by line")
+    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="-", help="default: standard output (-)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("json", "jsonl"),
+        default="json",
+        help="json: all of it; jsonl: each run on a line (default: json)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write it."""
+    return asyncio.run(_export(options))
+
+
+async def _export(options: argparse.Namespace) -> int:
+    async with opened(options) as experiments:
+        whole = await asyncio.to_thread(experiments.export, options.experiment)
+    text = _lines(whole) if options.format == "jsonl" else json.dumps(whole, indent=1) + "\n"
+    if options.output == "-":
+        print(text, end="")
+    else:
+        await asyncio.to_thread(Path(options.output).write_text, text, encoding="utf-8")
+        tell(f"Written to {options.output}.")
+    return 0
+
+
+def _lines(whole: dict[str, Any]) -> str:
+    runs = [
+        {"experiment_id": whole["id"], "batch_id": batch["id"], **run}
+        for batch in whole["batches"]
+        for run in batch["runs"]
+    ]
+    return "".join(json.dumps(run) + "\n" for run in runs)

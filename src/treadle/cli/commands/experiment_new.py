@@ -1,0 +1,64 @@
+"""`treadle experiment new`: make an experiment from recorded calls."""
+
+import argparse
+import asyncio
+
+from treadle.cli.command import positive
+from treadle.cli.experiments import opened
+from treadle.cli.output import print_json, say, short_id, tell
+from treadle.cli.trace_queries import Actions, typed_query
+from treadle.errors import UsageError
+
+
+def configure(actions: Actions) -> None:
+    """Add the sub-command."""
+    parser = actions.add_parser("new", help="make one from recorded model calls")
+    parser.add_argument(
+        "calls",
+        nargs="*",
+        metavar="CALL",
+        help="SPAN or TRACE/SPAN; of a TRACE (or LAST) its last model call",
+    )
+    parser.add_argument(
+        "--query",
+        action="append",
+        metavar="QUERY",
+        help="in place of calls: the newest calls of a query, such as label:checkout",
+    )
+    parser.add_argument(
+        "--limit", type=positive, default=20, metavar="N", help="of a query (default: 20)"
+    )
+    parser.add_argument("--name", default="", help="what to call it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make it and print its id."""
+    if bool(options.calls) == bool(options.query):
+        raise UsageError(
+            "Name recorded calls, or a query for them.",
+            hint="`treadle traces list --spans kind:model` lists calls.",
+        )
+    return asyncio.run(_make(options))
+
+
+async def _make(options: argparse.Namespace) -> int:
+    from treadle.experiments.answers import experiment_answer
+    from treadle.traces.query import Field as About
+    from treadle.traces.query import Query, any_of
+
+    async with opened(options) as experiments:
+        if options.calls:
+            made = await asyncio.to_thread(experiments.from_spans, options.calls, name=options.name)
+        else:
+            query = typed_query(options.query) & Query((any_of(About.KIND, ["model"]),))
+            made = await asyncio.to_thread(
+                experiments.from_query, query, limit=options.limit, name=options.name
+            )
+    if options.json:
+        print_json(experiment_answer(made))
+        return 0
+    say(f"{short_id(made.id)}  {made.name}")
+    for note in dict.fromkeys(note for item in made.items for note in item.notes):
+        tell(f"! {note}")
+    tell(f"Change it with `treadle experiment edit {short_id(made.id)} …`, then run it.")
+    return 0
