@@ -3,8 +3,8 @@
 import json
 import sqlite3
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,9 +17,7 @@ from treadle.traces.query.conditions import (
     Query,
     Sort,
     SortKey,
-    any_of,
 )
-from treadle.traces.span import SpanKind
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import ADDED, TOTALS, groups_page, label_counts, sums_of
 from treadle.traces.store.reading.listed import LabelCount, ListedSpan, Sums, plain, sums
@@ -36,8 +34,6 @@ TOP = 5
 MOST_GROUPS = 100
 """How many models, tools, operations and labels are told apart."""
 
-_TOOLS = Query((any_of(Field.KIND, [SpanKind.TOOL.value]),))
-
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
@@ -51,9 +47,6 @@ class Percentiles:
     p95_us: int | None
     p99_us: int | None
     max_us: int | None
-
-
-NO_DURATIONS = Percentiles(0, None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +96,13 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     """The summary of the spans that fit.
 
     Of all spans or of a time, the kept sums answer what they can. Everything else is read from the
-    short form of the spans, in the order that an answer needs, so that of each span no more than
-    its duration is held.
+    short form of the spans, and of each no more than its durations is held.
     """
     add_holds(connection)
     query = resolved(connection, query)
     spans = _Spans(connection, whole_source(connection, query), query)
     counts = _of_kept(spans) if _is_of_time(query) else _of_spans(spans)
-    latency, of_models = _percentiles(spans, "s.duration_us", "s.model", counts.models)
+    durations = _durations(spans, counts.models)
     slow = Sort(SortKey.DURATION)
     failed = Query((Condition(Field.ERROR, Operator.IS),))
     priced = Query((Condition(Field.COST, Operator.MORE, (0,)),))
@@ -123,12 +115,13 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
         wall_us=None if start_us is None or last_us is None else last_us - start_us,
         by_operation=counts.operations,
         by_status=counts.statuses,
-        latency=latency,
-        time_to_first_token=_percentiles(spans, "s.ttft_us")[0],
+        latency=durations.latency,
+        time_to_first_token=durations.first_token,
         models=tuple(
-            ModelUsage(name, of_model, of_models[name]) for name, of_model in counts.models.items()
+            ModelUsage(name, of_model, durations.models[name])
+            for name, of_model in counts.models.items()
         ),
-        tools=_tools(spans),
+        tools=durations.tools,
         labels=_labels(spans),
         errors=spans_page(connection, query & failed, limit=TOP).data,
         slowest=spans_page(connection, query, sort=slow, limit=TOP).data,
@@ -247,44 +240,55 @@ def _labels(spans: _Spans) -> tuple[LabelCount, ...]:
     return tuple(LabelCount(label, count) for label, count in _most(counts))
 
 
-def _tools(spans: _Spans) -> tuple[ToolUsage, ...]:
-    source = spans.source
-    if not spans.query.conditions:
-        source = Source(Sql("spans s INDEXED BY tool_calls"), 0, Sql("s.kind = 'tool'"))
-    calls = _Spans(spans.connection, source, spans.query & _TOOLS)
-    counted = list(
-        calls.select(
-            "s.name, count(*), sum(s.status = 'error')",
-            f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {MOST_GROUPS}",
-        )
+@dataclass(frozen=True, slots=True)
+class _Durations:
+    latency: Percentiles
+    first_token: Percentiles
+    models: dict[str, Percentiles]
+    tools: tuple[ToolUsage, ...]
+
+
+_DURATIONS = """
+    s.duration_us, s.ttft_us, s.model, iif(s.kind = 'tool', s.name, NULL), s.work_us,
+    s.status = 'error'"""
+
+
+def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
+    """How long what took, in one reading; eight bytes of each duration are held."""
+    every, first_token = array("q"), array("q")
+    of_model = {packed(name): array("q") for name in models}
+    worked = defaultdict[Any, "array[int]"](lambda: array("q"))
+    calls, failed = Counter[Any](), Counter[Any]()
+    for duration, ttft, model, tool, work, is_error in spans.select(_DURATIONS):
+        if duration is not None:
+            every.append(duration)
+            if model in of_model:
+                of_model[model].append(duration)
+        if ttft is not None:
+            first_token.append(ttft)
+        if tool is not None:
+            calls[tool] += 1
+            failed[tool] += is_error
+            if work is not None:
+                worked[tool].append(work)
+    names = {plain(tool): tool for tool in calls}
+    most = _most({name: calls[tool] for name, tool in names.items()})
+    return _Durations(
+        _ranks(every),
+        _ranks(first_token),
+        {plain(name): _ranks(values) for name, values in of_model.items()},
+        tuple(
+            ToolUsage(
+                name.removeprefix(PREFIX), count, failed[names[name]], _ranks(worked[names[name]])
+            )
+            for name, count in most
+        ),
     )
-    names = [plain(name) for name, _, _ in counted]
-    _, latency = _percentiles(calls, "s.work_us", "s.name", names)
-    return tuple(
-        ToolUsage(name.removeprefix(PREFIX), count, failed, latency[name])
-        for name, (_, count, failed) in zip(names, counted, strict=True)
-    )
 
 
-def _percentiles(
-    spans: _Spans, column: str, key: str = "NULL", keys: Iterable[str] = ()
-) -> tuple[Percentiles, dict[str, Percentiles]]:
-    """Of all values of the column, and of those of each of `keys`.
-
-    They come in order, so those of each key do too: eight bytes of each are held.
-    """
-    every = array("q")
-    of = {packed(name): array("q") for name in keys}
-    rest = f"AND {column} IS NOT NULL ORDER BY 2"
-    for name, value in spans.select(f"{key}, {column}", rest):
-        every.append(value)
-        if name in of:
-            of[name].append(value)
-    return _ranks(every), {plain(name): _ranks(values) for name, values in of.items()}
-
-
-def _ranks(ordered: Sequence[int]) -> Percentiles:
+def _ranks(values: Iterable[int]) -> Percentiles:
+    ordered = sorted(values)
     n = len(ordered)
     if n == 0:
-        return NO_DURATIONS
+        return Percentiles(0, None, None, None, None)
     return Percentiles(n, *(ordered[-(-n * percent // 100) - 1] for percent in (50, 95, 99, 100)))
