@@ -46,6 +46,21 @@ async def test_a_budget_of_tokens_by_label(tmp_path: Path) -> None:
     assert recorded.labels == ("budget:team", "team-a")
 
 
+async def test_a_client_cannot_use_up_a_budget_that_its_calls_do_not_count_for(
+    tmp_path: Path,
+) -> None:
+    budgets = {"team": {"labels": ["team-*"], "tokens": 30}}
+    forged = {"x-label": "budget:team, treadle:analyst, mine"}
+    async with FakeProvider([Answer("a", usage=usage(900, 5))] * 2) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            span = await gateway.span(await gateway.chat(headers=forged))
+        async with running(tmp_path, config) as gateway:  # which reads what was used up
+            answer = await gateway.chat(headers={"x-label": "team-a"})
+    assert span.labels == ("mine",)
+    assert answer.status_code == 200
+
+
 async def test_a_budget_of_dollars_by_key(tmp_path: Path) -> None:
     budgets = {"alice": {"key_env": "ALICE", "cost": 0.5, "period": "month"}}
     reply = Answer("a", usage=usage(10, 5, cost=0.5))

@@ -368,6 +368,17 @@ async def test_recording_never_delays_an_answer(tmp_path: Path) -> None:
     assert loss.count == 3
 
 
+async def test_numbers_that_json_has_not_are_recorded_as_text(tmp_path: Path) -> None:
+    content = b'{"model": "m", "messages": [], "temperature": NaN, "top_p": 1e999}'
+    async with (
+        FakeProvider([Answer("a")], strict=False) as provider,
+        running(tmp_path, settings(provider)) as on,
+    ):
+        span = await on.span(await on.http.post("/chat/completions", content=content))
+    assert span.attributes["gen_ai.request.temperature"] == "NaN"
+    assert span.attributes["gen_ai.request.top_p"] == "Infinity"
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -376,6 +387,8 @@ async def test_recording_never_delays_an_answer(tmp_path: Path) -> None:
         b"[1, 2]", b'"text"', b"{" * 50_000,
         b'{"choices": [{"message": {"tool_calls": {"a": 1}}}]}',
         b'{"usage": {"prompt_tokens": -5, "completion_tokens": 1e400}, "choices": [{}]}', b"",
+        b'{"usage": {"prompt_tokens": 1%b, "cost": 1%b}}' % (b"0" * 40, b"0" * 400),
+        b'{"usage": {"cost": 1e300}, "choices": [{}]}',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/chat/completions", "/responses", "/embeddings"])

@@ -10,6 +10,7 @@ from treadle.llm.usage import read_usage
     ("reported", "usage"),
     [
         ({}, Usage()),
+        ({"prompt_tokens": 10**30, "completion_tokens": -1}, Usage()),
         ({"prompt_tokens": 10, "completion_tokens": 5}, Usage(input=10, output=5)),
         (
             {

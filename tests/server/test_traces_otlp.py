@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import os
+import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from tests.server.exports import binary, export, span
 from tests.server.serving import Served, serving
+from treadle.server.bodies import TooLargeError, unpack
 from treadle.traces import SqliteTraceStore
 
 JSON = "application/json"
@@ -189,6 +191,17 @@ async def test_what_is_too_large_is_refused_after_unpacking_and_takes_no_memory(
         assert other.status_code == 413
         assert set(other.json()["error"]) == {"message", "hint"}
         assert (await post(served, json.dumps(export(span(1))).encode())).status_code == 200
+
+
+def test_unpacking_takes_time_and_room_for_what_is_sent_alone() -> None:
+    members = gzip.compress(b"") * 200_000
+    with pytest.raises(TooLargeError):
+        unpack(members, "gzip", 50_000_000, lambda count: None)
+    noise = random.Random(1).randbytes(300_000)
+    parts = (noise, b"", bytes(3_000_000), noise)
+    assert unpack(b"".join(map(gzip.compress, parts)), "gzip", 10**7, lambda count: None) == (
+        b"".join(parts)
+    )
 
 
 async def pieces(size: int) -> Any:

@@ -22,7 +22,11 @@ from treadle.traces.span import (
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
@@ -47,7 +51,7 @@ SPANS = st.builds(
         Usage, input=COUNT, output=COUNT, cached=COUNT, reasoning=COUNT, cache_write=COUNT
     ),
     input_counts_cache=st.none() | st.booleans(),
-    cost=st.none() | st.floats(0, 1e6),
+    cost=st.none() | st.floats(0, 1e5),
     cost_source=st.none() | st.sampled_from(CostSource),
     time_to_first_token_us=st.none() | TIME,
     labels=st.lists(TEXT, max_size=3).map(tuple),
@@ -124,6 +128,7 @@ def test_only_a_batch_is_held_in_memory(tmp_path: Path) -> None:
         ("{broken", "Line 4 of a.jsonl is no JSON object"),
         ("[" * 10_000, "Line 4 of a.jsonl is no JSON object"),
         ("7", "Line 4 of a.jsonl is no JSON object"),
+        ('{"attributes": {"a": NaN}}', "Line 4 of a.jsonl is no JSON object"),
         ("{}", "Line 4 of a.jsonl holds no span"),
         ('{"color": 1}', "a span has no color"),
     ],
@@ -145,7 +150,11 @@ def test_an_error_names_the_line(tmp_path: Path, line: str, what: str) -> None:
         ("cost", "free"), ("labels", [1]), ("labels", None), ("attributes", []), ("input", 7),
         ("events", [{"name": "e"}]), ("events", [{"at_us": 1, "name": 7, "attributes": {}}]),
         ("links", [{"trace_id": 1, "span_id": "s", "attributes": {}}]), ("start_us", True),
-        ("cost_source", "guess"), ("input_counts_cache", 1),
+        ("cost_source", "guess"), ("input_counts_cache", 1), ("start_us", 10**25),
+        ("end_us", -1), ("start_ns", 1 << 63), ("tokens", {"input": 1 << 63}),
+        ("tokens", {"output": -1}), ("cost", -0.1), ("cost", float("nan")), ("cost", 1e300),
+        ("time_to_first_token_us", 1 << 63),
+        ("events", [{"at_us": 1 << 63, "name": "e", "attributes": {}}]),
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_refused(field: str, value: object) -> None:

@@ -106,6 +106,11 @@ def test_keys_of_known_shape_go_wherever_they_stand(kind: str, key: str) -> None
         (f"a {PEM} b", "a [redacted:private-key] b"),
         (json.dumps({"k": PEM}), '{"k": "[redacted:private-key]"}'),
         (json.dumps({"k": PEM[:120]}), '{"k": "[redacted:private-key]"}'),
+        (repr(json.dumps({"k": PEM[:120]})), '\'{"k": "[redacted:private-key]"}\''),
+        (
+            f"Authorization: Basic {base64.b64encode(b'user:words').decode().rstrip('=')}.",
+            "Authorization: Basic [redacted:basic].",
+        ),
     ],
 )
 def test_secrets_in_their_context_go_and_the_rest_stays(text: str, expected: str) -> None:
@@ -166,6 +171,23 @@ def test_registered_values_go_exactly_and_in_json(monkeypatch: pytest.MonkeyPatc
     for text in ('open "sesame" ü', json.dumps({"a": 'open "sesame" ü'})):
         assert "sesame" not in redact(text)
     assert redact("abc runs ollama") == "abc runs ollama"
+
+
+@given(st.binary(max_size=20), st.binary(max_size=20), st.booleans())
+def test_registered_values_go_within_base64(before: bytes, after: bytes, url_safe: bool) -> None:
+    key = b"zzConfigured/Key99aQ4x7Lm2Wv"
+    encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redacting, "_registered", ())
+        register(key.decode())
+        assert "[redacted:registered]" in redact(encode(before + key + after).decode())
+
+
+def test_a_secret_in_json_within_json_goes_at_each_level() -> None:
+    text = json.dumps({"api_key": ALPHANUMERIC})
+    for _ in range(3):
+        text = json.dumps({"arguments": text})
+        assert ALPHANUMERIC not in redact(text)
 
 
 PIECES = st.sampled_from(

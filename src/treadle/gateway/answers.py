@@ -16,6 +16,7 @@ from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
 from treadle.llm.messages import AssistantMessage
 from treadle.llm.sse import Data, SseReader
+from treadle.llm.usage import read_cost, read_usage
 
 Timed = tuple[int, bytes]
 
@@ -199,21 +200,14 @@ def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
 
 def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
     usage = body.get("usage") or {}
-    given, made = usage.get("input_tokens_details"), usage.get("output_tokens_details")
-    cost = usage.get("cost")
     failed = faults.from_body(endpoint, body) if body.get("error") else None
     messages = joined(messages_of_items(body.get("output") or ()))
     incomplete = body.get("incomplete_details")
     reason = incomplete.get("reason") if isinstance(incomplete, dict) else body.get("status")
     return Read(
         output=_written(messages) if messages else None,
-        usage=Usage(
-            input=_count(usage, "input_tokens"),
-            output=_count(usage, "output_tokens"),
-            cached=_count(given, "cached_tokens"),
-            reasoning=_count(made, "reasoning_tokens"),
-        ),
-        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+        usage=read_usage(usage),
+        cost=read_cost(usage.get("cost")),
         finish_reasons=_texts([reason]),
         error=failed.message if failed else None,
         error_type=failed.kind.value if failed else None,
@@ -283,8 +277,3 @@ def _written(value: object) -> str:
 
 def _texts(values: Iterable[object]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str) and value)
-
-
-def _count(source: object, name: str) -> int | None:
-    value = source.get(name) if isinstance(source, dict) else None
-    return value if type(value) is int and value >= 0 else None

@@ -16,8 +16,7 @@ from treadle.config.gateway import GatewayBudget
 from treadle.gateway.asked import Asked
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import matches
-
-LABEL_PREFIX = "budget:"
+from treadle.traces.span import BUDGET_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Budgets:
         if self._sums is None:
             return Used()
         try:
-            return await asyncio.to_thread(self._sums, LABEL_PREFIX + name, begin)
+            return await asyncio.to_thread(self._sums, BUDGET_LABEL + name, begin)
         except Exception:  # noqa: BLE001  (what cannot be read counts from now on)
             return Used()
 

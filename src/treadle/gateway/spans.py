@@ -15,14 +15,15 @@ from treadle.events.types import Usage
 from treadle.gateway.answers import Read, read_answer
 from treadle.gateway.asked import Asked, Operation
 from treadle.gateway.attempts import Attempt, Finished, Hold
-from treadle.gateway.budgets import LABEL_PREFIX, Used
+from treadle.gateway.budgets import Used
 from treadle.gateway.conversion import joined, messages_of_request
 from treadle.gateway.trace_context import new_span_id
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
 from treadle.tokens import estimate
-from treadle.traces.span import CostSource, JsonValue, Span, SpanKind, SpanStatus
+from treadle.traces.otlp.building import finite
+from treadle.traces.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
 from treadle.traces.vocabularies import RawSpan, to_span
 
 _PARAMETERS = {
@@ -81,7 +82,7 @@ class _Shared:
         self._call = call
         self._asked = call.asked
         self._context = call.asked.context
-        covered = (LABEL_PREFIX + name for name in call.budgets)
+        covered = (BUDGET_LABEL + name for name in call.budgets)
         self._labels = tuple(sorted({*self._context.labels, *covered}))
         self._input = _input(call.asked)
 
@@ -312,7 +313,9 @@ def _written(value: object) -> str | None:
 def _bounded(value: object) -> JsonValue:
     if isinstance(value, str):
         return value[:_WRITTEN_LIMIT]
-    if isinstance(value, bool | int | float):
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, bool | int):
         return value
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value

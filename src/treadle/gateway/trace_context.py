@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from treadle.traces.span import given_labels
+
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 """W3C Trace Context, section 3.2; later versions may have more behind the flags."""
 
@@ -35,7 +37,7 @@ def read_context(headers: Mapping[str, str]) -> TraceContext:
         parent_id=parent_id,
         thread_id=_id(headers.get("x-thread-id")),
         run_id=_id(headers.get("x-run-id")),
-        labels=tuple(sorted({label for label in labels if label}))[:_LABELS],
+        labels=given_labels(labels)[:_LABELS],
     )
 
 

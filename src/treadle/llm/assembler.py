@@ -14,7 +14,7 @@ from treadle.llm import faults
 from treadle.llm.calls import CallSlots
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
-from treadle.llm.usage import read_usage
+from treadle.llm.usage import read_cost, read_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Names under which servers send reasoning as text; the first that is there is read."""
@@ -166,9 +166,9 @@ class DeltaAssembler:
             return
         self._counted |= {name: value for name, value in usage.items() if value is not None}
         self._usage = read_usage(self._counted)
-        cost = usage.get("cost")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
-            self._cost = float(cost)
+        cost = read_cost(usage.get("cost"))
+        if cost is not None:
+            self._cost = cost
 
 
 def _string(value: object) -> str:

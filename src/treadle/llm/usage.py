@@ -4,6 +4,11 @@ from collections.abc import Mapping
 
 from treadle.events.types import Usage
 
+MOST_TOKENS = 1_000_000_000
+"""More tokens than any call can have: what counts more is no count."""
+MOST_DOLLARS = 100_000
+"""More than any call can cost."""
+
 
 def read_usage(usage: Mapping[str, object]) -> Usage:
     """What a `usage` object counts; what it does not say is unknown.
@@ -34,6 +39,13 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     )
 
 
+def read_cost(value: object) -> float | None:
+    """A cost in US dollars; None for what cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= MOST_DOLLARS else None  # which NaN is not
+
+
 def _beside(usage: Mapping[str, object], given: int, answered: int | None, cache: int) -> int:
     """How many of the cached tokens are not in `given`: all, unless the sums say otherwise."""
     total = _first(usage, "total_tokens")
@@ -50,6 +62,6 @@ def _first(source: Mapping[str, object], *names: str) -> int | None:
     """The first of these that is a count."""
     for name in names:
         value = source.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if type(value) is int and 0 <= value <= MOST_TOKENS:
             return value
     return None

@@ -1,5 +1,6 @@
 """Secrets out of text: registered values, a person's rules, and what has the shape of one."""
 
+import base64
 import json
 import re
 import threading
@@ -17,6 +18,9 @@ from treadle.secrets.shapes import DETECTORS, Detector
 
 _REGISTERED_MINIMUM = 6
 _REGISTERED = "registered"
+_BASE64_MINIMUM = 12
+"""Characters; fewer may stand in base64 of anything."""
+_URL_SAFE = str.maketrans("+/", "-_")
 _PLACEHOLDERS = frozenset(
     {
         "ollama",
@@ -58,17 +62,33 @@ _rules = Rules()
 def register(value: str) -> None:
     """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
 
-    Its spellings inside JSON text are covered too. Values under 6 characters and the well-known
-    placeholders of local servers are ignored: removing them would only spoil ordinary text.
+    Its spellings inside JSON text and within base64 are covered too. Values under 6 characters and
+    the well-known placeholders of local servers are ignored: removing them would only spoil
+    ordinary text.
     """
     global _registered
     value = value.strip()
     if len(value) < _REGISTERED_MINIMUM or value.lower() in _PLACEHOLDERS:
         return
-    spellings = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    spellings = {
+        value,
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        *_within_base64(value.encode("utf-8", "surrogatepass")),
+    }
     with _lock:
         # Longest first, so that a key which holds another one leaves no rest behind.
         _registered = tuple(sorted({*_registered, *spellings}, key=lambda text: (-len(text), text)))
+
+
+def _within_base64(value: bytes) -> Iterator[str]:
+    """What base64 of anything that holds `value` holds of it alone, wherever it stands therein."""
+    for before in range(3):
+        first, end = -(-before * 4 // 3), (before + len(value)) * 4 // 3
+        encoded = base64.b64encode(bytes(before) + value).decode()[first:end]
+        # The bits at either end are shared with what stands beside it.
+        if len(encoded) >= _BASE64_MINIMUM:
+            yield from {encoded, encoded.translate(_URL_SAFE)}
 
 
 def use_rules(rules: Rules) -> None:

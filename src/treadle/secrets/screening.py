@@ -28,8 +28,8 @@ _VENDOR_PREFIXES = "|".join(
 )  # fmt: skip
 
 _ASSIGNED = (
-    rf"(?:{KEYWORDS})[A-Za-z0-9_]{{0,24}}[\"'\\]{{0,4}}{_SPACE}{{0,24}}[:=]>?=?{_SPACE}{{0,24}}"
-    rf"(?:\\{{0,3}}[\"'`])?(?:{_PLAIN}{{16}}|{_EIGHT_WITH_A_DIGIT}|{_PLAIN}{{8,15}}{_DIGIT})"
+    rf"(?:{KEYWORDS})[A-Za-z0-9_]{{0,24}}[\"'\\]{{0,8}}{_SPACE}{{0,24}}[:=]>?=?{_SPACE}{{0,24}}"
+    rf"(?:\\{{0,7}}[\"'`])?(?:{_PLAIN}{{16}}|{_EIGHT_WITH_A_DIGIT}|{_PLAIN}{{8,15}}{_DIGIT})"
 )
 
 _PATTERNS = (

@@ -117,8 +117,8 @@ _PEM = Detector(
         rf"-----BEGIN {_PEM_TITLE}"
         rf"(?:(?:[^-\"]|-(?!----))*+-----END {_PEM_TITLE}"
         # Without its end, for example cut by a tool: headers, then what looks like base64.
-        r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
-        r"(?:\s|\\[nr])*+(?:[A-Za-z0-9+/=]|\s|\\[nr]){32,}+)"
+        r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
+        r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
     ),
     lambda match: (*match.span(), "private-key"),
     ("PRIVATE KEY",),
@@ -162,12 +162,14 @@ _HEADER_NAME = re.compile(
 def _find_credentials(match: re.Match[str]) -> Finding | None:
     value, scheme = match["value"], match["scheme"].lower()
     if scheme == "basic":
+        value = value.rstrip(".")  # of a sentence
         secret = _holds_pair(value)
     elif _HEADER_NAME.search(_before(match, 40)):
         secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
     else:
         secret = len(value) >= 16 and _is_random(value)
-    return (*match.span("value"), scheme) if secret else None
+    start = match.start("value")
+    return (start, start + len(value), scheme) if secret else None
 
 
 _HEADER = Detector(
@@ -256,8 +258,8 @@ _ASSIGNMENT = Detector(
     re.compile(
         r"(?P<before>(?P<name>"
         + KEYWORDS
-        + r")[A-Za-z0-9_]{0,24}+[\"'\\]{0,4}\s{0,8}(?::=|=>|=(?!=)|:(?!:))\s{0,8})"
-        r"(?:(?P<open>\\{0,3}[\"'`])(?P<quoted>[^\s\"'`\\]{8,512}+)(?=\\{0,3}[\"'`])"
+        + r")[A-Za-z0-9_]{0,24}+[\"'\\]{0,8}\s{0,8}(?::=|=>|=(?!=)|:(?!:))\s{0,8})"
+        r"(?:(?P<open>\\{0,7}[\"'`])(?P<quoted>[^\s\"'`\\]{8,512}+)(?=\\{0,7}[\"'`])"
         r"|(?P<bare>[A-Za-z0-9+/_.~!@#$%^*-]{8,512}+={0,2})(?![(\[A-Za-z0-9]))"
     ),
     _find_assigned,

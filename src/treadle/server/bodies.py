@@ -11,6 +11,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from treadle.errors import UsageError
 
 _PIECE = 1_000_000
+_READ = 64_000
+"""Bytes that are handed to zlib at once: it copies what is left of them for each piece."""
+_MEMBER = 1_000
+"""What a member of a gzip body counts for beside its content, lest there be millions of them."""
 _DRAINED = 16
 """How many times the limit is read on and thrown away, so that a client sees the answer."""
 
@@ -56,21 +60,26 @@ def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -
 
 
 def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -> Iterator[bytes]:
-    size = 0
-    rest = body
-    while rest:  # gzip may have several members
-        stream = zlib.decompressobj(window)
+    size = at = 0
+    while at < len(body):  # gzip may have several members
+        stream, rest = zlib.decompressobj(window), b""
+        size += _MEMBER
         while not stream.eof:
+            if not rest:
+                rest, at = body[at : at + _READ], at + _READ
+            given = len(rest)
             piece = stream.decompress(rest, _PIECE)
             rest = stream.unconsumed_tail
-            if not (piece or rest or stream.eof):
+            if not (given or piece or stream.eof):
                 raise zlib.error("it is cut short")
             hold(len(piece))
             size += len(piece)
             if size > most:
                 raise TooLargeError(most)
             yield piece
-        rest = stream.unused_data if window == _WINDOWS["gzip"][0] else b""
+        at = min(at, len(body)) - len(stream.unused_data)
+        if window != _WINDOWS["gzip"][0]:
+            return
 
 
 class BodyLimit:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from treadle.errors import UsageError
 from treadle.events.types import Usage
+from treadle.llm.usage import read_cost
 from treadle.traces.otlp import Decoded, OtlpError, decode_json
 from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 
@@ -99,6 +100,9 @@ _FIELDS = {item.name for item in fields(Span)}
 _TEXTS = ("trace_id", "span_id", "operation", "name")
 _OPTIONAL_TEXTS = ("parent_id", "error", "model", "provider", "thread_id", "run_id", "input")
 _NUMBERS = ("end_us", "time_to_first_token_us", "start_ns", "end_ns")
+_MOST = (1 << 63) - 1
+_LAST_US = _MOST // 1_000
+"""In the year 2262, as far as nanoseconds reach."""
 
 
 def _check(span: Span) -> None:
@@ -126,6 +130,15 @@ def _check(span: Span) -> None:
             raise ValueError(f"its {name} is no {kind.__name__}")
     if not (span.trace_id and span.span_id):
         raise ValueError("it has no id")
+    moments = [span.start_us, span.end_us or 0, *(event.at_us for event in span.events)]
+    if not all(0 <= at_us <= _LAST_US for at_us in moments):
+        raise ValueError("one of its times is not between the years 1970 and 2262")
+    counts = (getattr(span.tokens, each.name) for each in fields(Usage))
+    numbers = (*counts, span.time_to_first_token_us, span.start_ns, span.end_ns)
+    if not all(0 <= (number or 0) <= _MOST for number in numbers):
+        raise ValueError("one of its numbers is negative or too large")
+    if span.cost is not None and read_cost(span.cost) is None:
+        raise ValueError("its cost cannot be one")
 
 
 def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Decoded]:
@@ -189,9 +202,14 @@ def _error(name: str, number: int, what: str) -> ExchangeError:
 def _parsed(line: bytes) -> Any:
     """The value of a line; None when it is no JSON."""
     try:
-        return json.loads(line)
+        return json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
+
+
+def _refused(constant: str) -> None:
+    """What JSON has no number for: nobody else could read it back."""
+    raise ValueError(f"{constant} is no number")
 
 
 def _encoded(values: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """The span: one operation of a run, as it is recorded, stored, exchanged and shown."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TypeVar, cast
@@ -18,6 +18,15 @@ WAITED = "treadle.approval.waited_us"
 ANALYST_LABEL = "treadle:analyst"
 """The label of all that is recorded of questions about the records themselves, which lists and
 sums of the analyst leave out: asking must not change the answer."""
+
+BUDGET_LABEL = "budget:"
+"""What the label begins with that says for which budget a call of the gateway counts."""
+
+
+def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Those of a client's labels that it may give: none by which calls are counted or left out."""
+    own = (ANALYST_LABEL, BUDGET_LABEL)
+    return tuple(sorted({label for label in labels if label and not label.startswith(own)}))
 
 
 class SpanKind(StrEnum):

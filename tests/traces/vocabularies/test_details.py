@@ -257,6 +257,12 @@ def test_the_parts_never_outgrow_the_whole_and_no_cost_is_negative(
     assert span.cost is None or span.cost >= 0
 
 
+@pytest.mark.parametrize("told", [1e300, -0.5, "NaN", "1e999", True])
+def test_a_cost_that_cannot_be_one_is_unknown(told: JsonValue) -> None:
+    said = {"gen_ai.operation.name": "chat", "gen_ai.usage.cost": told}
+    assert to_span(model(said)).cost is None
+
+
 @pytest.mark.parametrize(
     ("said", "cost"),
     [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, given_labels
 from treadle.traces.tool_stats import PREFIX
 from treadle.traces.vocabularies import (
     gen_ai,
@@ -74,7 +74,7 @@ def to_span(raw: RawSpan) -> Span:
         cost=cost,
         cost_source=cost_source,
         time_to_first_token_us=reading.first_us,
-        labels=tuple(sorted({label for label in reading.labels if label})),
+        labels=given_labels(reading.labels),
         thread_id=reading.thread_id,
         run_id=reading.run_id,
         start_ns=raw.start_ns,

@@ -1,15 +1,14 @@
 """What the vocabularies fill in, and how single values are read."""
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from treadle.llm.usage import MOST_TOKENS, read_cost
 from treadle.traces.span import JsonValue, SpanKind
 from treadle.traces.vocabularies.raw import RawSpan
 
-COUNT_LIMIT = 1_000_000_000
-"""More tokens than any call can have: what counts more is no count."""
+_LONGEST_SECONDS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -108,27 +107,31 @@ def count(value: JsonValue) -> int | None:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if type(value) is int and 0 <= value <= COUNT_LIMIT:
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
         return value
     return None
 
 
 def dollars(value: JsonValue) -> float | None:
     """A cost; None for what cannot be one."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    return read_cost(_number(value))
 
 
 def microseconds(value: JsonValue, unit_us: int) -> int | None:
     """A duration in units of so many microseconds."""
-    seconds = dollars(value)  # the same rules: finite, not negative
-    return None if seconds is None or seconds > COUNT_LIMIT else round(seconds * unit_us)
+    number = _number(value)
+    if number is None or not 0 <= number <= _LONGEST_SECONDS:  # which NaN is not
+        return None
+    return round(number * unit_us)
+
+
+def _number(value: JsonValue) -> int | float | None:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
 
 
 def parsed(value: JsonValue) -> Any:
