@@ -11,6 +11,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from treadle.app.event_log import EventLog
+from treadle.app.examining import examined
 from treadle.app.live_spans import LiveSpans
 from treadle.app.span_intake import SpanIntake
 from treadle.app.stores import conversations_path
@@ -76,6 +77,8 @@ class House:
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, calls.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
+                watched = examined(store, settings.traces.detectors, SystemClock())
+                await stack.enter_async_context(watched)
             ui = Ui(calls.screen)
             yield cls(calls, turns, log, conversations, ui, pages, intake)
 

@@ -4,14 +4,19 @@ import argparse
 import os
 from contextlib import closing
 from dataclasses import asdict
-from itertools import islice
+from typing import TYPE_CHECKING
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive, repository
 from treadle.cli.output import print_json, say, short_id, tell
 from treadle.cli.trace_queries import Actions, add_query, typed_query
 
-_MOST_SPANS = 2_000
+if TYPE_CHECKING:
+    from treadle.traces import SqliteTraceStore
+    from treadle.traces.detectors import Finding, Rule
+
+_MOST_FINDINGS = 50
+_AT_ONCE = 5_000
 _QUOTED = 160
 
 
@@ -22,36 +27,53 @@ def configure(actions: Actions) -> None:
     parser.add_argument(
         "--limit",
         type=positive,
-        default=_MOST_SPANS,
+        default=_MOST_FINDINGS,
         metavar="N",
-        help=f"newest spans to read (default: {_MOST_SPANS})",
+        help=f"findings to show, the worst (default: {_MOST_FINDINGS})",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every finding with its place, the worst first."""
-    from treadle.app.span_reading import whole_spans
+    """Print the findings with their places, the worst first."""
+    from treadle.app.examining import rules_of
     from treadle.config.loader import load
-    from treadle.traces.detectors import Rule, Severity, detect
-    from treadle.traces.tree import one_line
+    from treadle.traces.detectors import Severity
 
     query = typed_query(options.query)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors
     with closing(open_trace_store()) as store:
-        spans = list(islice(whole_spans(store, query, newest_first=True), options.limit))
+        _examine_all(store, rules_of(settings))
+        found = store.findings(query, rules=rules_of(settings), limit=options.limit)
     worst_first = list(Severity)
-    findings = sorted(
-        detect(spans, [Rule.of(rule) for rule in settings.rules]),
-        key=lambda finding: worst_first.index(finding.severity),
-    )
+    findings = sorted(found.data, key=lambda finding: worst_first.index(finding.severity))
     if options.json:
-        print_json({"spans": len(spans), "findings": [asdict(finding) for finding in findings]})
+        counts = {
+            name: getattr(found, name) for name in ("snapshot", "spans", "unexamined", "total")
+        }
+        print_json({**counts, "findings": [asdict(finding) for finding in findings]})
         return 0
     for finding in findings:
-        place = finding.evidence
-        also = f", {finding.repeats}" if finding.repeats else ""
-        say(f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}")
-        say(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
-        say(f"        “{one_line(place.quote, _QUOTED)}”")
-    tell(f"{len(findings)} findings in {len(spans):,} spans.")
+        _show(finding)
+    shown = f", the worst {len(findings)} shown" if len(findings) < found.total else ""
+    tell(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
+    if found.unexamined:
+        tell(f"{found.unexamined:,} spans came just now and were not looked at. Ask again.")
     return 0
+
+
+def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
+    """Examine whatever is new, however much; it is kept for the next time."""
+    done = store.examine(rules, most=_AT_ONCE)
+    while done and done % _AT_ONCE == 0:
+        tell(f"{done:,} spans were examined for the first time, and more are.")
+        done += store.examine(rules, most=_AT_ONCE)
+
+
+def _show(finding: "Finding") -> None:
+    from treadle.traces.tree import one_line
+
+    place = finding.evidence
+    also = f", {finding.repeats}" if finding.repeats else ""
+    say(f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}")
+    say(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
+    say(f"        “{one_line(place.quote, _QUOTED)}”")

@@ -1,0 +1,69 @@
+"""Examines recorded spans in the background while few arrive, so that who asks finds it done."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
+
+from treadle.clock import Clock
+from treadle.config.detectors import DetectorSettings
+from treadle.errors import StoreError
+from treadle.traces.detectors import Rule
+from treadle.traces.store.protocol import Changes
+
+TICK_SECONDS = 0.5
+"""How often it is looked whether spans arrive."""
+FEW = 50
+"""Spans that may arrive within a tick while others are examined."""
+AT_ONCE = 100
+"""Spans that are examined before it is looked again, which takes some 20 ms."""
+PAUSE_SECONDS = 0.05
+RETRY_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Examinable(Protocol):
+    """A store that examines its spans; see `TraceStore`."""
+
+    def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
+
+    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int: ...
+
+
+def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
+    """The user's rules as the detectors take them."""
+    return tuple(map(Rule.of, settings.rules))
+
+
+@asynccontextmanager
+async def examined(
+    store: Examinable, settings: DetectorSettings, clock: Clock
+) -> AsyncIterator[None]:
+    """Examine what is new, now and then, until it is left."""
+    task = asyncio.create_task(keep_examined(store, rules_of(settings), clock), name="examining")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def keep_examined(store: Examinable, rules: Sequence[Rule], clock: Clock) -> None:
+    """Examine what is new whenever few spans arrive, until cancelled. Failures are logged."""
+    before = done = None
+    while True:
+        pause = TICK_SECONDS
+        try:
+            newest = (await asyncio.to_thread(store.changes, None)).newest
+            if newest != done and before is not None and newest - before <= FEW:
+                number = await asyncio.to_thread(store.examine, rules, most=AT_ONCE)
+                done = newest if number < AT_ONCE else None
+                pause = TICK_SECONDS if done else PAUSE_SECONDS
+            before = newest
+        except StoreError as error:
+            _log.warning("Recorded spans were not examined: %s", error)
+            pause = RETRY_SECONDS
+        await clock.sleep(pause)
