@@ -1,4 +1,4 @@
-"""Suspects out of what agents did: loops, arguments that nobody else uses, prompts, models."""
+"""Suspects out of what agents did: loops, prompts that contradict themselves, models."""
 
 import re
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.text import duration
 
 _LOOP, _RETRIES, _POLLING = 74.0, 73.0, 18.0
-_NAMES, _PROMPT, _MODEL, _FALLBACK = 82.0, 52.0, 46.0, 18.0
+_PROMPT, _MODEL, _FALLBACK = 52.0, 46.0, 18.0
 _MOST_FACTOR = 1.25
 _WITHIN_A_LOOP = 0.6
 _LEAST_LIKES = 4
@@ -27,7 +27,6 @@ def behaviour_suspects(material: Material) -> list[Suspect]:
     """What agents and models did that may be a cause."""
     return [
         *_loops(material),
-        *_odd_arguments(material),
         *_contradictions(material),
         *_other_models(material),
     ]
@@ -40,9 +39,16 @@ def loops_of(material: Material) -> tuple[Loop[ListedSpan], ...]:
         facts = material.fact(span)
         if facts.asked is None:
             return None
-        return Call(facts.asked, facts.answered, reference(span) in material.faulty)
+        asked = (_caller(span, material), facts.asked)
+        return Call(asked, facts.answered, reference(span) in material.faulty)
 
     return repeated_calls(material.spans, call_of)
+
+
+def _caller(span: ListedSpan, material: Material) -> str | None:
+    """The id of what made a call: the nearest span around it that is no model call."""
+    around = (each.span_id for each in material.above(span) if each.kind is not SpanKind.MODEL)
+    return next(around, span.parent_id)
 
 
 def _loops(material: Material) -> Iterator[Suspect]:
@@ -62,7 +68,7 @@ def _loops(material: Material) -> Iterator[Suspect]:
         yield Suspect(
             span=reference(first),
             name=first.name,
-            kind=Cause.RETRIES if loop.manner is Manner.RETRIES else Cause.LOOP,
+            kind=_CAUSES[loop.manner],
             severity=severity,
             why=(
                 (
@@ -75,52 +81,16 @@ def _loops(material: Material) -> Iterator[Suspect]:
         )
 
 
+_CAUSES = {
+    Manner.LOOP: Cause.LOOP,
+    Manner.RETRIES: Cause.RETRIES,
+    Manner.POLLING: Cause.POLLING,
+}
 _SAID = {
     Manner.LOOP: "and answered the same",
     Manner.RETRIES: "and failed",
     Manner.POLLING: "with other answers, as one waits for a change",
 }
-
-
-def _odd_arguments(material: Material) -> Iterator[Suspect]:
-    """Calls with a name of an argument that no other call has, and without one that all have."""
-    named: dict[str, list[tuple[ListedSpan, frozenset[str]]]] = defaultdict(list)
-    for span in (*material.earlier, *material.spans):
-        facts = material.fact(span)
-        if span.kind is SpanKind.TOOL and facts.arguments is not None:
-            named[facts.tool].append((span, facts.arguments))
-    for tool, calls in named.items():
-        if len(calls) <= _LEAST_LIKES:
-            continue
-        counts = Counter(name for _, names in calls for name in names)
-        for span, names in calls:
-            if reference(span) not in material.known:
-                continue
-            odd = sorted(name for name in names if counts[name] == 1)
-            lacking = sorted(
-                name
-                for name, count in counts.items()
-                if name not in names and count == len(calls) - 1
-            )
-            if odd and lacking:
-                others = len(calls) - 1
-                yield Suspect(
-                    span=reference(span),
-                    name=span.name,
-                    kind=Cause.WRONG_ARGUMENT,
-                    severity=Severity.HIGH,
-                    why=(
-                        (
-                            f"It names {_listed(odd)}, which no other call of {inline(tool)}"
-                            f" does, and lacks {_listed(lacking)}, which all {others} others have."
-                        ),
-                    ),
-                    score=_NAMES,
-                )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(inline(name) for name in names[:3])
 
 
 def _contradictions(material: Material) -> Iterator[Suspect]:

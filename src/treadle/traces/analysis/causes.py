@@ -7,9 +7,10 @@ from dataclasses import replace
 from treadle.traces.analysis.behaviour import behaviour_suspects
 from treadle.traces.analysis.faults import fault_suspects
 from treadle.traces.analysis.material import Material
+from treadle.traces.analysis.oddities import odd_suspects
 from treadle.traces.analysis.results import Cause, Focus, Suspect
 from treadle.traces.analysis.spending import spending_suspects
-from treadle.traces.detectors import SpanReference
+from treadle.traces.detectors import Severity, SpanReference
 
 _CORROBORATED = 0.15
 """What each further reason to suspect the same span adds, as a share of that reason's score."""
@@ -21,7 +22,9 @@ _EXPLAINED = 0.3
 _OFTEN = 0.01
 """What a cause gains by showing often: of a hundred times, a tenth."""
 
-_ABOUT_TIME = frozenset({Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.NEVER_ENDED})
+_ABOUT_TIME = frozenset(
+    {Cause.SLOW_STEP, Cause.LOOP, Cause.RETRIES, Cause.POLLING, Cause.NEVER_ENDED}
+)
 _ABOUT_COST = frozenset(
     {
         Cause.COST_SPIKE,
@@ -45,6 +48,8 @@ _ABOUT: Mapping[Focus, frozenset[Cause]] = {
     Focus.PERFORMANCE: _ABOUT_TIME,
     Focus.COST: _ABOUT_COST,
 }
+_SYMPTOMS = frozenset({Cause.COST_SPIKE, Cause.SLOW_STEP, Cause.FAULT, Cause.ODD_RESULT})
+"""Causes that say what one saw, where others say what it came from."""
 _EXPLAINS: Mapping[Cause, frozenset[Cause]] = {
     Cause.LOOP: _ABOUT_TIME | _ABOUT_COST | {Cause.FAULT, Cause.EMPTY_RESULT, Cause.FAILED_CALL},
     Cause.RETRIES: frozenset({Cause.FAILED_CALL, Cause.WRONG_ARGUMENT, Cause.EMPTY_RESULT}),
@@ -60,6 +65,7 @@ def suspects(material: Material, focus: Focus = Focus.EVERYTHING) -> tuple[Suspe
     found = [
         *fault_suspects(material),
         *behaviour_suspects(material),
+        *odd_suspects(material),
         *spending_suspects(material),
     ]
     weighed = [_weighed(each, focus) for each in _explained(found)]
@@ -96,7 +102,7 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
         for span in each.also:
             explained[span] |= _EXPLAINS.get(each.kind, frozenset())
     return [
-        replace(each, score=each.score * _EXPLAINED)
+        replace(each, score=each.score * _EXPLAINED, severity=Severity.LOW)
         if each.kind in explained.get(each.span, ())
         else each
         for each in found
@@ -104,8 +110,11 @@ def _explained(found: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _joined(group: Sequence[Suspect]) -> Suspect:
-    """One suspect of all reasons to suspect a span: the strongest names the cause."""
-    first, *others = sorted(group, key=lambda each: (-each.score, each.kind.value))
+    """One suspect of all reasons to suspect a span: the strongest that is no symptom names it."""
+    first, *others = sorted(
+        group, key=lambda each: (each.kind in _SYMPTOMS, -each.score, each.kind.value)
+    )
+    scores = [each.score for each in group]
     why = dict.fromkeys(reason for each in (first, *others) for reason in each.why)
     also = dict.fromkeys(span for each in (first, *others) for span in each.also)
     evidence = dict.fromkeys(piece for each in (first, *others) for piece in each.evidence)
@@ -115,5 +124,5 @@ def _joined(group: Sequence[Suspect]) -> Suspect:
         why=tuple(why),
         also=tuple(also),
         evidence=tuple(evidence),
-        score=first.score + _CORROBORATED * sum(each.score for each in others),
+        score=max(scores) + _CORROBORATED * (sum(scores) - max(scores)),
     )

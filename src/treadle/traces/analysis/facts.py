@@ -1,11 +1,14 @@
 """What an analysis keeps of a whole span: a few hundred bytes, however large its content is."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import blake2b
 
 from treadle.traces.analysis.prompts import contradictions
 from treadle.traces.detectors import Evidence, Role, SpanReference
+from treadle.traces.detectors.hits import words_of
 from treadle.traces.detectors.places import parsed
 from treadle.traces.detectors.reading import Call, Message, Text, read, tool_name
 from treadle.traces.detectors.repeats import content_of
@@ -14,6 +17,8 @@ from treadle.traces.span import WAITED, Span, SpanKind
 OPENING_MESSAGES = 4
 """Messages at the beginning of a request that are compared with the request before."""
 _MOST_NAMES = 40
+_MOST_CHARACTERS = 400
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,29 @@ class Request:
     asked: bytes
 
 
+class Form(StrEnum):
+    """What a result is, to compare it with others of its tool."""
+
+    NOTHING = "nothing"
+    OBJECT = "a JSON object"
+    LIST = "a JSON list"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The form of a result. Of an object: its names, and those below which there is nothing."""
+
+    form: Form
+    names: frozenset[str] = frozenset()
+    hollow: frozenset[str] = frozenset()
+    only_list_empty: bool = False
+    """It holds lists, and all are empty, but for those of errors and the like."""
+
+
+NO_RESULT = Result(Form.NOTHING)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Digests, sizes and names out of a span's content.
@@ -46,6 +74,9 @@ class Facts:
     asked: bytes | None = None
     answered: bytes | None = None
     arguments: frozenset[str] | None = None
+    words: frozenset[str] = frozenset()
+    """The words of its arguments' values."""
+    result: Result = NO_RESULT
     input_size: int = 0
     output_size: int = 0
     opening: tuple[bytes, ...] = ()
@@ -59,6 +90,12 @@ class Facts:
     """How long it waited for a person."""
 
 
+_NOTHING = frozenset({"", "null", "{}", "[]", '""'})
+_HOLLOW: tuple[object, ...] = (None, "", [], {})
+_WISHED = words_of(
+    "error errors issues warnings problems failures violations conflicts diagnostics"
+)
+"""Lists of which one is glad that they are empty."""
 _CALLS = frozenset({SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.AGENT})
 
 
@@ -78,9 +115,34 @@ def facts_of(span: Span) -> Facts:
         asked=content_of(f"call {tool}", span.input or "") if asked else None,
         answered=content_of("result", span.output) if span.output is not None else None,
         arguments=_names(span.input) if span.kind is SpanKind.TOOL else None,
+        words=_words(span.input),
+        result=result_of(span.output),
         input_size=sizes[0],
         output_size=sizes[1],
         waited_us=waited_us,
+    )
+
+
+def result_of(output: str | None) -> Result:
+    """The form of what a tool answered."""
+    said = (output or "").strip()
+    if said in _NOTHING:
+        return NO_RESULT
+    if said[0] not in "[{":
+        return Result(Form.TEXT)
+    try:
+        value = parsed(said)
+    except ValueError:
+        return Result(Form.TEXT)
+    if not isinstance(value, dict):
+        return Result(Form.LIST)
+    names = sorted(value)[:_MOST_NAMES]
+    lists = [name for name, each in value.items() if isinstance(each, list) and name not in _WISHED]
+    return Result(
+        Form.OBJECT,
+        frozenset(names),
+        frozenset(name for name in names if value[name] in _HOLLOW),
+        bool(lists) and not any(value[name] for name in lists),
     )
 
 
@@ -130,6 +192,16 @@ def _names(arguments: str | None) -> frozenset[str] | None:
     except ValueError:
         return None
     return frozenset(sorted(value)[:_MOST_NAMES]) if isinstance(value, dict) else None
+
+
+def _words(arguments: str | None) -> frozenset[str]:
+    try:
+        value = parsed(arguments or "")
+    except ValueError:
+        value = arguments
+    values = value.values() if isinstance(value, dict) else (value,)
+    said = " ".join(str(each) for each in values)[:_MOST_CHARACTERS].lower()
+    return frozenset(_WORD.findall(said))
 
 
 def _string(value: object) -> str | None:

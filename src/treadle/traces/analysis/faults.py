@@ -34,6 +34,7 @@ _USUAL_EMPTY = 0.3
 _STOPPED = 0.25
 _OFTEN = 0.34
 _LEAST_CALLS = 4
+_AKIN = 0.5
 _LONG_US = 60_000_000
 """A call that has not ended counts as hanging when the trace went on for so long without it."""
 
@@ -105,7 +106,7 @@ def _of_finding(finding: Finding, material: Material) -> Suspect | None:
         evidence=(finding.evidence,),
         score=score,
     )
-    return _recovered(suspect, place, material)
+    return after_recovery(suspect, place, material)
 
 
 def _cause(finding: Finding, span: ListedSpan) -> Cause:
@@ -150,10 +151,12 @@ def _often_empty(span: ListedSpan, material: Material) -> str | None:
     return None
 
 
-def _recovered(suspect: Suspect, span: ListedSpan, material: Material) -> Suspect:
-    """Of less weight when the next try went well."""
+def after_recovery(suspect: Suspect, span: ListedSpan, material: Material) -> Suspect:
+    """The suspect, of little weight when the next try of its call went well."""
     if span.kind not in _CALLS or span.end_us is None:
         return suspect
+    if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
+        return suspect  # a reply was given and used, so the next one is no other try
     asked = material.fact(span).asked
     later = [
         each
@@ -162,17 +165,18 @@ def _recovered(suspect: Suspect, span: ListedSpan, material: Material) -> Suspec
         and each.name == span.name and each.span_id != span.span_id
     ]  # fmt: skip
     again = [each for each in later if asked is not None and material.fact(each).asked == asked]
-    tried = again or _next_try(span, later, material)
+    tried = (*again, *_next_try(span, later, material))
     if any(reference(each) not in material.faulty for each in tried):
         why = (*suspect.why, "A later try went well.")
-        return replace(suspect, why=why, score=suspect.score * _RECOVERED)
+        score = suspect.score * _RECOVERED
+        return replace(suspect, why=why, score=score, severity=Severity.LOW)
     return suspect
 
 
 def _next_try(
     span: ListedSpan, later: Sequence[ListedSpan], material: Material
 ) -> Sequence[ListedSpan]:
-    """The next call of the same parent, if it is one of the same tool: a mended try."""
+    """The next call of the same parent, if it asks the same tool for nearly the same."""
     kinds = {span.kind} if span.kind is SpanKind.MODEL else _CALLS - {SpanKind.MODEL}
     following = next(
         (
@@ -184,7 +188,17 @@ def _next_try(
         ),
         None,
     )
-    return [each for each in later[:1] if each is following]
+    return [
+        each
+        for each in later[:1]
+        if each is following and (span.kind is SpanKind.MODEL or _akin(span, each, material))
+    ]
+
+
+def _akin(span: ListedSpan, other: ListedSpan, material: Material) -> bool:
+    """Whether two calls have half of the words of their arguments in common."""
+    one, two = material.fact(span).words, material.fact(other).words
+    return len(one & two) >= _AKIN * len(one | two)
 
 
 def _never_ended(material: Material) -> Iterator[Suspect]:

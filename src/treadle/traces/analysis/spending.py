@@ -1,5 +1,6 @@
 """Suspects out of time and money: slow steps, dear calls, caches that missed, large results."""
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ _SLOW, _DOMINATES, _DEAR, _CACHE, _LARGE = 30.0, 20.0, 34.0, 34.0, 36.0
 _BY_SHARE = 46.0
 """What a share of the whole of 100 % adds."""
 _LEAST_SHARE = 0.08
+_EXTREME = 10.0
+"""Times the median from which on something is named however small its share."""
+_LEAST_TIMES_DEAR = 3.0
 _WORTH_NAMING = 0.25
 """Share of a whole from which on something is of medium severity."""
 _DOMINATING, _AHEAD = 0.5, 4.0
@@ -100,7 +104,7 @@ def _slow(material: Material) -> Iterator[Suspect]:
         worst = max(found, key=lambda each: excesses[reference(each.item)])
         wall = max(1, material.wall_us[worst.item.trace_id])
         share = min(1.0, sum(excesses.values()) / wall)
-        if share < _LEAST_SHARE:
+        if share < _LEAST_SHARE and worst.times < _EXTREME:
             continue
         span = worst.item
         own = duration(material.own_us[reference(span)])
@@ -116,9 +120,14 @@ def _slow(material: Material) -> Iterator[Suspect]:
                     f" like it: {share:.0%} of the time of its trace.{more}"
                 ),
             ),
-            score=_SLOW + _BY_SHARE * share,
+            score=_SLOW + _BY_SHARE * share + _by_times(worst.times),
             also=tuple(reference(each.item) for each in found if each is not worst),
         )
+
+
+def _by_times(times: float) -> float:
+    """What an outlier gains by how far out it is: 5 for ten times the median, 10 for a hundred."""
+    return 5 * min(2.0, max(0.0, math.log10(times)))
 
 
 def _excess_us(outlier: Outlier[ListedSpan], material: Material) -> float:
@@ -162,7 +171,7 @@ def _dear(material: Material) -> Iterator[Suspect]:
     for each in dear_calls(material):
         span = each.item
         share = each.excess / total if total else 0
-        if share < _LEAST_SHARE:
+        if each.times < _LEAST_TIMES_DEAR or (share < _LEAST_SHARE and each.times < _EXTREME):
             continue
         tokens = span.tokens
         yield Suspect(
@@ -177,7 +186,7 @@ def _dear(material: Material) -> Iterator[Suspect]:
                 ),
                 f"It had {tokens.input or 0:,} tokens in and {tokens.output or 0:,} out.",
             ),
-            score=_DEAR + _BY_SHARE * share,
+            score=_DEAR + _BY_SHARE * share + _by_times(each.times),
         )
 
 
@@ -227,7 +236,13 @@ def _cache_misses(material: Material) -> Iterator[Suspect]:
             continue
         had, has = _cached_share(turn.before), _cached_share(turn.span)
         shorter = (now.input or 0) < before.cached
-        if had < _WELL_CACHED or has >= _MISSED or before.cached < _LEAST_CACHED or shorter:
+        if (
+            had < _WELL_CACHED
+            or has >= _MISSED
+            or now.cached > before.cached // 2
+            or before.cached < _LEAST_CACHED
+            or shorter
+        ):
             continue
         missed.add(conversation)
         following = [turn.span, *turn.later]
