@@ -9,7 +9,7 @@ from treadle.traces.detectors import Finding
 class Findings:
     """The findings of all spans that fit a query, as `detect` over these spans gives them.
 
-    `snapshot` is the newest revision that was seen. Of the `spans` that fit, `unexamined` were not
+    `snapshot` is as that of a `Summary`. Of the `spans` that fit, `unexamined` were not
     looked at, since too many were new; asked again, the store goes on with them. `total` is the
     number of findings, of which `data` holds the worst if there was a limit; in order of time.
     """

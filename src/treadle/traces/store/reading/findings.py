@@ -12,6 +12,7 @@ from treadle.traces.store.findings import Findings
 from treadle.traces.store.findings_examining import EXAMINED, RULED, digests, examiners, progress
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source
+from treadle.traces.store.reading.snapshots import newest_asked_about
 from treadle.traces.store.reading.spans import conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, joined, resolved
@@ -42,7 +43,7 @@ def findings(
     looked_at = _examined_now(connection, new[:LOOKED_AT], rules)
     found = gather((*told.values(), *looked_at))
     return Findings(
-        snapshot=_newest(connection),
+        snapshot=newest_asked_about(connection),
         spans=_count(connection, query),
         unexamined=len(new) - len(looked_at),
         total=len(found),
@@ -147,7 +148,6 @@ def _count_of(connection: sqlite3.Connection, tables: str, *, faulty: bool) -> i
 
 
 def _newest(connection: sqlite3.Connection) -> int:
-    """As `Summary.snapshot`."""
     return int(connection.execute("SELECT coalesce(max(revision), 0) FROM spans").fetchone()[0])
 
 

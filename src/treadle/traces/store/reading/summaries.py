@@ -22,6 +22,7 @@ from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import ADDED, TOTALS, groups_page, label_counts, sums_of
 from treadle.traces.store.reading.listed import LabelCount, ListedSpan, Sums, plain, sums
 from treadle.traces.store.reading.planning import Source, whole_source
+from treadle.traces.store.reading.snapshots import newest_asked_about
 from treadle.traces.store.reading.spans import conditions, spans_page
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, resolved
@@ -70,7 +71,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A set of spans in all. `snapshot` is the newest revision that it has seen.
+    """A set of spans in all. `snapshot` is the newest revision seen, but for the analyst's own.
 
     `wall_us` is the time from the first start to the last end; `sums.busy_us` the sum of durations.
     """
@@ -108,7 +109,7 @@ def summary(connection: sqlite3.Connection, query: Query) -> Summary:
     priced = Query((Condition(Field.COST, Operator.MORE, (0,)),))
     start_us, last_us = _bounds(spans)
     return Summary(
-        snapshot=connection.execute("SELECT coalesce(max(revision), 0) FROM spans").fetchone()[0],
+        snapshot=newest_asked_about(connection),
         sums=counts.sums,
         start_us=start_us,
         last_us=last_us,
