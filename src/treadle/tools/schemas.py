@@ -101,7 +101,8 @@ def in_words(schema: JsonSchema) -> str:
         case {"type": "string", "minLength": 1}:
             words = "a string that is not empty"
         case {"type": "array"}:
-            words = f"a list whose elements are each {in_words(schema.get('items', {}))}"
+            many = f" of at most {schema['maxItems']}" if "maxItems" in schema else ""
+            words = f"a list{many} whose elements are each {in_words(schema.get('items', {}))}"
         case _:
             words = _WORDS.get(schema.get("type", ""), "a JSON value")
     return words

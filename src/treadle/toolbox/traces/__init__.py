@@ -4,10 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from treadle.llm.port import ChatModel
+from treadle.toolbox.traces.analyze_with_llm import AnalyzeWithLlm
 from treadle.toolbox.traces.fetch_groups import FetchGroups
 from treadle.toolbox.traces.fetch_runs import FetchRuns
 from treadle.toolbox.traces.fetch_spans import FetchSpans
+from treadle.toolbox.traces.fetch_spans_summary import FetchSpansSummary
 from treadle.toolbox.traces.get_run_details import GetRunDetails
+from treadle.toolbox.traces.get_span_content import GetSpanContent
 from treadle.toolbox.traces.list_labels import ListLabels
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.search_spans import SearchSpans
@@ -35,8 +38,8 @@ ANALYST_TOOLS = frozenset(
 def trace_tools(
     reader: TraceReading,
     *,
-    rules: Sequence[Rule] = (),  # noqa: ARG001
-    connect: Callable[[], Awaitable[ChatModel]] | None = None,  # noqa: ARG001
+    rules: Sequence[Rule] = (),
+    connect: Callable[[], Awaitable[ChatModel]] | None = None,
 ) -> list[Tool[Any, Any]]:
     """The tools that read what `reader` reads, by the user's `rules` besides our own detectors.
 
@@ -48,6 +51,9 @@ def trace_tools(
         FetchSpans(reader),
         GetRunDetails(reader),
         FetchGroups(reader),
+        FetchSpansSummary(reader, rules),
+        GetSpanContent(reader, rules),
         ListLabels(reader),
         SearchSpans(reader),
+        AnalyzeWithLlm(reader, rules, connect),
     ]

@@ -12,6 +12,7 @@ from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.traces.fencing import quotable
 from treadle.traces.query.moments import write_moment
 
+NAME_CHARACTERS = 120
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -68,6 +69,11 @@ def written(result: BaseModel) -> str:
 def short(text: str | None, limit: int) -> str | None:
     """Recorded text as a value; None where there is none or where none is wanted."""
     return quotable(text, limit=limit) if text and limit else None
+
+
+def named(text: str) -> str:
+    """A recorded name, whole where it is one of a usual length."""
+    return quotable(text, limit=NAME_CHARACTERS)
 
 
 def milliseconds(microseconds: int | None) -> float | None:

@@ -1,7 +1,10 @@
 """Spans and runs as rows of a list: what is unknown is left out, texts are beginnings."""
 
-from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, short
+from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, named, short
 from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums
+
+_MOST_LABELS = 8
+"""Of one span that are told."""
 
 
 class SpanRow(Told):
@@ -84,19 +87,19 @@ def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> 
         run_id=None if within_run or span.run_id == span.trace_id else span.run_id,
         thread_id=None if within_run or span.thread_id == span.run_id else span.thread_id,
         kind=span.kind.value,
-        operation_name=span.operation,
-        name=span.name,
+        operation_name=named(span.operation),
+        name=named(span.name),
         status=span.status.value,
         error=short(span.error, max(characters, 40)),
         start=str(moment(span.start_us)),
         duration_ms=milliseconds(span.duration_us),
         ttft_ms=milliseconds(span.time_to_first_token_us),
-        model=span.model,
+        model=named(span.model) if span.model else None,
         input_tokens=span.tokens.input,
         output_tokens=span.tokens.output,
         cached_tokens=span.tokens.cached,
         cost=span.cost,
-        labels=span.labels,
+        labels=span.labels[:_MOST_LABELS],
         input=short(span.input_preview, characters),
         output=short(span.output_preview, characters),
     )
@@ -109,7 +112,7 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
         run_id=run.run_id,
         thread_id=run.thread_id if run.thread_id != run.run_id else None,
         trace_id=run.trace_id if run.trace_id != run.run_id else None,
-        name=run.name,
+        name=named(run.name),
         status=run.status.value,
         start=str(moment(run.start_us)),
         duration_ms=milliseconds(run.duration_us),

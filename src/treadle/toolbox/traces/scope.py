@@ -17,15 +17,15 @@ DEFAULT_TOKENS = 1_500
 """Tokens of an answer unless the call says otherwise: several go into one conversation."""
 
 
-def _listed(value: object) -> object:
-    """One name is a list of it. A comma is no separator: ids and labels may hold one."""
+def as_list(value: object) -> object:
+    """One name as a list of it. A comma is no separator: ids and labels may hold one."""
     return (value,) if isinstance(value, str) else value
 
 
 MaxTokens = Annotated[
     int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
 ]
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], Field(max_length=1_000), BeforeValidator(as_list)]
 ThreadIds = Annotated[Names, Field(description="Only these threads.")]
 RunIds = Annotated[Names, Field(description="Only these runs.")]
 SpanIds = Annotated[Names, Field(description="Only these spans.")]
@@ -36,8 +36,8 @@ OperationNames = Annotated[
 Labels = Annotated[Names, Field(description="Only what bears one of these labels.")]
 Statuses = Annotated[
     tuple[SpanStatus, ...],
-    BeforeValidator(_listed),
     Field(description="Only what ended so."),
+    BeforeValidator(as_list),
 ]
 ModelName = Annotated[
     str | None, Field(min_length=1, description="Only this model; `*` stands for any text.")

@@ -83,7 +83,8 @@ _VALUES = {
     GroupBy.OPERATION: "s.operation",
     GroupBy.THREAD: "r.thread_id",
     GroupBy.RUN: "t.run_id",
-    GroupBy.LABEL: "e.value",
+    # Half a surrogate pair in a label comes out of JSON as text that is no UTF-8.
+    GroupBy.LABEL: "CAST(e.value AS BLOB)",
 }
 _KEPT = {
     GroupBy.THREAD: (Field.THREAD, "threads", "thread_id"),
@@ -209,7 +210,7 @@ def _from_rollups(
         value = f"hour_us - ((hour_us % {bucket}) + {bucket}) % {bucket}"
     elif by in _DIMENSIONS and all(each.field is _DIMENSIONS[by][0] for each in others):
         kept = _kept_values(others, _DIMENSIONS[by][1])
-        value = "value"
+        value = "CAST(value AS BLOB)" if by is GroupBy.LABEL else "value"
     else:
         return None
     if kept is None:

@@ -1,0 +1,306 @@
+"""analyze_with_llm: what a model says is wrong with spans, as far as it can quote it."""
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from treadle.errors import TreadleError
+from treadle.events.types import Purpose, ToolView
+from treadle.llm.port import ChatModel, ModelReplacedError
+from treadle.session.observer import ReplyObserver
+from treadle.tokens import estimate
+from treadle.toolbox.traces import judging
+from treadle.toolbox.traces.filling import Counts, filled, left_out
+from treadle.toolbox.traces.issues import Issue, issue
+from treadle.toolbox.traces.reading import TraceReading
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.scope import DEFAULT_TOKENS, MaxTokens, as_list
+from treadle.toolbox.traces.verdict_cache import VerdictCache
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments, ToolContext
+from treadle.traces.analysis.results import Focus
+from treadle.traces.detectors import Finding, Rule, SpanReference, detect
+from treadle.traces.fencing import quotable
+from treadle.traces.links import span_link
+from treadle.traces.query import Field as About
+from treadle.traces.query import Query, any_of
+from treadle.traces.span import Span
+
+MOST_SPANS = 20
+"""Spans of one question."""
+_MOST_CHARACTERS = 48_000
+"""Of recorded text in one question, about 12,000 tokens."""
+_CHARACTERS_A_TOKEN = 2
+"""What a model's window takes for certain, of any language."""
+
+Connect = Callable[[], Awaitable[ChatModel]]
+
+
+class AnalyzeWithLlmArguments(Arguments):
+    """Which spans, and what to look for."""
+
+    spanIds: Annotated[
+        tuple[str, ...],
+        Field(
+            min_length=1,
+            max_length=1_000,
+            description="The spans; the first 20 of different content are read.",
+        ),
+        BeforeValidator(as_list),
+    ]
+    focus: Annotated[Focus, Field(description="What to look for.")] = Focus.EVERYTHING
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class Verdict(Told):
+    """What the model says is wrong, with a quote that was found where it says.
+
+    `context` are characters `start` to `end` of the text at `field` of the span.
+    """
+
+    span_id: str
+    issue: str
+    severity: str
+    context: str
+    field: str
+    start: int
+    end: int
+    link: str
+
+
+class FoundIssue(Issue):
+    """What a detector found."""
+
+    span_id: str
+
+
+class Double(Told):
+    """A span whose content is that of another one, for which it stands."""
+
+    span_id: str
+    same_as: str
+
+
+class AnalyzeWithLlmResult(TraceResult):
+    """Verdicts of a model and findings of the detectors on the same spans.
+
+    `unverified` verdicts were dropped, since what they quoted does not stand in the span. Without
+    a model, which `note` says then, there are only the findings.
+    """
+
+    type: str = "verdicts"
+    focus: Focus
+    model: str | None
+    note: str | None = if_any()
+    spans: int
+    not_read: int | None = if_any()
+    not_found: list[str]
+    same_content: tuple[Double, ...] = if_any()
+    verdicts: list[Verdict]
+    unverified: int
+    findings: list[FoundIssue]
+    left_out: dict[str, int] | None = if_any()
+    more: str | None = if_any()
+    cached: bool | None = if_any("_cached")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The spans that are judged. `revisions` say which state of them."""
+
+    spans: tuple[Span, ...]
+    revisions: tuple[tuple[str, str, int], ...]
+    findings: tuple[Finding, ...]
+    doubles: tuple[Double, ...]
+    missing: tuple[str, ...]
+    not_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    """What came of asking. `model` is None where none answered, and `note` says why."""
+
+    verdicts: judging.Verdicts
+    model: str | None
+    note: str | None = None
+    cached: bool = False
+
+
+_NO_VERDICTS = judging.Verdicts((), 0)
+
+
+class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
+    """Asks a model about spans."""
+
+    name = "analyze_with_llm"
+    description = (
+        "Let a language model judge up to 20 recorded spans, for what detectors cannot see: wrong "
+        "reasoning, contradictory instructions, results that miss the question. Each verdict "
+        "quotes the span, and quotes that do not stand there are dropped. It costs a model call, "
+        "so narrow the spans down with fetch_spans_summary first."
+    )
+    arguments = AnalyzeWithLlmArguments
+    result = AnalyzeWithLlmResult
+    timeout = 180.0
+
+    def __init__(
+        self, reader: TraceReading, rules: Sequence[Rule] = (), connect: Connect | None = None
+    ) -> None:
+        super().__init__(reader)
+        self._rules = rules
+        self._connect = connect
+        self._cache = VerdictCache()
+
+    async def run(
+        self, arguments: AnalyzeWithLlmArguments, context: ToolContext
+    ) -> AnalyzeWithLlmResult:
+        sample = await context.in_thread(lambda: self._sample(arguments))
+        opinion = _Opinion(_NO_VERDICTS, None)
+        if sample.spans:
+            opinion = await self._opinion(sample, arguments.focus, context)
+        return _answer(sample, opinion, arguments)
+
+    def answer(self, arguments: AnalyzeWithLlmArguments, now_us: int) -> AnalyzeWithLlmResult:  # noqa: ARG002
+        return _answer(self._sample(arguments), _Opinion(_NO_VERDICTS, None), arguments)
+
+    def view(
+        self,
+        arguments: AnalyzeWithLlmArguments,  # noqa: ARG002
+        result: AnalyzeWithLlmResult,
+    ) -> ToolView:
+        verdicts = counted(len(result.verdicts), "verdict")
+        return ToolView(f"{verdicts} on {counted(result.spans, 'span')}, of {result.model}")
+
+    def _sample(self, arguments: AnalyzeWithLlmArguments) -> _Sample:
+        wanted = tuple(dict.fromkeys(arguments.spanIds))
+        listed = self._reader.spans(Query((any_of(About.SPAN, wanted),)), limit=1_000).data
+        order = {span_id: place for place, span_id in enumerate(wanted)}
+        listed = tuple(sorted(listed, key=lambda each: (order[each.span_id], -each.key)))
+        read = [
+            (each, span)
+            for each in listed[: 2 * MOST_SPANS]
+            if (span := self._reader.span(each.trace_id, each.span_id)) is not None
+        ]
+        different, doubles = judging.without_doubles([span for _, span in read])
+        judged = different[:MOST_SPANS]
+        names = {SpanReference(span.trace_id, span.span_id) for span in judged}
+        return _Sample(
+            spans=tuple(judged),
+            revisions=tuple(
+                (each.trace_id, each.span_id, each.revision)
+                for each, span in read
+                if SpanReference(span.trace_id, span.span_id) in names
+            ),
+            findings=detect(judged, self._rules),
+            doubles=tuple(
+                Double(span_id=double.span_id, same_as=first.span_id)
+                for double, first in doubles.items()
+            ),
+            missing=tuple(each for each in wanted if all(each != one.span_id for one in listed)),
+            not_read=len(listed) - len(judged) - len(doubles),
+        )
+
+    async def _opinion(self, sample: _Sample, focus: Focus, context: ToolContext) -> _Opinion:
+        if self._connect is None:
+            return _Opinion(_NO_VERDICTS, None, _without_model("there is none"))
+        try:
+            model = await self._connect()
+        except TreadleError as error:
+            return _Opinion(_NO_VERDICTS, None, _without_model(error.message))
+        try:
+            while True:
+                with suppress(ModelReplacedError):  # until there is no other left
+                    return await self._asked(model, sample, focus, context)
+        except TreadleError as error:
+            return _Opinion(_NO_VERDICTS, None, _without_model(error.message))
+        finally:
+            await model.close()
+
+    async def _asked(
+        self, model: ChatModel, sample: _Sample, focus: Focus, context: ToolContext
+    ) -> _Opinion:
+        named = f"{model.provider}/{model.model}"
+        asked: Hashable = (judging.VERSION, named, focus, sample.revisions)
+        verdicts = self._cache.get(asked, context.clock.monotonic())
+        if verdicts is not None:
+            return _Opinion(verdicts, named, _note(verdicts), cached=True)
+        room = (model.context_window - judging.MOST_OUTPUT_TOKENS) // 2 * _CHARACTERS_A_TOKEN
+        request = judging.request(
+            sample.spans, sample.findings, focus, characters=min(_MOST_CHARACTERS, room)
+        )
+        observer = ReplyObserver(
+            context,
+            context.request_id,
+            0,
+            model,
+            estimated_tokens=sum(estimate(getattr(each, "text", "")) for each in request.messages),
+            draft=None,
+            purpose=Purpose.REPLY,
+        )
+        reply = await model.complete(request, observer)
+        text = reply.message.text or ""
+        verdicts = await context.in_thread(lambda: judging.believed(text, sample.spans))
+        if verdicts.readable:
+            self._cache.put(asked, verdicts, context.clock.monotonic())
+        return _Opinion(verdicts, named, _note(verdicts))
+
+
+def _without_model(why: str) -> str:
+    return f"No model was asked ({why.rstrip('.')}): these are the detectors' findings alone."
+
+
+def _note(verdicts: judging.Verdicts) -> str | None:
+    return None if verdicts.readable else "The model did not answer in the form asked for."
+
+
+def _answer(
+    sample: _Sample, opinion: _Opinion, arguments: AnalyzeWithLlmArguments
+) -> AnalyzeWithLlmResult:
+    verdicts = [_verdict(each) for each in opinion.verdicts.judged]
+    findings = [
+        FoundIssue(**issue(each).model_dump(), span_id=each.evidence.span.span_id)
+        for each in sample.findings
+    ]
+    full = {
+        "verdicts": len(verdicts),
+        "findings": len(findings),
+        "same_content": len(sample.doubles),
+        "not_found": len(sample.missing),
+    }
+
+    def built(counts: Counts) -> AnalyzeWithLlmResult:
+        cut = left_out(full, counts)
+        return AnalyzeWithLlmResult(
+            focus=arguments.focus,
+            model=opinion.model,
+            note=opinion.note,
+            spans=len(sample.spans),
+            not_read=sample.not_read or None,
+            not_found=list(sample.missing[: counts["not_found"]]),
+            same_content=sample.doubles[: counts["same_content"]],
+            verdicts=verdicts[: counts["verdicts"]],
+            unverified=opinion.verdicts.unverified,
+            findings=findings[: counts["findings"]],
+            left_out=cut,
+            more="Call again with a larger maxTokens for what is left out." if cut else None,
+            cached=opinion.cached or None,
+        )
+
+    return filled(full, built, arguments.maxTokens)
+
+
+def _verdict(judged: judging.Judged) -> Verdict:
+    place = judged.evidence
+    return Verdict(
+        span_id=place.span.span_id,
+        issue=quotable(judged.claim.issue, limit=400),
+        severity=judged.claim.severity,
+        context=quotable(place.quote, limit=240),
+        field=place.field,
+        start=place.start,
+        end=place.end,
+        link=span_link(place.span.trace_id, place.span.span_id),
+    )

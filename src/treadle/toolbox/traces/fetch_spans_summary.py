@@ -1,0 +1,304 @@
+"""fetch_spans_summary: what a set of spans looks like in all, and what is wrong in it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from treadle.events.types import ToolView
+from treadle.toolbox.traces.filling import filled, left_out
+from treadle.toolbox.traces.issues import (
+    RepeatedFailure,
+    by_span,
+    issue,
+    repeated_failures,
+    repeated_groups,
+)
+from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
+from treadle.toolbox.traces.reading import TraceReading
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any, named
+from treadle.toolbox.traces.scope import (
+    DEFAULT_TOKENS,
+    InPeriod,
+    Labels,
+    MaxTokens,
+    RunIds,
+    Since,
+    ThreadIds,
+    Until,
+    query_of,
+)
+from treadle.toolbox.traces.summing import (
+    BriefSpan,
+    Change,
+    FailedSpan,
+    FaultySpan,
+    Figures,
+    Latency,
+    ModelRow,
+    ToolRow,
+    changes,
+    dear_span,
+    failed_span,
+    figures,
+    latency,
+    model_row,
+    ratio,
+    slow_span,
+    tool_row,
+)
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+from treadle.traces.analysis.periods import period_of, within
+from treadle.traces.detectors import Finding, Rule, SpanReference
+from treadle.traces.links import span_link
+from treadle.traces.query import Field as About
+from treadle.traces.query import Query, any_of
+from treadle.traces.span import SpanStatus
+from treadle.traces.store.findings import Findings
+from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.reading.summaries import Summary
+
+LEAST_TOKENS = 800
+"""The figures alone take some 600."""
+_MOST_LISTED = 20
+"""Faulty spans and repeated failures that are shown at most, however many tokens there are."""
+_MOST_NAMED = 2_000
+"""Faulty spans whose names are looked up, to tell the failures of one tool from another's."""
+_LOOKED_UP = 200
+_ISSUES_OF_SPAN = 3
+
+
+class FetchSpansSummaryArguments(Arguments):
+    """Which spans: of threads, of runs, with labels, or of a time."""
+
+    threadIds: ThreadIds = ()
+    runIds: RunIds = ()
+    labels: Labels = ()
+    period: InPeriod = None
+    since: Since = None
+    until: Until = None
+    maxTokens: Annotated[MaxTokens, Field(ge=LEAST_TOKENS)] = DEFAULT_TOKENS
+
+    @model_validator(mode="after")
+    def _about_something(self) -> Self:
+        if not (self.threadIds or self.runIds or self.labels or self.period or self.since):
+            raise ValueError("Give one of threadIds, runIds, labels, period and since.")
+        return self
+
+
+class Efficiency(Told):
+    """What the money and the cache were good for; null where a base is unknown or 0.
+
+    `cache_hit_rate` is the share of input tokens that came from a cache, `cost_per_successful_run`
+    all cost by the runs that ended well.
+    """
+
+    runs: int | None
+    successful_runs: int | None
+    cost_per_successful_run: float | None
+    cache_hit_rate: float | None
+
+
+class Faults(Told):
+    """How many faults were found, in how many spans; `unexamined` spans were not looked at yet."""
+
+    found: int
+    spans: int
+    unexamined: int
+
+
+class FetchSpansSummaryResult(TraceResult):
+    """A set of spans in all, at the snapshot; times are milliseconds, costs US dollars.
+
+    `left_out` says how many entries of which list did not fit.
+    """
+
+    type: str = "summary"
+    snapshot_id: int
+    summary: Figures
+    efficiency: Efficiency
+    change_to_period_before: Mapping[str, Change] | None = if_any()
+    latency: Latency
+    ttft: Latency
+    model_breakdown: list[ModelRow]
+    tool_usage: list[ToolRow]
+    faults: Faults
+    repeated_failures: list[RepeatedFailure]
+    error_spans: list[FailedSpan]
+    semantic_error_spans: list[FaultySpan]
+    slowest_spans: list[BriefSpan]
+    expensive_spans: list[BriefSpan]
+    outliers: list[OutlyingSpan]
+    left_out: dict[str, int] | None = if_any()
+    more: str | None = if_any()
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """All that a summary tells, before it is cut."""
+
+    summary: Summary
+    found: Findings
+    efficiency: Efficiency
+    change: Mapping[str, Change] | None
+    repeated: Sequence[RepeatedFailure]
+    faulty: Sequence[FaultySpan]
+    faulty_spans: int
+    outliers: Sequence[OutlyingSpan]
+
+    def lengths(self) -> dict[str, int]:
+        """How long each list is, in the order of what matters most."""
+        summary = self.summary
+        return {
+            "error_spans": len(summary.errors),
+            "semantic_error_spans": len(self.faulty),
+            "repeated_failures": len(self.repeated),
+            "slowest_spans": len(summary.slowest),
+            "expensive_spans": len(summary.most_expensive),
+            "outliers": len(self.outliers),
+            "tool_usage": len(summary.tools),
+            "model_breakdown": len(summary.models),
+            "by_operation": len(summary.by_operation),
+            "labels_found": len(summary.labels),
+        }
+
+    def told(self, counts: Mapping[str, int]) -> FetchSpansSummaryResult:
+        """The answer with so many entries of each list."""
+        summary = self.summary
+        cut = left_out(self.lengths(), counts)
+        return FetchSpansSummaryResult(
+            snapshot_id=summary.snapshot,
+            summary=figures(summary, counts),
+            efficiency=self.efficiency,
+            change_to_period_before=self.change,
+            latency=latency(summary.latency),
+            ttft=latency(summary.time_to_first_token),
+            model_breakdown=list(map(model_row, summary.models[: counts["model_breakdown"]])),
+            tool_usage=list(map(tool_row, summary.tools[: counts["tool_usage"]])),
+            faults=Faults(
+                found=self.found.total,
+                spans=self.faulty_spans,
+                unexamined=self.found.unexamined,
+            ),
+            repeated_failures=list(self.repeated[: counts["repeated_failures"]]),
+            error_spans=[
+                failed_span(span, span_link(span.trace_id, span.span_id))
+                for span in summary.errors[: counts["error_spans"]]
+            ],
+            semantic_error_spans=list(self.faulty[: counts["semantic_error_spans"]]),
+            slowest_spans=list(map(slow_span, summary.slowest[: counts["slowest_spans"]])),
+            expensive_spans=list(
+                map(dear_span, summary.most_expensive[: counts["expensive_spans"]])
+            ),
+            outliers=list(self.outliers[: counts["outliers"]]),
+            left_out=cut,
+            more="Call again with a larger maxTokens for what is left out." if cut else None,
+        )
+
+
+class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryResult]):
+    """Sums up a set of spans."""
+
+    name = "fetch_spans_summary"
+    description = (
+        "Sum up all recorded spans of threads, runs, labels or a time at once: counts, cost, "
+        "tokens, latency percentiles, models, tools, and what is wrong: spans with errors, faults "
+        "in contents that no status shows (with place and quote), failures that repeat, and the "
+        "slowest and most expensive spans. Start an analysis with it."
+    )
+    arguments = FetchSpansSummaryArguments
+    result = FetchSpansSummaryResult
+
+    def __init__(self, reader: TraceReading, rules: Sequence[Rule] = ()) -> None:
+        super().__init__(reader)
+        self._rules = rules
+
+    def answer(self, arguments: FetchSpansSummaryArguments, now_us: int) -> FetchSpansSummaryResult:
+        query = query_of(arguments, now_us)
+        found = self._reader.findings(query, rules=self._rules)
+        summary = self._reader.summary(query)
+        groups = repeated_groups(found.data)
+        repeats = {each.evidence.span for group in groups for each in group[1:]}
+        faulty = by_span(found.data, repeats)
+        material = _Material(
+            summary=summary,
+            found=found,
+            efficiency=self._efficiency(query, summary),
+            change=self._change(query, summary, now_us),
+            repeated=repeated_failures(groups, self._names(groups))[:_MOST_LISTED],
+            faulty=list(islice(self._faulty(faulty), _MOST_LISTED)),
+            faulty_spans=len(faulty),
+            outliers=outlying(self._reader, query),
+        )
+        return filled(material.lengths(), material.told, arguments.maxTokens)
+
+    def view(
+        self,
+        arguments: FetchSpansSummaryArguments,  # noqa: ARG002
+        result: FetchSpansSummaryResult,
+    ) -> ToolView:
+        spans = counted(result.summary.total_spans, "span")
+        return ToolView(f"{spans}, {counted(result.faults.found, 'fault')}")
+
+    def _efficiency(self, query: Query, summary: Summary) -> Efficiency:
+        ended_well = query & Query((any_of(About.STATUS, [SpanStatus.OK.value]),))
+        runs = self._reader.runs(query, limit=1).total
+        successful = self._reader.runs(ended_well, limit=1).total
+        totals = summary.sums.totals
+        return Efficiency(
+            runs=runs,
+            successful_runs=successful,
+            cost_per_successful_run=ratio(totals.cost, successful),
+            cache_hit_rate=ratio(totals.tokens.cached, totals.tokens.input),
+        )
+
+    def _change(self, query: Query, summary: Summary, now_us: int) -> Mapping[str, Change] | None:
+        """Against the period of equal length before the one that is asked for, if one is."""
+        period = period_of(query, now_us)
+        if period is None:
+            return None
+        return changes(summary, self._reader.summary(within(query, period.before)))
+
+    def _faulty(self, found: Mapping[SpanReference, Sequence[Finding]]) -> Iterator[FaultySpan]:
+        """Those of them that did not end with an error, the worst first."""
+        references = list(found)
+        for start in range(0, len(references), _LOOKED_UP):
+            some = references[start : start + _LOOKED_UP]
+            listed = self._listed(some)
+            for reference in some:
+                span = listed.get(reference)
+                if span is not None and span.status is not SpanStatus.ERROR:
+                    yield _faulty_span(span, found[reference])
+
+    def _names(self, groups: Iterable[Sequence[Finding]]) -> dict[SpanReference, str]:
+        spans = (finding.evidence.span for group in groups for finding in group)
+        wanted = list(islice(dict.fromkeys(spans), _MOST_NAMED))
+        names: dict[SpanReference, str] = {}
+        for start in range(0, len(wanted), _LOOKED_UP):
+            listed = self._listed(wanted[start : start + _LOOKED_UP])
+            names |= {reference: span.name for reference, span in listed.items()}
+        return names
+
+    def _listed(self, references: Sequence[SpanReference]) -> dict[SpanReference, ListedSpan]:
+        query = Query(
+            (
+                any_of(About.SPAN, sorted({each.span_id for each in references})),
+                any_of(About.TRACE, sorted({each.trace_id for each in references})),
+            )
+        )
+        page = self._reader.spans(query, limit=1_000)
+        return {SpanReference(each.trace_id, each.span_id): each for each in page.data}
+
+
+def _faulty_span(span: ListedSpan, findings: Sequence[Finding]) -> FaultySpan:
+    return FaultySpan(
+        span_id=span.span_id,
+        name=named(span.name),
+        status=span.status.value,
+        issues=list(map(issue, findings[:_ISSUES_OF_SPAN])),
+        issues_left_out=max(0, len(findings) - _ISSUES_OF_SPAN) or None,
+        link=span_link(span.trace_id, span.span_id),
+    )

@@ -1,0 +1,317 @@
+"""get_span_content: what single spans hold and what is wrong in it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from treadle.events.types import ToolView
+from treadle.tokens import estimate
+from treadle.toolbox.budget import most_that_fit
+from treadle.toolbox.traces.issues import Issue, issue
+from treadle.toolbox.traces.reading import TraceReading
+from treadle.toolbox.traces.results import (
+    Told,
+    TraceResult,
+    TraceTool,
+    if_any,
+    milliseconds,
+    moment,
+    named,
+    short,
+    written,
+)
+from treadle.toolbox.traces.scope import DEFAULT_TOKENS, MaxTokens, as_list
+from treadle.toolbox.wording import counted
+from treadle.tools.contract import Arguments
+from treadle.traces.cutting import cut_before, cut_behind
+from treadle.traces.detectors import Finding, Kind, Rule, SpanReference, detect
+from treadle.traces.detectors.reading import read
+from treadle.traces.fencing import fenced
+from treadle.traces.links import span_link
+from treadle.traces.query import Field as About
+from treadle.traces.query import Query, any_of
+from treadle.traces.span import Span, SpanStatus
+from treadle.traces.store.reading.listed import ListedSpan
+
+MOST_SPANS = 5
+_ISSUES = (50, 10, 5, 3, 1, 0)
+"""Issues of a span that are shown: the most with which all spans fit."""
+_CHARACTERS_A_TOKEN = 12
+"""No text of any language has more; so no more of it need be weighed."""
+
+ContentField = Literal["input", "output", "error"]
+CONTENT_FIELDS: tuple[ContentField, ...] = ("input", "output", "error")
+
+
+class GetSpanContentArguments(Arguments):
+    """Which spans, and whether with their texts."""
+
+    spanIds: Annotated[
+        tuple[str, ...],
+        Field(min_length=1, max_length=MOST_SPANS, description="The spans, at most 5."),
+        BeforeValidator(as_list),
+    ]
+    raw: Annotated[bool, Field(description="Whether to show the recorded texts as well.")] = False
+    fields: Annotated[
+        tuple[ContentField, ...],
+        Field(min_length=1, description="Which texts, with raw."),
+        BeforeValidator(as_list),
+    ] = CONTENT_FIELDS
+    offset: Annotated[
+        int, Field(ge=0, description="Characters of each text to pass over, with raw.")
+    ] = 0
+    maxTokens: MaxTokens = DEFAULT_TOKENS
+
+
+class ContentStats(Told):
+    """Characters of the input and the output; null where there is none."""
+
+    input_length: int | None
+    output_length: int | None
+    has_tool_calls: bool
+
+
+class ContentPiece(Told):
+    """Characters `start` to `end` of a recorded text of so many, fenced as data."""
+
+    field: ContentField
+    start: int
+    end: int
+    length: int
+    text: str
+
+
+class SpanContent(Told):
+    """A span and its faults; `issues_left_out` counts those that did not fit."""
+
+    span_id: str
+    trace_id: str
+    operation_name: str
+    name: str
+    status: str
+    model: str | None = if_any()
+    start: str
+    duration_ms: float | None
+    explicit_error: str | None
+    semantic_issues: list[Issue]
+    issues_left_out: int | None = if_any()
+    content_stats: ContentStats
+    assessment: str
+    link: str
+    content: tuple[ContentPiece, ...] = if_any()
+
+
+class GetSpanContentResult(TraceResult):
+    """The spans in the order in which they were named.
+
+    An id that several traces use stands for each of them, the newest first.
+    """
+
+    type: str = "span_content"
+    data: list[SpanContent]
+    not_found: list[str]
+    more: str | None = if_any()
+
+
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """A span with its own faults, and for each the span that showed it first."""
+
+    span: Span
+    calls: bool
+    """Whether its reply calls tools."""
+    faults: tuple[tuple[Finding, str | None], ...]
+
+
+class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
+    """Reads and judges single spans."""
+
+    name = "get_span_content"
+    description = (
+        "Read up to five recorded spans and judge them: the error that a span states, and faults "
+        "in its content that its status does not show (a result that says it failed, an empty "
+        "result, a cut reply, arguments that do not fit …), each with the place and the quote. "
+        "Set raw to see the recorded input and output as well."
+    )
+    arguments = GetSpanContentArguments
+    result = GetSpanContentResult
+
+    def __init__(self, reader: TraceReading, rules: Sequence[Rule] = ()) -> None:
+        super().__init__(reader)
+        self._rules = rules
+
+    def answer(self, arguments: GetSpanContentArguments, now_us: int) -> GetSpanContentResult:  # noqa: ARG002
+        wanted = tuple(dict.fromkeys(arguments.spanIds))
+        listed = list(self._listed(wanted))
+        read_now = [
+            self._examined(span, each)
+            for each in listed[:MOST_SPANS]
+            if (span := self._reader.span(each.trace_id, each.span_id)) is not None
+        ]
+        missing = [span_id for span_id in wanted if all(each.span_id != span_id for each in listed)]
+        others = len(listed) - MOST_SPANS
+
+        def built(spans: int, issues: int, characters: int) -> GetSpanContentResult:
+            data = [_content(each, issues, arguments, characters) for each in read_now[:spans]]
+            told = _rest(data, others, len(read_now) - spans)
+            return GetSpanContentResult(data=data, not_found=missing, more=told)
+
+        def tokens(spans: int, issues: int, characters: int) -> int:
+            return estimate(written(built(spans, issues, characters)))
+
+        most = arguments.maxTokens
+        spans = most_that_fit(len(read_now), lambda count: tokens(count, 0, 0), most)
+        share = most // 2 if arguments.raw else most
+        issues = next((each for each in _ISSUES if tokens(spans, each, 0) <= share), 0)
+        if not arguments.raw:
+            return built(spans, issues, 0)
+        longest = max((len(text) for each in read_now for text in _texts(each.span)), default=0)
+        characters = most_that_fit(
+            min(longest, most * _CHARACTERS_A_TOKEN),
+            lambda count: tokens(spans, issues, count),
+            most,
+        )
+        return built(spans, issues, characters)
+
+    def view(self, arguments: GetSpanContentArguments, result: GetSpanContentResult) -> ToolView:  # noqa: ARG002
+        issues = sum(len(each.semantic_issues) for each in result.data)
+        return ToolView(f"{counted(len(result.data), 'span')}, {counted(issues, 'fault')} shown")
+
+    def _listed(self, span_ids: Sequence[str]) -> Iterator[ListedSpan]:
+        for span_id in span_ids:
+            yield from self._reader.spans(Query((any_of(About.SPAN, [span_id]),)), limit=50).data
+
+    def _examined(self, span: Span, listed: ListedSpan) -> _Examined:
+        own = detect([span], self._rules)
+        before: dict[tuple[Kind, str], list[str]] = defaultdict(list)
+        if own:
+            reference = SpanReference(span.trace_id, span.span_id)
+            thread = Query((any_of(About.THREAD, [listed.thread_id]),))
+            for finding in self._reader.findings(thread, rules=self._rules).data:
+                if reference in finding.also_in:
+                    place = finding.evidence
+                    before[finding.kind, place.quote].append(place.span.span_id)
+        faults = [(finding, _next_of(before, finding)) for finding in own]
+        calls = any(message.calls for message in read(span).reply)
+        return _Examined(
+            span, calls, tuple(sorted(faults, key=lambda each: -each[0].severity.weight))
+        )
+
+
+def _next_of(before: dict[tuple[Kind, str], list[str]], finding: Finding) -> str | None:
+    """The span that said it first; of several that did, in their order."""
+    firsts = before.get((finding.kind, finding.evidence.quote))
+    return firsts.pop(0) if firsts else None
+
+
+def _content(
+    examined: _Examined, issues: int, arguments: GetSpanContentArguments, characters: int
+) -> SpanContent:
+    span, faults = examined.span, examined.faults
+    shown = [issue(finding, first_in=first) for finding, first in faults[:issues]]
+    pieces = _pieces(span, arguments, characters) if arguments.raw else ()
+    return SpanContent(
+        span_id=span.span_id,
+        trace_id=span.trace_id,
+        operation_name=named(span.operation),
+        name=named(span.name),
+        status=span.status.value,
+        model=named(span.model) if span.model else None,
+        start=str(moment(span.start_us)),
+        duration_ms=milliseconds(span.duration_us),
+        explicit_error=_explicit_error(span),
+        semantic_issues=shown,
+        issues_left_out=len(faults) - len(shown) or None,
+        content_stats=ContentStats(
+            input_length=None if span.input is None else len(span.input),
+            output_length=None if span.output is None else len(span.output),
+            has_tool_calls=examined.calls,
+        ),
+        assessment=_assessment(span, faults),
+        link=span_link(span.trace_id, span.span_id),
+        content=tuple(pieces),
+    )
+
+
+def _explicit_error(span: Span) -> str | None:
+    if span.status is not SpanStatus.ERROR:
+        return None
+    return short(span.error, 400) or "It ended with an error and does not say which."
+
+
+def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str:
+    """One sentence of what to think of it."""
+    ended = {
+        SpanStatus.ERROR: "It ended with an error",
+        SpanStatus.UNFINISHED: "It has not ended",
+        SpanStatus.CANCELLED: "It was cancelled",
+        SpanStatus.DENIED: "It was not allowed",
+        SpanStatus.OK: "It ended well",
+    }[span.status]
+    if not faults:
+        return f"{ended}; no fault was found in its content."
+    worst = faults[0][0]
+    told = f"{counted(len(faults), 'fault')}, the worst of {worst.severity.value} severity"
+    told = f"{told} ({worst.kind.value})"
+    if all(first is not None for _, first in faults):
+        told += ", all of which earlier spans showed first"
+    but = "but there is" if span.status is SpanStatus.OK and len(faults) == 1 else "with"
+    but = "but there are" if span.status is SpanStatus.OK and len(faults) > 1 else but
+    return f"{ended}, {but} {told}."
+
+
+def _pieces(
+    span: Span, arguments: GetSpanContentArguments, characters: int
+) -> Iterator[ContentPiece]:
+    for field in arguments.fields:
+        text: str | None = getattr(span, field)
+        if not text:
+            continue
+        start = cut_before(text, arguments.offset)
+        end = cut_before(text, start + characters)
+        if end <= start and characters:
+            end = cut_behind(text, start + 1)
+        source = f"span {span.trace_id}/{span.span_id}, {field}, characters {start} to {end}"
+        yield ContentPiece(
+            field=field,
+            start=start,
+            end=end,
+            length=len(text),
+            text=fenced(text[start:end], source),
+        )
+
+
+def _texts(span: Span) -> Iterator[str]:
+    for field in CONTENT_FIELDS:
+        yield getattr(span, field) or ""
+
+
+def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
+    """How to get what is not shown."""
+    told = []
+    if unfit:
+        what = counted(unfit, "span")
+        told.append(f"{what} did not fit: call again with them alone or a larger maxTokens.")
+    if others > 0:
+        told.append(f"{counted(others, 'span')} more have these ids in other traces.")
+    if any(each.issues_left_out for each in data):
+        told.append("More faults: call again with a larger maxTokens or fewer spans.")
+    cut = next(
+        (
+            (each, piece)
+            for each in data
+            for piece in each.content or ()
+            if piece.end < piece.length
+        ),
+        None,
+    )
+    if cut is not None:
+        span, piece = cut
+        told.append(
+            f"Texts go on: call again with raw, spanIds [{span.span_id!r}], "
+            f"fields [{piece.field!r}] and offset {piece.end}."
+        )
+    return " ".join(told) or None
