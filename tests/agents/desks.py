@@ -1,0 +1,107 @@
+"""A desk of agents over real tools and real recordings, and a provider that plays a script."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.provider import FakeProvider, Reply
+from treadle.agents.page import PageContext
+from treadle.app.agents import AgentDesk
+from treadle.app.stores import open_trace_store
+from treadle.app.tool_calls import ToolCalls
+from treadle.config.model import Settings
+from treadle.events import Event, EventBus
+from treadle.events.types import (
+    ApprovalRequested,
+    ApprovalScope,
+    SessionStarted,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+)
+from treadle.ids import new_id
+from treadle.session import SessionOutcome
+from treadle.traces import Span
+
+
+@dataclass
+class Desk:
+    """What was asked of agents, and everything that happened."""
+
+    agents: AgentDesk
+    provider: FakeProvider | None
+    events: list[Event] = field(default_factory=list)
+
+    async def ask(
+        self, question: str, page: PageContext | None = None, agent: str | None = None
+    ) -> SessionOutcome:
+        return await self.agents.ask(
+            question, page or PageContext(), request_id=new_id(), agent=agent
+        )
+
+    @property
+    def called(self) -> list[str]:
+        """The tools that were called, in their order."""
+        return [each.name for each in self.events if isinstance(each, ToolCallRequested)]
+
+    @property
+    def failures(self) -> list[str]:
+        """What calls failed with."""
+        return [each.error.message for each in self.events if isinstance(each, ToolCallFailed)]
+
+    @property
+    def completed(self) -> int:
+        """How many calls worked."""
+        return sum(isinstance(each, ToolCallCompleted) for each in self.events)
+
+    @property
+    def sessions(self) -> list[SessionStarted]:
+        """The sessions that began."""
+        return [each for each in self.events if isinstance(each, SessionStarted)]
+
+
+@asynccontextmanager
+async def desk(
+    folder: Path,
+    patch: pytest.MonkeyPatch,
+    replies: Sequence[Reply] | None,
+    spans: Sequence[Span] = (),
+    *,
+    answer: ApprovalScope = ApprovalScope.ONCE,
+) -> AsyncIterator[Desk]:
+    """A desk whose model plays `replies`; with None there is none. `answer` is the person's."""
+    patch.setenv("TREADLE_HOME", str(folder / "home"))
+    repo = folder / "repo"
+    repo.mkdir(exist_ok=True)
+    store = open_trace_store()
+    try:
+        await asyncio.wrap_future(store.write(spans))
+    finally:
+        store.close()
+    async with FakeProvider(replies or []) as provider:
+        env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
+        settings = Settings(model="embedded/any" if replies is None else None)
+        for name, value in env.items() if replies is not None else ():
+            patch.setenv(name, value)
+        bus, events = EventBus(), list[Event]()
+        with bus.subscribe() as heard:
+            async with (
+                ToolCalls.open(repo, bus=bus, settings=settings) as calls,
+                AgentDesk.open(calls, settings, env if replies is not None else {}) as agents,
+            ):
+
+                async def listen() -> None:
+                    async for envelope in heard:
+                        events.append(envelope.event)
+                        if isinstance(envelope.event, ApprovalRequested):
+                            calls.approvals.answer(envelope.event.approval_id, answer)
+
+                listening = asyncio.create_task(listen())
+                with calls.approvals.attend():
+                    yield Desk(agents, provider if replies is not None else None, events)
+            heard.close()
+            await listening

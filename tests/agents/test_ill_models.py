@@ -1,0 +1,150 @@
+"""Whatever a model does, an agent comes to an end, and runs nothing that its definition denies."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.desks import desk
+from tests.fakes.replies import Answer, Call
+from tests.toolbox.traces.flights import THREAD, flights
+from treadle.agents.calling import MOST_CALLS
+from treadle.agents.page import PageContext
+from treadle.events.types import ApprovalScope, StopReason
+from treadle.traces.query import Query
+from treadle.traces.span import ANALYST_LABEL
+
+FOREVER = 200
+PAGE = PageContext(thread_id=THREAD)
+DONE = Answer("", (Call("final", {"answer": "Nothing."}),))
+
+
+def calls(name: str, **arguments: object) -> Answer:
+    return Answer("", (Call(name, arguments),))
+
+
+async def test_an_agent_cannot_call_itself_nor_the_one_that_called_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [
+        calls("call_orchestrator", task="go"),
+        calls("call_data", task="look"),
+        calls("call_data", task="look"),  # said by data
+        calls("call_orchestrator", task="look"),  # said by data
+        DONE,
+        DONE,
+    ]
+    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+        outcome = await at.ask("go", PAGE)
+    assert outcome.stop_reason is StopReason.COMPLETED
+    assert [each.agent for each in at.sessions] == ["orchestrator", "data"]
+    assert sum("There is no tool named" in each for each in at.failures) == 3
+
+
+async def test_the_same_task_is_refused_and_the_loop_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def either(request: object) -> Answer:
+        names = getattr(request, "tool_names", [])
+        return calls("call_data", task="Look!") if "call_data" in names else DONE
+
+    async with desk(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
+        outcome = await at.ask("go", PAGE)
+        assert at.provider is not None
+        asked = len(at.provider.requests)
+    assert outcome.stop_reason is StopReason.REPEATED_CALLS
+    assert [each.agent for each in at.sessions] == ["orchestrator", "data"]
+    assert "exactly this task before" in at.failures[0]
+    assert asked <= 6
+
+
+async def test_ever_new_tasks_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = iter(range(FOREVER))
+
+    def either(request: object) -> Answer:
+        names = getattr(request, "tool_names", [])
+        return calls("call_data", task=f"Look {next(tasks)}") if "call_data" in names else DONE
+
+    async with desk(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
+        outcome = await at.ask("go", PAGE)
+    assert outcome.stop_reason in {StopReason.TURN_LIMIT, StopReason.TOOL_CALL_LIMIT}
+    assert [each.agent for each in at.sessions].count("data") == MOST_CALLS
+
+
+@pytest.mark.parametrize("name", ["run_experiment", "read_file", "apply_code_edit", "made_up"])
+async def test_a_tool_that_is_not_the_agents_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async with desk(tmp_path, monkeypatch, [calls(name), DONE], flights()) as at:
+        outcome = await at.ask("go", PAGE, agent="data")
+    assert outcome.text == "Nothing."
+    assert at.failures == [f"There is no tool named '{name}'."]
+
+
+async def test_what_changes_something_waits_for_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text in a trace that reads like an order is no consent (R26)."""
+    replies = [
+        calls("get_experiment_data", spanId="m3"),
+        calls("apply_experiment_data", data={"model": "cheaper"}),
+        DONE,
+    ]
+    async with desk(tmp_path, monkeypatch, replies, flights(), answer=ApprovalScope.DENIED) as at:
+        await at.ask("improve it", PageContext(span_id="m3"), agent="experiment")
+    assert len(at.failures) == 1
+    assert at.completed == 2  # the data, and final
+
+
+async def test_an_answer_that_the_record_does_not_say_is_sent_back_once_then_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = 'It says "timeout after 3000 ms": [x0](/traces/t1?span=x0)'
+    false = 'It says "the disk is full today": [x0](/traces/t1?span=x0)'
+    answer = calls("final", answer=f"{true}\n{false}\nMend it.")
+    async with desk(tmp_path, monkeypatch, [answer, answer], flights()) as at:
+        outcome = await at.ask("what went wrong?", PAGE, agent="data")
+    assert "the disk is full today" in at.failures[0]
+    assert outcome.text.startswith(f"{true}\nMend it.")
+    assert "the disk is full" not in outcome.text
+    assert "1 line is left out" in outcome.text
+
+
+async def test_pass_on_needs_an_answer_to_pass_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [calls("final", pass_on="data"), calls("final"), DONE]
+    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+        outcome = await at.ask("go", PAGE)
+    assert outcome.text == "Nothing."
+    assert at.failures == [
+        "There is no answer of that agent to be passed on.",
+        "The answer is empty.",
+    ]
+
+
+async def test_what_agents_do_is_one_labelled_trace_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [
+        calls("call_data", task="look"),
+        calls("list_labels"),
+        DONE,
+        calls("final", pass_on="data"),
+    ]
+    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+        outcome = await at.ask("go", PAGE)
+        assert outcome.text == "Nothing."
+    from treadle.app.stores import open_trace_store
+
+    store = open_trace_store()
+    try:
+        recorded = [each for each in store.spans(Query(), limit=100).data if each.trace_id != "t1"]
+        trace = store.trace(at.sessions[0].request_id.hex)
+    finally:
+        store.close()
+    assert {each.labels for each in recorded} == {(ANALYST_LABEL,)}
+    assert len({each.trace_id for each in recorded}) == 1
+    parents = {span.name: span.parent_id for span in trace.spans}
+    ids = {span.name: span.span_id for span in trace.spans}
+    assert parents["invoke_agent data"] == ids["execute_tool call_data"]
+    assert "execute_tool list_labels" in parents
