@@ -55,6 +55,10 @@ def summary_of(
             f"Causes were looked for in the newest {len(material.spans):,} of them"
             f" ({_count(traces, 'trace')})."
         )
+    if material.unexamined:
+        sentences.append(
+            f"At {_count(material.unexamined, 'new span')} no detector has looked yet."
+        )
     worth = [each for each in issues if each.severity is not Severity.LOW]
     if issues and worth:
         first = issues[0]

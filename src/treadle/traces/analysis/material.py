@@ -9,9 +9,10 @@ from typing import Protocol
 from treadle.traces.analysis.facts import Facts, facts_of
 from treadle.traces.analysis.shape import reference, self_times
 from treadle.traces.analysis.verifying import SpanSource
-from treadle.traces.detectors import Finding, Rule, Severity, SpanReference, detect
+from treadle.traces.detectors import Finding, Rule, Severity, SpanReference
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, any_of
-from treadle.traces.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
+from treadle.traces.span import ANALYST_LABEL, SpanKind, SpanStatus
+from treadle.traces.store.findings import Findings
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
 
@@ -21,6 +22,10 @@ MOST_EARLIER = 1_000
 """Spans before those that say what is usual."""
 EARLIER_READ = 200
 """Of these, how many tool and model calls are read whole."""
+MOST_FINDINGS = 5_000
+"""Findings that are weighed, the gravest."""
+_ROUNDS = 30
+"""Times that the store is asked to go on with spans that are new to it."""
 _PAGE = 500
 
 _IDS = (Field.TRACE, Field.SPAN, Field.RUN, Field.THREAD, Field.LABEL)
@@ -29,6 +34,12 @@ NO_FACTS = Facts()
 
 class AnalysisReader(SpanReader, SpanSource, Protocol):
     """Where spans are read; a store of spans is one."""
+
+    def findings(
+        self, query: Query = ..., *, rules: Sequence[Rule] = (), limit: int | None = None
+    ) -> Findings:
+        """The faults of the spans that fit; of new ones, those that could be looked at."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +52,8 @@ class Material:
     spans: tuple[ListedSpan, ...]
     facts: Mapping[SpanReference, Facts]
     findings: tuple[Finding, ...]
+    unexamined: int = 0
+    """Spans at which no detector has looked yet, since too many were new."""
     earlier: tuple[ListedSpan, ...] = ()
     earlier_facts: Mapping[SpanReference, Facts] = field(default_factory=dict)
 
@@ -119,18 +132,16 @@ def read_material(
 ) -> Material:
     """The newest `most` spans of a question, with what is needed of their contents."""
     spans = _newest(reader, query, most)
-    whole = _whole(reader, spans)
     earlier = _earlier(reader, spans)
     calls = [span for span in earlier if span.kind in {SpanKind.TOOL, SpanKind.MODEL}]
+    findings, unexamined = _findings(reader, query, spans, rules)
     return Material(
         spans=spans,
-        facts={SpanReference(span.trace_id, span.span_id): facts_of(span) for span in whole},
-        findings=detect(whole, rules),
+        facts=_facts(reader, spans),
+        findings=findings,
+        unexamined=unexamined,
         earlier=earlier,
-        earlier_facts={
-            SpanReference(span.trace_id, span.span_id): facts_of(span)
-            for span in _whole(reader, calls[-EARLIER_READ:])
-        },
+        earlier_facts=_facts(reader, calls[-EARLIER_READ:]),
     )
 
 
@@ -164,6 +175,26 @@ def _earlier(reader: AnalysisReader, spans: Sequence[ListedSpan]) -> tuple[Liste
     return _newest(reader, before & _NOT_OWN, MOST_EARLIER)
 
 
-def _whole(reader: SpanSource, spans: Iterable[ListedSpan]) -> list[Span]:
-    read = (reader.span(span.trace_id, span.span_id) for span in spans)
-    return [span for span in read if span is not None]  # it may have been deleted meanwhile
+def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, Facts]:
+    """The facts of spans, which are read one after the other."""
+    found: dict[SpanReference, Facts] = {}
+    for listed in spans:
+        span = reader.span(listed.trace_id, listed.span_id)
+        if span is not None:  # it may have been deleted meanwhile
+            found[reference(listed)] = facts_of(span)
+    return found
+
+
+def _findings(
+    reader: AnalysisReader, query: Query, spans: Sequence[ListedSpan], rules: Sequence[Rule]
+) -> tuple[tuple[Finding, ...], int]:
+    """The worst findings of the spans that were read, and how many spans nobody looked at."""
+    if not spans:
+        return (), 0
+    read = query & Query((Condition(Field.START, Operator.AT_LEAST, (spans[0].start_us,)),))
+    found = reader.findings(read, rules=rules, limit=MOST_FINDINGS)
+    for _ in range(_ROUNDS):
+        if not found.unexamined:
+            break
+        found = reader.findings(read, rules=rules, limit=MOST_FINDINGS)
+    return found.data, found.unexamined
