@@ -8,6 +8,7 @@ The words of the earlier system are the baseline. The cases are in bench/detecto
 import argparse
 import sys
 
+from bench.detectors.classes import by_class
 from bench.detectors.corpus import PARTS, cases
 from bench.detectors.scoring import Score, by_layers, by_words, by_words_of_output, score
 from bench.detectors.timing import TEXTS, microseconds
@@ -38,6 +39,21 @@ def qualities(*, misses: bool) -> None:
         if misses and name == "both layers":
             for part, each in zip(PARTS, scores, strict=True):
                 _tell(part, each)
+
+
+def classes() -> None:
+    """The words of the earlier system and both layers, by what the spans look like."""
+    ours = by_layers(Layer.SIGNALS, Layer.PATTERNS)
+    heads = "cases | faults | words: precision | recall | ours: precision | recall"
+    print(f"\n| spans | {heads} | missed | false alarms |\n|---|---|---|---|---|---|---|---|---|")
+    parts = {"all": [case for part in PARTS for case in cases(part)], "held out": cases("held_out")}
+    for title, of_part in parts.items():
+        for name, some in by_class(of_part).items():
+            faults = sum(case.fault for case in some)
+            plain, judged = score(by_words, some), score(ours, some)
+            cells = [f"{each.precision:.3f} | {each.recall:.3f}" for each in (plain, judged)]
+            wrong = f"{len(judged.missed)} | {len(judged.false_alarms)}"
+            print(f"| {title}: {name} | {len(some)} | {faults} | {' | '.join(cells)} | {wrong} |")
 
 
 def groups() -> None:
@@ -74,6 +90,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="name the cases that went wrong")
     options = parser.parse_args()
     qualities(misses=options.misses)
+    classes()
     groups()
     times()
 
