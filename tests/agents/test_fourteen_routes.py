@@ -36,20 +36,94 @@ class Case:
 
 CASES = (
     Case(Route.GREETING, "hello", None, said="Hello. I read what was recorded."),
-    Case(Route.RUN_ANALYSIS, "what happened in this run?", "data", (("get_run_details", {"runId": "t1"}),)),
-    Case(Route.SPAN_ANALYSIS, "explain this span", "data", (("get_span_content", {"spanIds": [SPAN]}),), ON_SPAN),
-    Case(Route.THREAD_ANALYSIS, "sum this conversation up", "data", (("fetch_runs", {"threadIds": [THREAD]}), ("fetch_spans_summary", {"threadIds": [THREAD]}))),
-    Case(Route.ERRORS, "what went wrong?", "data", (("fetch_spans_summary", {"threadIds": [THREAD]}), ("search_spans", {"query": "timeout"}))),
-    Case(Route.PERFORMANCE, "why is the flight search thread slow?", "data", (("fetch_spans_summary", {"threadIds": [THREAD]}), ("fetch_spans", {"threadIds": [THREAD]}))),
+    Case(
+        Route.RUN_ANALYSIS,
+        "what happened in this run?",
+        "data",
+        (("get_run_details", {"runId": "t1"}),),
+    ),
+    Case(
+        Route.SPAN_ANALYSIS,
+        "explain this span",
+        "data",
+        (("get_span_content", {"spanIds": [SPAN]}),),
+        ON_SPAN,
+    ),
+    Case(
+        Route.THREAD_ANALYSIS,
+        "sum this conversation up",
+        "data",
+        (("fetch_runs", {"threadIds": [THREAD]}), ("fetch_spans_summary", {"threadIds": [THREAD]})),
+    ),
+    Case(
+        Route.ERRORS,
+        "what went wrong?",
+        "data",
+        (("fetch_spans_summary", {"threadIds": [THREAD]}), ("search_spans", {"query": "timeout"})),
+    ),
+    Case(
+        Route.PERFORMANCE,
+        "why is the flight search thread slow?",
+        "data",
+        (
+            ("fetch_spans_summary", {"threadIds": [THREAD]}),
+            ("fetch_spans", {"threadIds": [THREAD]}),
+        ),
+    ),
     Case(Route.COST, "where does the money go?", "data", (("fetch_groups", {"groupBy": "model"}),)),
-    Case(Route.OPTIMISE, "make this call cheaper", "experiment", (("is_valid_for_optimize", {"spanId": SPAN}), ("get_experiment_data", {"spanId": SPAN}), ("navigate_to_experiment", {"spanId": SPAN})), ON_SPAN),
-    Case(Route.APPLY, "apply it and run it", "experiment", (("get_experiment_data", {"spanId": SPAN}), ("apply_experiment_data", {"data": PATCH}), ("run_experiment", {}), ("evaluate_experiment_results", {})), ON_SPAN, models=1),
+    Case(
+        Route.OPTIMISE,
+        "make this call cheaper",
+        "experiment",
+        (
+            ("is_valid_for_optimize", {"spanId": SPAN}),
+            ("get_experiment_data", {"spanId": SPAN}),
+            ("navigate_to_experiment", {"spanId": SPAN}),
+        ),
+        ON_SPAN,
+    ),
+    Case(
+        Route.APPLY,
+        "apply it and run it",
+        "experiment",
+        (
+            ("get_experiment_data", {"spanId": SPAN}),
+            ("apply_experiment_data", {"data": PATCH}),
+            ("run_experiment", {}),
+            ("evaluate_experiment_results", {}),
+        ),
+        ON_SPAN,
+        models=1,
+    ),
     Case(Route.LABEL_DISCOVERY, "which labels are there?", "data", (("list_labels", {}),)),
-    Case(Route.DATA_BY_LABEL, "what is under the label prod?", "data", (("fetch_spans_summary", {"labels": ["prod"]}),)),
-    Case(Route.FILTER_VIEW, "show only prod", "ui", (("list_labels", {}), ("apply_label_filter", {"labels": ["prod"], "action": "set"}))),
-    Case(Route.COMPARE_LABELS, "compare prod with test", "data", (("fetch_spans_summary", {"labels": ["prod"]}), ("fetch_spans_summary", {"labels": ["test"]}))),
-    Case(Route.NAVIGATION, "open the thread", "ui", (("navigate_to", {"url": f"/threads/{THREAD}"}), ("get_collapsed_spans", {}))),
-)  # fmt: skip
+    Case(
+        Route.DATA_BY_LABEL,
+        "what is under the label prod?",
+        "data",
+        (("fetch_spans_summary", {"labels": ["prod"]}),),
+    ),
+    Case(
+        Route.FILTER_VIEW,
+        "show only prod",
+        "ui",
+        (("list_labels", {}), ("apply_label_filter", {"labels": ["prod"], "action": "set"})),
+    ),
+    Case(
+        Route.COMPARE_LABELS,
+        "compare prod with test",
+        "data",
+        (
+            ("fetch_spans_summary", {"labels": ["prod"]}),
+            ("fetch_spans_summary", {"labels": ["test"]}),
+        ),
+    ),
+    Case(
+        Route.NAVIGATION,
+        "open the thread",
+        "ui",
+        (("navigate_to", {"url": f"/threads/{THREAD}"}), ("get_collapsed_spans", {})),
+    ),
+)
 
 
 def test_every_route_has_a_case() -> None:
@@ -57,7 +131,7 @@ def test_every_route_has_a_case() -> None:
 
 
 def script(case: Case) -> list[Answer]:
-    """What the models say: the orchestrator, the agent that it calls, and the orchestrator again."""
+    """What the models say: the orchestrator, the agent that it calls, the orchestrator again."""
     if case.agent is None:
         return [Answer("", (Call("final", {"answer": case.said}),))]
     steps: list[Answer] = []

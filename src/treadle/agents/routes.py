@@ -96,13 +96,13 @@ _RULES: tuple[tuple[Route, str], ...] = (
         (
             r"\b(?:optimi[sz]\w*|improv\w+|tun(?:e|ing)|better (?:prompt|model|answer)"
             r"|experiment|cheaper (?:model|prompt)|shorten|try (?:it |this )?with|make (?:it"
-            r"|this|the \w+) (?:faster|cheaper|better|shorter))\b"
+            r"|(?:this|that|the)(?: \w+)?) (?:faster|cheaper|better|shorter))\b"
         ),
     ),
     (
         Route.COST,
         (
-            r"\b(?:costs?|costly|expensive|cheap\w*|pric\w+|spen[dt]\w*|dollars?|usd|budget"
+            r"\b(?:costs?|costly|expensive|cheap\w*|pric\w+|money|spen[dt]\w*|dollars?|usd|budget"
             r"|token\w*|cach(?:e|ed|ing)|bill\w*)\b|\$"
         ),
     ),
@@ -159,10 +159,10 @@ def _analysis(question: str, page: PageContext) -> Route:
         Route.RUN_ANALYSIS: page.run_id or page.trace_id,
         Route.THREAD_ANALYSIS: page.thread_id,
     }
-    for route, words in _NAMED:
-        if shown[route] and words.search(question):
-            return route
-    return next((route for route, value in shown.items() if value), Route.THREAD_ANALYSIS)
+    named = [route for route, words in _NAMED if words.search(question)]
+    narrowest = next((route for route, value in shown.items() if value), Route.THREAD_ANALYSIS)
+    on_screen = next((route for route in named if shown[route]), None)
+    return on_screen or next((each for each in named if each is Route.RUN_ANALYSIS), narrowest)
 
 
 def _named_labels(question: str, labels: Collection[str]) -> Iterator[str]:
