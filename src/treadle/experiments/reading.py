@@ -44,7 +44,8 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
             f"This span is no model call but {span.kind.value}: {span.name}.",
             hint="Choose a span of the kind model.",
         )
-    if span.model is None:
+    asked = span.attributes.get("gen_ai.request.model") or span.model  # the latter may be dated
+    if not isinstance(asked, str):
         raise NotRunnableError("It is not recorded which model was asked.")
     messages = _messages(span)
     notes = []
@@ -55,7 +56,7 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     if _REDACTED in (span.input or ""):
         notes.append("Secrets were taken out of the messages when they were recorded.")
     document = patched({}, {
-        "model": f"{span.provider}/{span.model}" if span.provider else span.model,
+        "model": f"{span.provider}/{asked}" if span.provider else asked,
         "messages": messages,
         "parameters": _parameters(span.attributes),
         "tools": tools,

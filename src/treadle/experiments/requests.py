@@ -24,7 +24,7 @@ SYSTEM = "system"
 It lets one patch change the instructions of many different recorded calls."""
 
 _FIELDS = ("model", "messages", "parameters", "tools", "headers", "variables")
-_EMPTY: Mapping[str, Any] = {"parameters": {}, "tools": [], "headers": {}, "variables": {}}
+_EMPTY: dict[str, Any] = {"parameters": {}, "tools": [], "headers": {}, "variables": {}}
 
 _PLACED = frozenset({"model", "messages", "tools", "functions"})
 _OF_GATEWAY = frozenset({
@@ -49,10 +49,12 @@ class Problem:
 def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
     """The request with a merge patch (RFC 7396) applied; of its parts none is missing."""
     given = {name: value for name, value in patch.items() if name != SYSTEM}
-    result = _EMPTY | _merged(document, given)
+    merged = _EMPTY | _merged(document, given)
+    known = {name: merged.pop(name) for name in _FIELDS if name in merged}
+    result = {**known, **merged}
     if patch.get(SYSTEM) is not None:
         result["messages"] = _with_system(result.get("messages") or [], patch[SYSTEM])
-    return dict(result)
+    return result
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:

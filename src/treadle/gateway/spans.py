@@ -44,6 +44,9 @@ _PARAMETERS = {
 }
 """Parameters that OpenTelemetry has a name for."""
 
+_NEWER_LIMIT = "max_completion_tokens"
+"""The one parameter with a name of its own for something that has another name as well."""
+
 _CONTENTS = frozenset({
     "model", "messages", "input", "instructions", "tools", "functions", "stream_options",
 })  # fmt: skip
@@ -269,6 +272,8 @@ def _request_attributes(asked: Asked) -> dict[str, JsonValue]:
         if known == "gen_ai.request.stop_sequences" and isinstance(value, str):
             value = [value]  # noqa: PLW2901
         attributes[known or f"treadle.request.{name}"] = _bounded(value)
+        if name == _NEWER_LIMIT:  # some servers know only this name, others only the older one
+            attributes[f"treadle.request.{name}"] = _bounded(value)
     tools = asked.body.values.get("tools") or asked.body.values.get("functions")
     if tools:
         attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)

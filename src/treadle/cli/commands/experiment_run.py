@@ -68,7 +68,9 @@ async def _run(options: argparse.Namespace) -> int:
 
     async with opened(options) as experiments:
         batch_id, budget = await _batch(experiments, options)
-        if not options.json:
+        if options.json:
+            print_json({"type": "batch", "id": batch_id})
+        else:
             tell(f"Batch {short_id(batch_id)}; Ctrl-C cancels it.")
         batch = await experiments.carry_out(
             batch_id, _watch(options), budget=budget, retry_failed=options.retry_failed

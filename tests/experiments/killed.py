@@ -1,0 +1,26 @@
+"""A process that carries a batch out, to be killed in the middle."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from treadle.app.experimenting import experimenting
+from treadle.app.recording import Recording
+from treadle.config.model import Settings
+from treadle.events import EventBus
+from treadle.traces import SqliteTraceStore
+
+
+def main(home: str, base_url: str, batch_id: str) -> None:
+    """Carry it out with one provider at that address."""
+    os.environ["TREADLE_HOME"] = home
+    asyncio.run(_run(Path(home), base_url, batch_id))
+
+
+async def _run(home: Path, base_url: str, batch_id: str) -> None:
+    table = {"base_url": base_url, "max_retries": 0, "models": ["m"]}
+    settings = Settings.model_validate({"providers": {"fake": table}})
+    store = SqliteTraceStore.open(home / "traces.db")
+    recording = Recording(None, store)
+    async with experimenting(store, recording, settings, {}, EventBus()) as trying:
+        await trying.experiments.carry_out(batch_id)

@@ -1,0 +1,59 @@
+"""Differences, with the arithmetic beside them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.experiments.statistics import LEAST_PAIRS, difference, interval, percent_change
+
+
+def test_the_figures_of_pairs_are_those_of_a_pocket_calculator() -> None:
+    found = difference([(10, 7), (12, 8), (11, 9), (14, 9), (13, 7)])
+    # base: (10 + 12 + 11 + 14 + 13) / 5 = 60 / 5 = 12; new: (7 + 8 + 9 + 9 + 7) / 5 = 40 / 5 = 8
+    assert (found.n, found.base, found.new) == (5, 12, 8)
+    # differences: -3, -4, -2, -5, -6; their mean: -20 / 5 = -4; -4 / 12 = -33.33 %
+    assert found.mean == -4
+    assert found.percent == pytest.approx(-100 / 3)
+    # All differences lie from -6 to -2, and so do all means of resamples.
+    assert found.low is not None
+    assert found.high is not None
+    assert -6 <= found.low < -4 < found.high <= -2
+
+
+def test_the_interval_is_about_what_the_normal_one_is_for_many_values() -> None:
+    low, high = interval(range(-50, 51))
+    # The values -50 … 50 have the variance (101² - 1) / 12 = 850, so the deviation 29.15;
+    # 1.96 · 29.15 / √101 = 5.69.
+    expected = 1.96 * math.sqrt(850) / math.sqrt(101)
+    assert low == pytest.approx(-expected, rel=0.08)
+    assert high == pytest.approx(expected, rel=0.08)
+
+
+def test_few_pairs_have_no_interval_and_no_pairs_no_figures() -> None:
+    assert difference([(1, 2)] * (LEAST_PAIRS - 1)).low is None
+    nothing = difference([(None, 2), (1, None)])
+    assert (nothing.n, nothing.base, nothing.mean, nothing.percent) == (0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "percent"),
+    [(4.0, 5.0, 25.0), (5.0, 4.0, -20.0), (0, 3, None), (None, 3, None), (3, None, None)],
+)
+def test_a_change_in_percent_is_none_where_there_is_nothing_to_divide_by(
+    base: float | None, new: float | None, percent: float | None
+) -> None:
+    assert percent_change(base, new) == percent
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=LEAST_PAIRS, max_size=30))
+def test_an_interval_holds_between_the_extremes_and_is_always_the_same(
+    values: list[float],
+) -> None:
+    low, high = interval(values)
+    assert (low, high) == interval(values)
+    assert low is not None
+    assert high is not None
+    slack = 1e-9 * max(1, *map(abs, values))
+    assert min(values) - slack <= low <= high <= max(values) + slack

@@ -1,0 +1,139 @@
+"""Experiments over a real gateway, which asks fake providers over HTTP and records in files."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.provider import FakeProvider
+from tests.gateway.running import settings
+from treadle.app.experimenting import experimenting
+from treadle.app.gateway_calls import GatewayCaller
+from treadle.app.recording import Recording
+from treadle.clock import Clock
+from treadle.events import EventBus
+from treadle.experiments.calling import CallRequest
+from treadle.experiments.model import Batch, Cell, Experiment, Item, Outcome, Plan, Variant
+from treadle.experiments.service import Experiments
+from treadle.traces import Span, SqliteTraceStore
+
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "What is {{topic}}?"},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Experiments, what asks models for them, and the record of it."""
+
+    experiments: Experiments
+    caller: GatewayCaller
+    store: SqliteTraceStore
+
+    async def recorded(self, **body: Any) -> Outcome:
+        """A call that somebody made earlier, as their program would have made it."""
+        request = {"model": "fake/m", "messages": MESSAGES, **body}
+        return await self.caller.call(CallRequest(request, "thread", "run", ("user",)))
+
+    async def experiment(self, *, calls: int = 1, **body: Any) -> Experiment:
+        """An experiment with so many recorded calls."""
+        made = [await self.recorded(**body) for _ in range(calls)]
+        return await asyncio.to_thread(self.experiments.from_spans, [each.span_id for each in made])
+
+    def spans(self, thread_id: str) -> list[Span]:
+        """All spans of a thread, the oldest first."""
+        from treadle.traces.query import Field, Query, Sort, any_of
+
+        query = Query((any_of(Field.THREAD, [thread_id]),))
+        found = self.store.spans(query, sort=Sort(ascending=True), limit=1_000).data
+        return [self.store.trace(each.trace_id).spans[0] for each in found]
+
+
+@asynccontextmanager
+async def world(
+    home: Path, *providers: FakeProvider, clock: Clock | None = None, **gateway: Any
+) -> AsyncIterator[World]:
+    """Open it all in `home`, with a provider of the names `fake`, `other`, `third` for each."""
+    await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREADLE_HOME", str(home))
+        store = SqliteTraceStore.open(home / "traces.db")
+        try:
+            recording = Recording(None, store)
+            async with experimenting(
+                store, recording, settings(*providers, **gateway), {}, EventBus(), clock=clock
+            ) as trying:
+                yield World(trying.experiments, trying.caller, store)
+        finally:
+            store.close()
+
+
+def outcome(
+    content: str = "text",
+    *,
+    tokens: tuple[int, int] | None = (10, 5),
+    cost: float | None = None,
+    ms: int | None = 100,
+    error: str | None = None,
+    **more: Any,
+) -> Outcome:
+    """What came of a call, in round figures."""
+    return Outcome(
+        trace_id="t",
+        span_id="s",
+        content=content,
+        model="m",
+        input_tokens=tokens[0] if tokens else None,
+        output_tokens=tokens[1] if tokens else None,
+        cost=cost,
+        duration_us=None if ms is None else ms * 1_000,
+        error=error,
+        **more,
+    )
+
+
+def ran(
+    *variants: list[Outcome], recorded: Outcome | None = None, items: int = 1
+) -> tuple[Experiment, Batch]:
+    """A batch whose variants (original, v1, v2 …) gave these outcomes, item by item."""
+    experiment = Experiment(
+        id="e",
+        name="e",
+        created_us=0,
+        updated_us=0,
+        items=tuple(
+            Item(
+                number=number,
+                trace_id="t",
+                span_id="s",
+                request={"model": "m", "messages": MESSAGES},
+                recorded=recorded or outcome(),
+            )
+            for number in range(items)
+        ),
+    )
+    repeats = len(variants[0]) // items
+    batch = Batch(
+        id="b",
+        experiment_id="e",
+        created_us=0,
+        plan=Plan(variants=tuple(map(Variant, range(len(variants)))), repeats=repeats),
+        state="finished",  # type: ignore[arg-type]  # it compares equal
+        items=items,
+        outcomes={
+            Cell(variant, place // repeats, place % repeats): each
+            for variant, outcomes in enumerate(variants)
+            for place, each in enumerate(outcomes)
+        },
+    )
+    return experiment, batch
+
+
+def with_tokens(base: Outcome, tokens: int) -> Outcome:
+    """The same with so many tokens of output."""
+    return replace(base, output_tokens=tokens)
