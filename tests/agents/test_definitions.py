@@ -104,3 +104,18 @@ def test_a_link_out_of_a_repository_is_no_definition(home: Path, tmp_path: Path)
     own.mkdir(parents=True)
     (own / "mine.md").symlink_to(outside)
     assert "mine" not in find_agents(tmp_path / "repo", trusted=True).agents
+
+
+def test_an_ill_file_is_passed_over_and_told(home: Path, tmp_path: Path) -> None:
+    folder = home / "config" / "agents"
+    (folder / "a.md").write_text("no definition")
+    (folder / "b.md").write_bytes(b"+++\xff")
+    (folder / "c.md").write_text("+" * 300_000)
+    (folder / "mine.md").write_text(GOOD)
+    found = find_agents(tmp_path, trusted=False)
+    assert "mine" in found.agents
+    assert len(found.warnings) == 3
+    (folder / "circle.md").write_text(GOOD.replace('"mine"', '"data"'))
+    circled = find_agents(tmp_path, trusted=False)
+    assert "mine" not in circled.agents
+    assert "data → data" in circled.warnings[-1]

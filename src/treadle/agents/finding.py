@@ -25,21 +25,26 @@ def find_agents(root: Path, *, trusted: bool) -> Found:
     """All agents for the repository at `root`; of one name, the last found is meant.
 
     Those in the repository's own folder come with a clone, from somebody else: they count only
-    where the user trusts it. Raises ConfigError for a file that is no definition.
+    where the user trusts it. A file that is no definition is passed over; where agents call each
+    other in a circle, or one that there is not, only the package's are left.
     """
-    agents = {agent.name: agent for agent in packaged_agents()}
-    agents |= {agent.name: agent for agent in _in_folder(user_config_dir() / FOLDER, Origin.USER)}
+    packaged = {agent.name: agent for agent in packaged_agents()}
+    warnings: list[str] = []
+    agents = packaged | _in_folder(user_config_dir() / FOLDER, Origin.USER, warnings)
     own = root / ".treadle" / FOLDER
     if trusted:
-        agents |= {agent.name: agent for agent in _in_folder(own, Origin.REPOSITORY)}
-        return Found(Agents(agents), ())
-    ignored = sum(1 for _ in _definitions(own))
-    warning = (
-        f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: what an agent is told and may "
-        "call is for you to say. To allow it, add the repository to trusted_roots in your own "
-        "configuration."
-    )
-    return Found(Agents(agents), (warning,) if ignored else ())
+        agents |= _in_folder(own, Origin.REPOSITORY, warnings)
+    elif ignored := sum(1 for _ in _definitions(own)):
+        warnings.append(
+            f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: what an agent is told and may "
+            "call is for you to say. To allow it, add the repository to trusted_roots in your own "
+            "configuration."
+        )
+    try:
+        return Found(Agents(agents), tuple(warnings))
+    except ConfigError as error:
+        warnings.append(f"Ignored all agents but our own: {error}")
+        return Found(Agents(packaged), tuple(warnings))
 
 
 def packaged_agents() -> tuple[Agent, ...]:
@@ -56,22 +61,31 @@ def packaged_agents() -> tuple[Agent, ...]:
     )
 
 
-def _in_folder(folder: Path, origin: Origin) -> Iterator[Agent]:
-    named: dict[str, Path] = {}
+def _in_folder(folder: Path, origin: Origin, warnings: list[str]) -> dict[str, Agent]:
+    agents: dict[str, Agent] = {}
     for path in _definitions(folder):
         try:
-            with path.open("rb") as file:
-                data = file.read(LARGEST_FILE + 1)
-            text = data.decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read as text: {error}.") from error
-        if len(data) > LARGEST_FILE:
-            raise ConfigError(f"{path} is too large for the definition of an agent.")
-        agent = parse_agent(text, origin=origin, source=str(path))
-        if agent.name in named:
-            raise ConfigError(f"{named[agent.name]} and {path} both define {agent.name!r}.")
-        named[agent.name] = path
-        yield agent
+            agent = parse_agent(_text(path), origin=origin, source=str(path))
+        except ConfigError as error:
+            warnings.append(f"Ignored an agent: {error}")
+            continue
+        if agent.name in agents:
+            before = agents[agent.name].source
+            warnings.append(f"Ignored {before}: {path} defines {agent.name!r} too.")
+        agents[agent.name] = agent
+    return agents
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as text: {error}.") from error
+    if len(data) > LARGEST_FILE:
+        raise ConfigError(f"{path} is too large for the definition of an agent.")
+    return text
 
 
 def _definitions(folder: Path) -> Iterator[Path]:

@@ -67,10 +67,7 @@ class AgentDesk:
         *,
         clock: Clock | None = None,
     ) -> AsyncIterator[Self]:
-        """Read the definitions; models are connected to when they are needed.
-
-        Raises ConfigError for a definition that cannot be used.
-        """
+        """Read the definitions; models are connected to when they are needed."""
         async with AsyncExitStack() as stack:
             yield cls(calls, settings, env, stack, clock or SystemClock())
 

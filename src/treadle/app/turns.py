@@ -6,11 +6,11 @@ A conversation serves one message after the other; a message sent meanwhile wait
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from treadle.app.assistant import Assistant, Choices
@@ -28,10 +28,13 @@ ENDED_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a person and what is done for it; its events bear `request_id`."""
+    """One message of a person and what is done for it; its events bear `request_id`.
+
+    A question to an agent belongs to no saved conversation.
+    """
 
     request_id: UUID
-    conversation_id: UUID
+    conversation_id: UUID | None
     task: "asyncio.Task[SessionOutcome]"
 
 
@@ -108,10 +111,36 @@ class Turns:
         if front_end is not None:
             self._calls.bridge.attach(front_end, request_id)
         serving = self._serve(text, request_id, conversation, assistant)
+        return self._add(request_id, conversation.id, serving)
+
+    def begin_asking(
+        self, request_id: UUID, asking: Coroutine[Any, Any, SessionOutcome], front_end: str | None
+    ) -> Turn:
+        """Run what an agent is asked as a turn, which is then shown and cancelled as any other.
+
+        `front_end` runs the external tools.
+        """
+        if front_end is not None:
+            self._calls.bridge.attach(front_end, request_id)
+
+        async def asked() -> SessionOutcome:
+            try:
+                return await asking
+            finally:
+                self._calls.bridge.release(request_id)
+
+        return self._add(request_id, None, asked())
+
+    def _add(
+        self,
+        request_id: UUID,
+        conversation_id: UUID | None,
+        serving: Coroutine[Any, Any, SessionOutcome],
+    ) -> Turn:
         task = asyncio.create_task(serving, name=f"turn {request_id}")
         task.add_done_callback(_retrieve)
         self._forget_old()
-        self._turns[request_id] = Turn(request_id, conversation.id, task)
+        self._turns[request_id] = Turn(request_id, conversation_id, task)
         return self._turns[request_id]
 
     def turn(self, request_id: UUID) -> Turn:

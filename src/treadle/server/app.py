@@ -18,6 +18,7 @@ from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.routes import (
+    agents,
     approvals,
     code,
     events,
@@ -40,7 +41,7 @@ from treadle.server.routes.gateway import gateway_routes, open_gateway
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router, ui.router, experiments.router,
+    gateway.router, ui.router, agents.router, experiments.router,
 )  # fmt: skip
 
 

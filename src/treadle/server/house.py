@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from treadle.app.agents import AgentDesk
 from treadle.app.event_log import EventLog
 from treadle.app.examining import examined
 from treadle.app.live_spans import LiveSpans
@@ -35,6 +36,7 @@ class House:
 
     calls: ToolCalls
     turns: Turns
+    agents: AgentDesk
     log: EventLog
     conversations: ConversationStore
     ui: Ui
@@ -67,6 +69,7 @@ class House:
             log = EventLog(calls.bus, begin=SystemClock().now_us())
             await stack.enter_async_context(log)
             turns = await stack.enter_async_context(Turns(calls, settings, env))
+            agents = await stack.enter_async_context(AgentDesk.open(calls, settings, env))
             conversations = await stack.enter_async_context(
                 await ConversationStore.open(conversations_path())
             )
@@ -80,7 +83,7 @@ class House:
                 watched = examined(store, settings.traces.detectors, SystemClock())
                 await stack.enter_async_context(watched)
             ui = Ui(calls.screen)
-            yield cls(calls, turns, log, conversations, ui, pages, intake)
+            yield cls(calls, turns, agents, log, conversations, ui, pages, intake)
 
 
 @asynccontextmanager

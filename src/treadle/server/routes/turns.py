@@ -54,7 +54,7 @@ class TurnAnswer(BaseModel):
     """
 
     request_id: UUID
-    session_id: UUID
+    session_id: UUID | None
     state: State
     final: dict[str, Any] | None = None
     error: dict[str, str | None] | None = None
@@ -75,13 +75,13 @@ async def begin(house: Opened, message: Begin) -> TurnAnswer:
         choices=Choices(message.model, tools=message.tools, stream=message.stream),
         front_end=message.front_end,
     )
-    return _answer(turn)
+    return turn_answer(turn)
 
 
 @router.get("")
 async def running(house: Opened) -> TurnList:
     """What runs now."""
-    return TurnList(data=[_answer(turn) for turn in house.turns.running()])
+    return TurnList(data=[turn_answer(turn) for turn in house.turns.running()])
 
 
 @router.get("/{request_id}")
@@ -91,7 +91,7 @@ async def show(
     """A turn that runs, or ended not long ago; if it runs, its end is waited for `wait` seconds."""
     turn = house.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
-    return _answer(turn)
+    return turn_answer(turn)
 
 
 @router.post("/{request_id}/steer")
@@ -106,7 +106,8 @@ async def cancel(house: Opened, request_id: UUID) -> dict[str, bool]:
     return {"cancelled": house.turns.cancel(request_id)}
 
 
-def _answer(turn: Turn) -> TurnAnswer:
+def turn_answer(turn: Turn) -> TurnAnswer:
+    """A turn as it is now."""
     answer = TurnAnswer(
         request_id=turn.request_id, session_id=turn.conversation_id, state=State.RUNNING
     )

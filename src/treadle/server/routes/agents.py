@@ -1,0 +1,78 @@
+"""Agents: which there are, and questions to them, whose turns are turns like any other."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.agents.definitions import Origin
+from treadle.agents.page import PageContext
+from treadle.errors import NotFoundError
+from treadle.ids import new_id
+from treadle.server.house import Opened
+from treadle.server.routes.turns import TurnAnswer, turn_answer
+
+router = APIRouter(prefix="/agents", tags=["agents"])
+
+
+class ListedAgent(BaseModel):
+    """An agent as its definition has it, without its prompt."""
+
+    name: str
+    description: str
+    origin: Origin
+    model: str | None
+    tools: tuple[str, ...]
+    external_tools: tuple[str, ...]
+    agents: tuple[str, ...]
+    limits: dict[str, Any]
+
+
+class AgentList(BaseModel):
+    """All agents by name; `warnings` tell which definitions were passed over."""
+
+    data: list[ListedAgent]
+    warnings: tuple[str, ...]
+
+
+class Ask(BaseModel):
+    """A question, what the person has on the screen, and the model to ask."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=1_000_000)
+    context: PageContext = PageContext()
+    model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
+    stream: bool = True
+    front_end: str | None = Field(None, description="which one runs the external tools")
+
+
+@router.get("")
+async def agents(house: Opened) -> AgentList:
+    """The agents that can be asked."""
+    return AgentList(
+        data=[
+            ListedAgent(origin=agent.origin, **agent.header.model_dump(mode="json"))
+            for _, agent in sorted(house.agents.agents.items())
+        ],
+        warnings=house.agents.warnings,
+    )
+
+
+@router.post("/{name}/ask", status_code=202)
+async def ask(
+    house: Opened, name: Annotated[str, Path(min_length=1, max_length=100)], asked: Ask
+) -> TurnAnswer:
+    """Ask an agent. `GET /turns/{request_id}` tells how far it is; its events are on `/events`."""
+    if name not in house.agents.agents:
+        raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
+    request_id = new_id()
+    asking = house.agents.ask(
+        asked.question,
+        asked.context,
+        request_id=request_id,
+        agent=name,
+        model=asked.model,
+        stream=asked.stream,
+    )
+    return turn_answer(house.turns.begin_asking(request_id, asking, asked.front_end))

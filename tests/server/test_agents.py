@@ -1,0 +1,63 @@
+"""Agents over HTTP: listed, asked, followed and cancelled, with and without a model."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.provider import FakeProvider, Reply
+from tests.fakes.replies import Answer, Call, Pause, Script
+from tests.server.serving import serving
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    return folder
+
+
+async def test_agents_are_listed_and_asked(repo: Path) -> None:
+    replies: list[Reply] = [
+        Answer("", (Call("call_data", {"task": "labels"}),)),
+        Answer("", (Call("list_labels"),)),
+        Answer("", (Call("final", {"answer": "There are none."}),)),
+        Answer("", (Call("final", {"pass_on": "data"}),)),
+        Script(before=(Pause(),)),
+    ]
+    async with FakeProvider(replies) as provider:
+        env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
+        async with serving(repo, **env) as served:
+            listed = await served.get("/agents")
+            assert [each["name"] for each in listed["data"]] == [
+                "data", "experiment", "orchestrator", "ui",
+            ]  # fmt: skip
+            asked = await served.post(
+                "/agents/orchestrator/ask",
+                {"question": "which labels?", "context": {"thread_id": "t", "page": "/threads/t"}},
+            )
+            turn = await served.ended(asked["request_id"])
+            assert (turn["state"], turn["final"]["text"]) == ("done", "There are none.")
+            assert turn["session_id"] is None
+            unknown = await served.http.post("/api/v1/agents/none/ask", json={"question": "x"})
+            assert unknown.status_code == 404
+            wrong = await served.http.post(
+                "/api/v1/agents/data/ask", json={"question": "x", "context": {"thred": "t"}}
+            )
+            assert (wrong.status_code, "thred" in wrong.text) == (422, True)
+            slow = await served.post("/agents/data/ask", {"question": "wait"})
+            assert await served.post(f"/turns/{slow['request_id']}/cancel") == {"cancelled": True}
+            assert (await served.ended(slow["request_id"]))["state"] == "cancelled"
+    first = provider.requests[0]
+    assert 'thread id: "t"' in str(first.messages[-1]["content"])
+
+
+async def test_without_a_model_rules_answer(repo: Path) -> None:
+    async with serving(repo, TREADLE_MODEL="embedded/any") as served:
+        asked = await served.post("/agents/orchestrator/ask", {"question": "what went wrong?"})
+        turn = await served.ended(asked["request_id"])
+        assert "No recorded span fits the question." in turn["final"]["text"]
+        labels = await served.post("/agents/orchestrator/ask", {"question": "which labels?"})
+        assert (
+            "No span bears a label yet"
+            in (await served.ended(labels["request_id"]))["final"]["text"]
+        )
