@@ -1,12 +1,19 @@
 """Differences, with the arithmetic beside them."""
 
 import math
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.experiments.statistics import LEAST_PAIRS, difference, interval, percent_change
+from treadle.experiments.statistics import (
+    LEAST_PAIRS,
+    difference,
+    expanded_tail,
+    interval,
+    percent_change,
+)
 
 
 def test_the_figures_of_pairs_are_those_of_a_pocket_calculator() -> None:
@@ -29,6 +36,32 @@ def test_the_interval_is_about_what_the_normal_one_is_for_many_values() -> None:
     expected = 1.96 * math.sqrt(850) / math.sqrt(101)
     assert low == pytest.approx(-expected, rel=0.08)
     assert high == pytest.approx(expected, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("count", "tail"),
+    [
+        # Student's quantile for 4 degrees is 2.776; times sqrt(5/4) that is 3.104, beyond which
+        # lies 0.00095 of the normal distribution; for 29: 2.045 * sqrt(30/29) = 2.080, 0.0188.
+        (5, 0.00095),
+        (30, 0.0188),
+        (100_000, 0.025),
+    ],
+)
+def test_few_values_have_the_wider_interval_that_they_deserve(count: int, tail: float) -> None:
+    assert expanded_tail(count) == pytest.approx(tail, rel=0.05)
+
+
+def test_an_interval_misses_no_more_often_than_it_says() -> None:
+    draw = random.Random(11)
+    missed = 0
+    for _ in range(200):
+        low, high = interval([draw.gauss(1, 1) for _ in range(6)])
+        assert low is not None
+        assert high is not None
+        missed += not low <= 1 <= high
+    # 5 % of 200 are 10, with a deviation of 3.1; the plain interval misses about 28 of them.
+    assert missed <= 16
 
 
 def test_few_pairs_have_no_interval_and_no_pairs_no_figures() -> None:
