@@ -254,7 +254,7 @@ def tried() -> Iterator[Any]:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(("name", "arguments"), tried())
+@pytest.mark.parametrize(("name", "arguments"), list(tried()))
 async def test_the_four_doors_answer_with_the_same_bytes(
     doors: Doors, name: str, arguments: dict[str, Any]
 ) -> None:
