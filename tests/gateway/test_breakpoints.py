@@ -15,7 +15,6 @@ from tests.gateway.running import MESSAGES, Running, eventually, running, settin
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import Notice
 from treadle.gateway.breakpoint_store import Held, HeldState
-from treadle.gateway.refusals import RefusalError
 
 
 async def held(gateway: Running) -> Held:
@@ -61,7 +60,7 @@ async def test_an_edited_call_is_sent_edited_and_recorded_with_both(tmp_path: Pa
         await gateway.gateway.breakpoints.add()
         calling = asyncio.create_task(gateway.chat())
         waiting = await held(gateway)
-        with pytest.raises(RefusalError):
+        with pytest.raises(UsageError, match="not a JSON object"):
             await gateway.gateway.breakpoints.go_on(waiting.id, b"no json")
         edited = json.loads(waiting.body)
         edited["messages"] = [{"role": "user", "content": "Edited"}]
@@ -205,3 +204,28 @@ async def test_a_file_that_cannot_be_read_breaks_nothing(tmp_path: Path) -> None
         await gateway.gateway.breakpoints.add(model="other")
         assert (await gateway.chat()).status_code == 200
         await settle()
+
+
+def kept_bytes(folder: Path) -> bytes:
+    """All that is on disk of breakpoints and held calls."""
+    return b"".join(path.read_bytes() for path in folder.glob("breakpoints.db*"))
+
+
+async def test_nothing_that_is_kept_of_a_held_call_holds_a_key(tmp_path: Path) -> None:
+    secret, own = "sk-proj-" + "Ab1" * 14, "brought-key-9f8e7d6c"
+    headers = {"x-label": secret, "x-thread-id": secret, "authorization": f"Bearer {own}"}
+    async with (
+        FakeProvider([Answer("Hello")], strict=False) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        await gateway.gateway.breakpoints.add()
+        asking = gateway.chat(model=f"fake/{secret}", user=own, headers=headers)
+        calling = asyncio.create_task(asking)
+        waiting = await held(gateway)
+        await gateway.gateway.breakpoints.go_on(waiting.id, b'{"model": "fake/m"}')
+        answer = await calling
+        spans = await gateway.spans(answer.headers["x-trace-id"], 3)
+    assert own in waiting.body
+    for text in (secret, own):
+        assert not any(text in str(span.to_json()) for span in spans)
+        assert text.encode() not in kept_bytes(tmp_path)

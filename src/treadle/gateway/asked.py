@@ -12,6 +12,9 @@ from treadle.gateway.trace_context import TraceContext
 USAGE_OPTION = ',"stream_options":{"include_usage":true}'
 """What is put behind everything else in a body to ask for the usage of a stream."""
 
+_KEY_MINIMUM = 8
+"""Characters; what is shorter is a word that is anywhere."""
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan = json.JSONDecoder().raw_decode
 
@@ -91,6 +94,11 @@ class Body:
             at = self.end
         pieces.append(self.text[at:])
         return "".join(pieces).encode("utf-8", "surrogateescape")
+
+
+def without_key(text: str, key: str | None) -> str:
+    """`text` without the client's own key, which it or a provider's error may quote."""
+    return text.replace(key, "[redacted:key]") if key and len(key) >= _KEY_MINIMUM else text
 
 
 def _skip(text: str, at: int) -> int:

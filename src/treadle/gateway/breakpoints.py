@@ -15,8 +15,9 @@ from treadle.clock import Clock, wait_within
 from treadle.config.gateway import GatewayBreakpoints
 from treadle.config.quantities import age_us
 from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.gateway.asked import Asked, Body
+from treadle.gateway.asked import Asked, Body, without_key
 from treadle.gateway.breakpoint_store import Breakpoint, BreakpointStore, Held, HeldState
+from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import matches
 from treadle.ids import IdSource, new_id
 from treadle.secrets import redact
@@ -122,7 +123,10 @@ class Breakpoints:
     async def go_on(self, held_id: str, content: bytes | None = None) -> Held:
         """Let a call go on, with another body if one is given. Raises UsageError, NotFoundError."""
         if content is not None:
-            await asyncio.to_thread(Body.read, content)  # refuses what is no request
+            try:
+                await asyncio.to_thread(Body.read, content)
+            except RefusalError as error:  # it is this request that is wrong, not the client's
+                raise UsageError(error.message, hint=error.hint) from error
         state = HeldState.CONTINUED if content is None else HeldState.EDITED
         return self._decide(held_id, state, content=content)
 
@@ -139,14 +143,14 @@ class Breakpoints:
     async def hold(self, asked: Asked, by: Breakpoint, left: Callable[[], bool]) -> Decision:
         """Wait until it is decided. `left` says whether the client has left, when cancelled."""
         held = self._begin(asked, by)
-        clean = await asyncio.to_thread(_without_secrets, held)
+        clean = await asyncio.to_thread(_without_secrets, held, asked.key)
         waiting = _Waiting(held, asyncio.get_running_loop().create_future())
         self._waiting[held.id] = waiting
         self._remembered[held.id] = clean
         ended = held
         try:
             await self._keep(lambda store: store.save_held(clean))
-            self._tell(f"A call of {held.model or 'a model'} is held at a breakpoint ({held.id}).")
+            self._tell(f"A call of {clean.model or 'a model'} is held at a breakpoint ({held.id}).")
             decision = await self._decided(waiting)
             ended = decision.held
         except asyncio.CancelledError:
@@ -154,7 +158,14 @@ class Breakpoints:
             raise
         finally:
             self._waiting.pop(held.id, None)
-            self._note(replace(ended, body=clean.body))
+            self._note(
+                replace(
+                    clean,
+                    state=ended.state,
+                    decided_us=ended.decided_us,
+                    reason=None if ended.reason is None else redact(ended.reason),
+                )
+            )
         return decision
 
     async def _decided(self, waiting: _Waiting) -> Decision:
@@ -254,5 +265,17 @@ def _holds(each: Breakpoint, asked: Asked) -> bool:
     )
 
 
-def _without_secrets(held: Held) -> Held:
-    return replace(held, body=redact(held.body))
+def _without_secrets(held: Held, key: str | None) -> Held:
+    """As it is kept: without secrets, and without the key that the call brought."""
+
+    def clean(text: str) -> str:
+        return redact(without_key(text, key))
+
+    return replace(
+        held,
+        body=clean(held.body),
+        model=clean(held.model),
+        thread_id=None if held.thread_id is None else clean(held.thread_id),
+        run_id=None if held.run_id is None else clean(held.run_id),
+        labels=tuple(map(clean, held.labels)),
+    )

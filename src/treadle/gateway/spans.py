@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from treadle import __version__
 from treadle.events.types import Usage
 from treadle.gateway.answers import Read, read_answer
-from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.asked import Asked, Operation, without_key
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
 from treadle.gateway.conversion import joined, messages_of_request
@@ -349,13 +349,25 @@ def _used(span: Span, attempt: Attempt) -> Used:
 
 
 def _without(span: Span, key: str | None) -> Span:
-    """The span without the client's own key, which a provider's error may quote."""
-    if not key or len(key) < 8:
+    """The span without the key that the call brought."""
+    if not key:
         return span
 
     def clean(text: str | None) -> str | None:
-        return text.replace(key, "[redacted:key]") if text is not None and key in text else text
+        return None if text is None else without_key(text, key)
 
     return replace(
-        span, input=clean(span.input), output=clean(span.output), error=clean(span.error)
+        span,
+        name=without_key(span.name, key),
+        model=clean(span.model),
+        input=clean(span.input),
+        output=clean(span.output),
+        error=clean(span.error),
+        thread_id=clean(span.thread_id),
+        run_id=clean(span.run_id),
+        labels=tuple(without_key(label, key) for label in span.labels),
+        attributes={
+            name: without_key(value, key) if isinstance(value, str) else value
+            for name, value in span.attributes.items()
+        },
     )

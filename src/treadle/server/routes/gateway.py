@@ -191,7 +191,7 @@ async def go_on(
     if isinstance(body, str):
         content = body.encode("utf-8", "surrogateescape")
     elif body is not None:
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        content = json.dumps(body).encode()  # half a surrogate pair only stands in an escape
     return HeldSummary.model_validate(await gateway.breakpoints.go_on(held_id, content))
 
 
