@@ -32,12 +32,12 @@ _STEPS = ((ISSUES, ROWS), (6, 5), (4, 3), (3, 2), (2, 1), (1, 1), (1, 0))
 def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
     """The report as Markdown, with at most so many issues and rows of each table."""
     parts = [
-        _section("Summary", report.summary),
+        _section("Summary", [_cell(each) for each in report.summary]),
         _section("Numbers", _figures(report.figures)),
         _section("Breakdown", _tables(report.tables, rows)),
         _section("Repeated failures", _repeated(report.repeated, rows)),
         _section("Issues", _issues(report, issues)),
-        _section("Recommendations", [f"- {each}" for each in report.recommendations]),
+        _section("Recommendations", [f"- {_cell(each)}" for each in report.recommendations]),
     ]
     return "\n".join(parts)
 
