@@ -86,7 +86,7 @@ def _say_variant(compared: "VariantComparison") -> None:
     say(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
     say(f"  tokens    {shown_difference(compared.tokens)}")
     say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
-    say(f"  first     {shown_difference(compared.ttft_us, 1_000)} ms")
+    say(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
     say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs the same")
     for judged in compared.judged:
         say(

@@ -1,0 +1,288 @@
+"""The five tools of experiments, called as a session calls them, over a real gateway."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experiments.world import World, world
+from tests.fakes.clock import FakeClock
+from tests.fakes.provider import FakeProvider, Reply
+from tests.fakes.replies import Answer, Pause, Script, error, usage
+from treadle.clock import SystemClock
+from treadle.config.model import ApprovalSettings
+from treadle.events import EventBus, Outcome
+from treadle.events.types import ErrorKind, ToolCallCompleted, ToolProgress
+from treadle.experiments.model import BatchState
+from treadle.tokens import estimate
+from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
+from treadle.tools.approvals import Approvals
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.registry import Registry
+from treadle.traces.span import SpanEvent
+from treadle.ui.service import Ui
+from treadle.ui.state import Change
+from treadle.ui.store import UiStore
+
+ALLOWED = ApprovalSettings.model_validate({"allow": ["apply_experiment_data", "run_experiment"]})
+
+
+class Tools:
+    """The tools behind the real dispatcher, with a page that shows what it is told to."""
+
+    def __init__(self, w: World, root: Path, rules: ApprovalSettings, clock: FakeClock) -> None:
+        self.bus = EventBus()
+        self.world = w
+        self.ui = Ui(UiStore(root / "ui.db"))
+        self._registry = Registry(experiment_tools(w.experiments, self.ui))
+        self._root = root
+        self._rules = rules
+        self._clock = clock
+
+    async def outcome(self, name: str, **arguments: Any) -> Outcome:
+        approvals = Approvals(self.bus, self._root, self._rules)
+        serving = Dispatcher(
+            self.bus, self._registry, self._root, approvals=approvals, clock=self._clock
+        )
+        async with serving as dispatcher:
+            return await dispatcher.call(name, json.dumps(arguments))
+
+    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        outcome = await self.outcome(name, **arguments)
+        assert isinstance(outcome, ToolCallCompleted), outcome
+        result: dict[str, Any] = json.loads(outcome.content)
+        return result
+
+    async def failed(self, name: str, **arguments: Any) -> tuple[ErrorKind, str | None]:
+        outcome = await self.outcome(name, **arguments)
+        assert not isinstance(outcome, ToolCallCompleted)
+        return outcome.error.kind, outcome.error.field
+
+
+@asynccontextmanager
+async def tools(
+    root: Path, provider: FakeProvider, *, rules: ApprovalSettings = ALLOWED
+) -> AsyncIterator[tuple[Tools, FakeClock]]:
+    clock = FakeClock()
+    async with world(root, provider) as w:
+        yield Tools(w, root, rules, clock), clock
+
+
+def test_their_names_are_those_of_the_area() -> None:
+    nothing: Any = None
+    assert {tool.name for tool in experiment_tools(nothing, nothing)} == ANALYST_TOOLS
+
+
+async def test_that_a_call_can_be_run_again_is_remembered_for_five_minutes(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, clock):
+        made = await t.world.recorded()
+        first = await t.call("is_valid_for_optimize", spanId=made.span_id)
+        await clock.advance(299)
+        hit = await t.call("is_valid_for_optimize", spanId=made.span_id)
+        await clock.advance(2)
+        expired = await t.call("is_valid_for_optimize", spanId=made.span_id)
+        # Another version of the span is looked at anew, however soon.
+        span = t.world.store.span(made.trace_id, made.span_id)
+        assert span is not None
+        event = SpanEvent(span.start_us, "late")
+        t.world.store.write([replace(span, events=(event,))]).result()
+        changed = await t.call("is_valid_for_optimize", spanId=made.span_id)
+    assert first["valid"] is True
+    assert first["spanId"] == made.span_id
+    assert first["operation_name"] == "chat"
+    assert first["reason"] == "A chat request of 2 messages that can be run again."
+    assert "_cached" not in first
+    assert hit["_cached"] is True
+    assert hit["_note"]
+    assert {**hit, "_cached": 0, "_note": 0} == {**first, "_cached": 0, "_note": 0}
+    assert expired == first
+    assert changed == first
+
+
+async def test_what_is_no_call_is_not_valid_and_never_remembered(tmp_path: Path) -> None:
+    async with FakeProvider([]) as provider, tools(tmp_path, provider) as (t, _):
+        for _ in range(2):
+            unknown = await t.call("is_valid_for_optimize", spanId="nope")
+            assert (unknown["valid"], unknown["operation_name"]) == (False, None)
+            assert "_cached" not in unknown
+        assert await t.failed("is_valid_for_optimize", span="x") == (ErrorKind.VALIDATION, "span")
+
+
+async def test_the_whole_way_from_a_span_to_a_verdict(tmp_path: Path) -> None:
+    old, new = usage(100, 50), usage(100, 25)
+    replies = [Answer("first"), *[Answer("old", usage=old), Answer("new", usage=new)] * 5]
+    async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
+        made = await t.world.recorded(temperature=1)
+        data = await t.call("get_experiment_data", spanId=made.span_id)
+        assert data["experimentData"]["parameters"] == {"temperature": 1}
+        assert data["originalExperimentData"] is None
+        assert (data["result"], data["running"], data["version"]) == (None, False, 0)
+        assert "apply_experiment_data" in data["_next_step"]
+        await t.ui.change(Change(experiment_id=data["experimentId"]))
+        none = await t.call("evaluate_experiment_results")
+        assert (none["hasResults"], none["comparison"]) == (False, None)
+        applied = await t.call(
+            "apply_experiment_data",
+            data={"system": "Answer in a word.", "parameters": {"temperature": 0, "seed": 1}},
+        )
+        assert applied["success"] is True
+        assert applied["changed"] == [
+            "messages[0].content", "parameters.temperature", "parameters.seed"
+        ]  # fmt: skip
+        with t.bus.subscribe(ToolProgress) as events:
+            run = await t.call("run_experiment", n=5)
+            heard = list[str]()
+            while not heard or heard[-1] != "10 of 10 runs":
+                event = (await anext(events)).event
+                assert isinstance(event, ToolProgress)
+                heard.append(event.text)
+        evaluated = await t.call("evaluate_experiment_results")
+        shown = await t.call("get_experiment_data")
+    assert run["success"] is True
+    assert (run["runs"], run["failed"], run["state"]) == (10, 0, "finished")
+    assert run["result"]["content"] == "new"
+    assert run["result"]["raw"] == [{"role": "assistant", "content": "new"}]
+    comparison = evaluated["comparison"]
+    assert evaluated["original"]["tokens"] == 150
+    assert evaluated["new"]["tokens"] == 125
+    # (125 - 150) / 150 = -16.67 %; (25 - 50) / 50 = -50 %
+    assert comparison["tokens_change_percent"] == -16.67
+    assert comparison["output_tokens_change_percent"] == -50
+    assert comparison["cost_change_percent"] is None
+    assert comparison["differences"]["tokens"] == {"n": 5, "mean": -25, "low": -25, "high": -25}
+    assert comparison["output"]["diff"].splitlines()[-2:] == ["-old", "+new"]
+    assert comparison["n"] == 5
+    assert shown["result"]["content"] == "new"
+    assert shown["originalExperimentData"]["messages"][0]["content"] == "Be brief."
+
+
+async def test_a_wrong_change_is_refused_with_its_fields_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        wrong = await t.call(
+            "apply_experiment_data",
+            experimentId=experiment.id,
+            data={"parameters": {"temperature": 9}, "messages": [{"role": "x"}]},
+        )
+        nothing = await t.call("apply_experiment_data", experimentId=experiment.id, data={})
+        unknown = await t.failed("apply_experiment_data", data={}, experimentId="nope")
+        closed = await t.failed("get_experiment_data")
+        extra = await t.failed("run_experiment", times=3)
+    assert wrong["success"] is False
+    assert wrong["changed"] == []
+    assert [each["field"] for each in wrong["problems"]] == [
+        "messages[0].role", "parameters.temperature"
+    ]  # fmt: skip
+    assert (nothing["success"], nothing["changed"], nothing["version"]) == (True, [], 0)
+    assert unknown == (ErrorKind.NOT_FOUND, "experimentId")
+    assert closed == (ErrorKind.NOT_FOUND, "experimentId")
+    assert extra == (ErrorKind.VALIDATION, "times")
+
+
+async def test_nothing_is_changed_or_run_without_a_persons_yes(tmp_path: Path) -> None:
+    rules = ApprovalSettings()
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        tools(tmp_path, provider, rules=rules) as (t, _),
+    ):
+        experiment = await t.world.experiment()
+        for name, arguments in (
+            ("apply_experiment_data", {"data": {"model": "x/y"}}),
+            ("run_experiment", {}),
+        ):
+            kind, _field = await t.failed(name, experimentId=experiment.id, **arguments)
+            assert kind in {ErrorKind.PERMISSION, ErrorKind.DENIED}
+        assert t.world.experiments.get(experiment.id).current == 0
+    assert len(provider.requests) == 1
+
+
+async def test_an_answer_fits_its_tokens_and_says_what_is_cut(tmp_path: Path) -> None:
+    long = "word " * 20_000
+    messages = [{"role": "user", "content": long}, {"role": "user", "content": "\u202eshort"}]
+    async with FakeProvider([Answer(long)] * 2) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment(messages=messages)
+        for tokens in (300, 1_500, 6_000):
+            outcome = await t.outcome(
+                "get_experiment_data", experimentId=experiment.id, maxTokens=tokens
+            )
+            assert isinstance(outcome, ToolCallCompleted)
+            assert tokens / 2 < estimate(outcome.content) <= tokens
+            said = json.loads(outcome.content)
+            assert said["_note"].startswith("1 texts are cut: never put them back so.")
+            # What nobody can see is shown.
+            assert said["experimentData"]["messages"][1]["content"] == "\\u{202e}short"
+        await t.call("run_experiment", experimentId=experiment.id)
+        evaluated = await t.outcome("evaluate_experiment_results", experimentId=experiment.id)
+        assert isinstance(evaluated, ToolCallCompleted)
+        assert estimate(evaluated.content) <= 1_500
+        again = await t.outcome("evaluate_experiment_results", experimentId=experiment.id)
+        assert isinstance(again, ToolCallCompleted)
+        assert again.content == evaluated.content
+
+
+async def test_one_run_is_compared_with_the_recorded_call(tmp_path: Path) -> None:
+    replies = [Answer("a", usage=usage(10, 0)), Answer("b", usage=usage(20, 10))]
+    async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        run = await t.call("run_experiment", experimentId=experiment.id)
+        evaluated = await t.call("evaluate_experiment_results", experimentId=experiment.id)
+    assert run["runs"] == 1
+    assert evaluated["original"]["variant"] == "recorded"
+    assert evaluated["original"]["output"] == "a"
+    assert evaluated["comparison"]["tokens_change_percent"] == 200
+    # From no tokens of output to ten is no percentage at all.
+    assert evaluated["comparison"]["output_tokens_change_percent"] is None
+    assert evaluated["comparison"]["verdict"] == "not enough runs"
+
+
+async def test_an_open_page_is_told_what_is_changed_and_run(tmp_path: Path) -> None:
+    replies = [Answer("a"), Answer("b")]
+    async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        store = UiStore(tmp_path / "ui.db")
+        store.attend(("tab",), SystemClock().now_us())
+        change = {"parameters": {"temperature": 0.25}}
+        for _again in range(2):  # what changes nothing is not told
+            await t.call("apply_experiment_data", data=change, experimentId=experiment.id)
+        await t.call("run_experiment", experimentId=experiment.id)
+        told = [(asked.page, asked.request) for asked in store.asked_after(0)]
+    assert told == [
+        ("tab", {"type": "apply_experiment_data", "data": change}),
+        ("tab", {"type": "run_experiment"}),
+    ]
+
+
+async def test_a_run_that_fails_tells_why(tmp_path: Path) -> None:
+    async with (
+        FakeProvider([Answer("a"), error(400, "no such thing")]) as provider,
+        tools(tmp_path, provider) as (t, _),
+    ):
+        experiment = await t.world.experiment()
+        run = await t.call("run_experiment", experimentId=experiment.id)
+        evaluated = await t.call("evaluate_experiment_results", experimentId=experiment.id)
+    assert (run["success"], run["failed"]) == (False, 1)
+    assert "no such thing" in run["error"]
+    assert evaluated["comparison"]["verdict"] == "failure"
+
+
+async def test_a_cancelled_call_cancels_the_batch_and_keeps_what_ran(tmp_path: Path) -> None:
+    replies: list[Reply] = [Answer("x"), Answer("1"), Script(before=(Pause(),))]
+    async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        running = asyncio.create_task(t.outcome("run_experiment", experimentId=experiment.id, n=3))
+        await provider.wait_for_requests(3)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        (batch,) = t.world.experiments.batches(experiment.id)
+    assert batch.state is BatchState.CANCELLED
+    assert [each.content for each in batch.outcomes.values()] == ["1"]
