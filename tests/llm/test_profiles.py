@@ -8,10 +8,12 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, call_delta, delta, sse, usage_chunk
 from tests.llm.asking import REQUEST, Asked
+from treadle.config.model import Settings
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import ToolMessage
-from treadle.llm.profiles import PROFILES
+from treadle.llm.profiles import PROFILES, register_keys
+from treadle.secrets import redact, redacting
 
 SIGNED = {"google": {"thought_signature": "CvQBAQ=="}}
 
@@ -47,3 +49,19 @@ async def test_the_signature_of_a_call_goes_back_to_gemini_and_to_nobody_else() 
         [SIGNED, None],
         [None, None],
     ]
+
+
+def test_all_keys_are_known_to_redaction_before_they_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redacting, "_registered", ())
+    settings = Settings.model_validate(
+        {
+            "providers": {"own": {"base_url": "http://127.0.0.1:1/v1", "api_key_env": "OWN"}},
+            "gateway": {"budgets": {"a": {"key_env": "BUDGET", "tokens": 1}}},
+        }
+    )
+    keys = {"OWN": "own words 1", "BUDGET": "budget words", "OPENAI_API_KEY": "open words"}
+    register_keys(settings, keys)
+    for key in keys.values():
+        assert redact(f"it is {key}.") == "it is [redacted:registered]."

@@ -128,6 +128,21 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
     return Endpoint(UNNAMED, model, base_url, key, "TREADLE_API_KEY", own)
 
 
+def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
+    """Let redaction know the keys of all providers and budgets, before any of them is used.
+
+    Those in a keyring are known from their first use on, since it may have to be unlocked.
+    """
+    names = {
+        "TREADLE_API_KEY",
+        *(profile.key_env for profile in PROFILES.values()),
+        *(own.api_key_env for own in settings.providers.values()),
+        *(budget.key_env for budget in settings.gateway.budgets.values()),
+    }
+    for name in filter(None, names):
+        secrets.register(env.get(name, ""))
+
+
 def checked_key(key: str | None, name: str | None) -> str | None:
     """The key without white space around it, known to redaction from now on; None when blank.
 

@@ -22,10 +22,13 @@ def run(options: argparse.Namespace) -> int:
     """Take all files, batch by batch, each on disk before the next one is read."""
     from treadle.app.recording import redact_by
     from treadle.config.loader import load
+    from treadle.llm.profiles import register_keys
     from treadle.traces.exchange import read_spans
     from treadle.traces.redaction import redacted_all
 
-    redact_by(load(repository(options), os.environ, {}).settings.traces.redaction)
+    settings = load(repository(options), os.environ, {}).settings
+    redact_by(settings.traces.redaction)
+    register_keys(settings, os.environ)
     taken = rejected = 0
     reasons: list[str] = []
     redactions: Counter[str] = Counter()

@@ -17,6 +17,7 @@ from treadle.app.stores import breakpoints_path
 from treadle.config.model import Settings
 from treadle.gateway import Gateway
 from treadle.gateway.breakpoint_store import Breakpoint, HeldState
+from treadle.llm.profiles import register_keys
 from treadle.server.house import House
 
 _METHODS = ["GET", "POST"]
@@ -29,6 +30,7 @@ async def open_gateway(
     house: House, settings: Settings, env: Mapping[str, str]
 ) -> AsyncIterator[Gateway]:
     """The gateway of a server, open as long as it runs."""
+    register_keys(settings, env)
     recording = house.calls.recording
     quiet = _Quiet()
     logger = logging.getLogger("uvicorn.error")
