@@ -249,6 +249,22 @@ async def test_a_call_without_a_session_is_a_request_of_its_own(bus: EventBus, r
     assert (events[0].call_id, events[0].vendor) == ("7", "somebody")
 
 
+async def test_a_call_without_a_session_has_the_labels_of_its_tool(
+    bus: EventBus, root: Path
+) -> None:
+    labels = {"echo": ("treadle:analyst",)}
+    with bus.subscribe(ToolCallRequested) as events:
+        async with Dispatcher(bus, Registry([Echo()]), root, labels=labels) as serving:
+            await serving.call("echo", '{"text": "hello"}')
+            await serving.call("unknown", "{}")
+        events.close()
+        seen = [envelope.event async for envelope in events]
+    assert [event.labels for event in seen if isinstance(event, ToolCallRequested)] == [
+        ("treadle:analyst",),
+        (),
+    ]
+
+
 async def test_a_caller_that_is_cancelled_ends_its_call(bus: EventBus, root: Path) -> None:
     gate = Gate()
     with bus.subscribe(ToolCallFailed, ToolCallLate) as failures:

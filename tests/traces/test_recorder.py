@@ -16,6 +16,7 @@ from tests.traces.runs import ANSWER, KEY, QUESTION, REQUEST, SESSION, run_event
 from treadle.clock import SystemClock
 from treadle.events import Envelope, EventBus
 from treadle.events.types import (
+    ApprovalRequested,
     CallKey,
     Effect,
     ErrorKind,
@@ -326,3 +327,32 @@ async def test_a_session_that_a_call_began_is_part_of_the_trace_of_that_call(
     assert data.parent_id == tool.span_id
     assert (data.thread_id, data.run_id) == (str(SESSION), str(REQUEST))
     assert (tool.labels, data.labels) == (("mine",), ("mine", "other"))
+
+
+async def test_a_call_from_outside_a_session_bears_the_labels_of_its_tool(
+    store: SqliteTraceStore,
+) -> None:
+    call = ToolCallRequested(
+        request_id=REQUEST,
+        key=KEY,
+        call_id="",
+        vendor="http",
+        name="run_experiment",
+        arguments="{}",
+        labels=("treadle:analyst",),
+    )
+    asked = ApprovalRequested(
+        request_id=REQUEST,
+        approval_id=UUID(int=7),
+        key=KEY,
+        call_id="",
+        name="run_experiment",
+        summary="run it",
+        reason="It would change something.",
+    )
+    await record(store, [call, asked])
+    spans = store.trace(REQUEST.hex).spans
+    assert [(span.kind, span.labels) for span in spans] == [
+        (SpanKind.TOOL, ("treadle:analyst",)),
+        (SpanKind.APPROVAL, ("treadle:analyst",)),
+    ]

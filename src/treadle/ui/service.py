@@ -62,25 +62,21 @@ class Ui:
 
         `request_id` is that of the call or session that asks.
         """
-        pages = [each.id for each in await self.pages() if page in {None, each.id}]
-        if not pages:
+        asked = await self._put(request, request_id, page)
+        if asked is None:
             return Reply()
-        ui_id = new_id()
-        await asyncio.to_thread(
-            self._store.ask,
-            ui_id,
-            pages[0],
-            request.fields,
-            request_id=request_id or ui_id,
-            now_us=self._clock.now_us(),
-        )
+        ui_id, asked_page = asked
         until = self._clock.monotonic() + self._patience
         while self._clock.monotonic() < until:
             await self._clock.sleep(_LOOK_SECONDS)
             answer = await asyncio.to_thread(self._store.answer_to, ui_id)
             if answer is not None:
-                return Reply(pages[0], _ANSWER.validate_python(answer))
-        return Reply(pages[0])
+                return Reply(asked_page, _ANSWER.validate_python(answer))
+        return Reply(asked_page)
+
+    async def tell(self, request: UiRequest, *, request_id: UUID | None = None) -> None:
+        """Let the page that was used last follow what was done; its answer is not waited for."""
+        await self._put(request, request_id, None)
 
     async def answer(self, ui_id: UUID, answer: UiAnswer) -> bool:
         """Take a page's answer; False where it is too late. Raises NotFoundError, UsageError."""
@@ -93,3 +89,21 @@ class Ui:
         if not answers(answer, request):
             raise UsageError(f"A {answer.type} is no answer to {request.type}.", hint=None)
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
+
+    async def _put(
+        self, request: UiRequest, request_id: UUID | None, page: str | None
+    ) -> tuple[UUID, str] | None:
+        """Keep a request for a page: its id, and that of the page; None where there is none."""
+        pages = [each.id for each in await self.pages() if page in {None, each.id}]
+        if not pages:
+            return None
+        ui_id = new_id()
+        await asyncio.to_thread(
+            self._store.ask,
+            ui_id,
+            pages[0],
+            request.fields,
+            request_id=request_id or ui_id,
+            now_us=self._clock.now_us(),
+        )
+        return ui_id, pages[0]

@@ -21,6 +21,7 @@ from treadle.toolbox.experiments.results import (
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 from treadle.traces.fencing import quotable
+from treadle.ui import messages
 from treadle.ui.service import Ui
 
 EXPERIMENTS = "experiments"
@@ -91,9 +92,13 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
     def content(self, result: ApplyResult) -> str:
         return written(result)
 
-    async def run(self, arguments: ApplyArguments, context: ToolContext) -> ApplyResult:  # noqa: ARG002
+    async def run(self, arguments: ApplyArguments, context: ToolContext) -> ApplyResult:
         experiment = await meant(self._experiments, self._ui, arguments.experimentId)
-        return await asyncio.to_thread(self._apply, experiment, arguments.data)
+        result = await asyncio.to_thread(self._apply, experiment, arguments.data)
+        if result.changed:
+            shown = messages.ApplyExperimentData(data=arguments.data)
+            await self._ui.tell(shown, request_id=context.request_id)
+        return result
 
     def view(self, arguments: ApplyArguments, result: ApplyResult) -> ToolView:  # noqa: ARG002
         changed = f"changed {', '.join(result.changed)}" if result.changed else "nothing changed"

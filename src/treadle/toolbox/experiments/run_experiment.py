@@ -26,6 +26,7 @@ from treadle.toolbox.experiments.results import (
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect
+from treadle.ui import messages
 from treadle.ui.service import Ui
 
 MOST = 20
@@ -103,6 +104,7 @@ class RunExperiment(Tool[RunArguments, RunResult]):
             )
         except InvalidRequestError as error:
             return _refused(experiment, error)
+        await self._ui.tell(messages.RunExperiment(), request_id=context.request_id)
         telling: set[asyncio.Task[None]] = set()
 
         def tell(progress: Progress) -> None:
