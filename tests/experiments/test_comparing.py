@@ -99,6 +99,16 @@ def test_failing_more_often_weighs_against_being_cheaper() -> None:
     assert "1 of 7 runs failed" in found.why
 
 
+def test_what_is_cheaper_since_it_is_cut_off_is_no_gain_alone() -> None:
+    original = [outcome(tokens=(0, 10), finish_reason="stop")] * 5
+    changed = [outcome(tokens=(0, 5), finish_reason="length")] * 5
+    experiment, batch = ran(original, changed)
+    (found,) = compare(experiment, batch, base=0).variants
+    assert (found.truncated, found.base_truncated) == (5, 0)
+    assert found.verdict is Verdict.TRADE_OFF
+    assert "5 of 5 outputs are cut off at the limit of tokens" in found.why
+
+
 def test_one_recorded_call_is_never_enough_to_compare_with() -> None:
     experiment, batch = ran([outcome(tokens=(0, 5))] * 8, recorded=outcome(tokens=(0, 10)))
     compared = compare(experiment, batch)

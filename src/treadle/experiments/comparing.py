@@ -19,6 +19,10 @@ _FAILING = 0.5
 """Share of a variant's runs that fail from which on it is a failure."""
 
 
+_LIMIT = "length"
+"""The reason of a reply that ended since no more tokens were allowed."""
+
+
 class Verdict(StrEnum):
     """What a comparison comes to."""
 
@@ -67,6 +71,9 @@ class VariantComparison:
     ttft_us: Difference
     same_outputs: int
     """Pairs whose outputs are the same."""
+    truncated: int
+    """Pairs whose new output ended at the limit of tokens."""
+    base_truncated: int
     pairs: int
     output: OutputDifference | None
     """Of the first pair whose outputs differ, else of the first pair."""
@@ -168,6 +175,8 @@ def _variant(
         len(after),
         len(failed),
         sum(outcome.error is not None for outcome in before.values()) / max(1, len(before)),
+        truncated=sum(new.finish_reason == _LIMIT for _, new in pairs.values()),
+        base_truncated=sum(one.finish_reason == _LIMIT for one, _ in pairs.values()),
         measured_once=measured_once,
     )
     verdict, why = _verdict(figures, judged, ran)
@@ -184,6 +193,8 @@ def _variant(
         duration_us=figures["duration_us"],
         ttft_us=of.difference("ttft_us"),
         same_outputs=len(told) - len(changed),
+        truncated=ran.truncated,
+        base_truncated=ran.base_truncated,
         pairs=len(pairs),
         output=next(iter([*changed, *told]), None),
         judged=judged,
@@ -273,6 +284,8 @@ class _Ran:
     runs: int
     failed: int
     base_failing: float
+    truncated: int
+    base_truncated: int
     measured_once: bool
     """Whether the base is a single recorded call, whose chance nobody knows."""
 
@@ -310,6 +323,8 @@ def _verdict(
             (gains if low > 0 else losses).append(won)
     if ran.failed > ran.runs * ran.base_failing:
         losses.append(failing)
+    if ran.truncated > ran.base_truncated:
+        losses.append(f"{ran.truncated} of {pairs} outputs are cut off at the limit of tokens")
     quality = "" if judged else " The outputs were not judged."
     words = "; ".join([*gains, *losses]) or "No figure differs by more than chance"
     verdict = (

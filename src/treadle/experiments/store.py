@@ -48,6 +48,9 @@ _MIGRATIONS = (
         PRIMARY KEY (batch, variant, item, repeat, base, model, criteria, swapped))""",
 )
 
+LAST = "LAST"
+"""The reference of the newest."""
+
 _CANDIDATES = 4
 _BUSY_SECONDS = 30.0
 
@@ -86,9 +89,14 @@ class ExperimentStore:
             )
 
     def experiment(self, reference: str) -> Experiment:
-        """The one with that id, or an id that begins so. Raises NotFoundError and UsageError."""
+        """The one with that id, or an id that begins so; `LAST` is the one changed last.
+
+        Raises NotFoundError and UsageError.
+        """
         with self._reading() as connection:
-            head = _one(connection, _HEADS, reference.strip(), "experiment")
+            head = _one(
+                connection, _HEADS, reference.strip(), "experiment", newest="updated_us DESC, id"
+            )
             items = connection.execute(
                 "SELECT data FROM items WHERE experiment = ? ORDER BY number", (head[0],)
             ).fetchall()
@@ -176,7 +184,10 @@ class ExperimentStore:
             _touch(connection, batch.experiment_id, batch.created_us)
 
     def batch(self, reference: str) -> Batch:
-        """The one with that id, or an id that begins so. Raises NotFoundError and UsageError."""
+        """The one with that id, or an id that begins so; `LAST` is the newest.
+
+        Raises NotFoundError and UsageError.
+        """
         with self._reading() as connection:
             return self._batch(connection, _one(connection, _BATCHES, reference.strip(), "batch"))
 
@@ -337,7 +348,13 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _one(connection: sqlite3.Connection, select: str, reference: str, what: str) -> Sequence[Any]:
+def _one(
+    connection: sqlite3.Connection, select: str, reference: str, what: str, *, newest: str = "id"
+) -> Sequence[Any]:
+    if reference.upper() == LAST:
+        row = connection.execute(f"{select} ORDER BY {newest} DESC LIMIT 1").fetchone()
+        if row is not None:
+            return tuple(row)
     if "-" not in reference:  # as people are shown it
         parts = (reference[:8], reference[8:12], reference[12:16], reference[16:20], reference[20:])
         reference = "-".join(filter(None, parts))

@@ -11,7 +11,7 @@ from treadle.cli.trace_queries import Actions
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("cancel", help="stop what runs; what ran is kept")
-    parser.add_argument("batch", help="the id of a batch, or the beginning of it")
+    parser.add_argument("batch", help="the id of a batch, the beginning of it, or LAST")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ _DIFF_LINES = 20
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("compare", help="figures, outputs and verdict of a batch")
-    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
     parser.add_argument("--batch", metavar="BATCH", help="which one (default: the newest)")
     parser.add_argument(
         "--base", metavar="NAME", help="compare with this variant, or with `recorded`"
@@ -87,7 +87,9 @@ def _say_variant(compared: "VariantComparison") -> None:
     say(f"  tokens    {shown_difference(compared.tokens)}")
     say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
     say(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
-    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs the same")
+    cut = f", {compared.truncated} cut off (before: {compared.base_truncated})"
+    shown = cut if compared.truncated or compared.base_truncated else ""
+    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs the same{shown}")
     for judged in compared.judged:
         say(
             f"  judge     {judged.model}: {judged.new} for it, {judged.base} against, "

@@ -15,7 +15,7 @@ from treadle.errors import ExitStatus, UsageError
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("edit", help="change its prompt, model, parameters or tools")
-    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
     parser.add_argument("--data", metavar="JSON", help="a merge patch of the request; `-` reads it")
     parser.add_argument("--system", metavar="TEXT", help="the text of the system message")
     parser.add_argument("--model", metavar="MODEL", help="PROVIDER/MODEL")

@@ -14,7 +14,7 @@ from treadle.cli.trace_queries import Actions
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("export", help="write all of it as JSON, or its runs line by line")
-    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="default: standard output (-)"
     )

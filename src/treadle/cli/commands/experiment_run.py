@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("run", help="run its variants, or resume a batch")
-    parser.add_argument("experiment", nargs="?", help="its id, or the beginning of it")
+    parser.add_argument("experiment", nargs="?", help="its id, the beginning of it, or LAST")
     parser.add_argument("--n", type=positive, default=5, metavar="N", help="times (default: 5)")
     parser.add_argument(
         "--variant",

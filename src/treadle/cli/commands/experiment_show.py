@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("show", help="what it is, its changes and its runs")
-    parser.add_argument("experiment", help="its id, or the beginning of it")
+    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
 
 
 def run(options: argparse.Namespace) -> int:

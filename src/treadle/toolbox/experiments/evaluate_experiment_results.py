@@ -182,6 +182,7 @@ def _comparison(
         "duration_change_percent": _percent(compared.duration_us),
         "ttft_change_percent": _percent(compared.ttft_us),
         "same_outputs": compared.same_outputs,
+        "truncated": compared.truncated,
         "output": None
         if output is None
         else {
