@@ -30,7 +30,9 @@ INSTRUCTIONS = (
     "before each answer, so answers are never stale. For a question about the code call "
     "request_code_context first, with the question or the names in it as `hint`: one call "
     "returns the exact code that matters, within token_budget, and usually suffices. Use the "
-    "other tools for what their descriptions say. Paths are relative to the repository's root."
+    "other tools for what their descriptions say. Paths are relative to the repository's root. "
+    "What programs and agents did is recorded: fetch_runs, fetch_spans_summary and "
+    "get_span_content tell what went wrong there, with evidence."
 )
 """What a client tells its model about this server as a whole."""
 
