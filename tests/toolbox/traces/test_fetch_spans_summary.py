@@ -67,7 +67,7 @@ def test_a_failure_that_every_request_repeats_is_told_once(recordings: Recording
     answer = summary(recordings, threadIds=[THREAD])
     assert answer["faults"] == {"found": 3, "spans": 3, "unexamined": 0}
     (failure,) = answer["repeated_failures"]
-    assert failure["name"] == "execute_tool find_flights"
+    assert failure["name"] == "find_flights"
     assert failure["count"] == 3
     assert failure["repeated_in"] == 3
     assert failure["span_ids"] == ["x0", "x1", "x2"]
@@ -94,8 +94,8 @@ def test_failures_of_different_tools_are_not_one(recordings: Recordings) -> None
     )
     failures = summary(recordings, runIds=["t1"])["repeated_failures"]
     assert {(each["name"], each["count"]) for each in failures} == {
-        ("execute_tool trains", 3),
-        ("execute_tool buses", 3),
+        ("trains", 3),
+        ("buses", 3),
     }
 
 

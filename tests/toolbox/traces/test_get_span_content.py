@@ -154,7 +154,7 @@ def flights_history() -> list[dict[str, Any]]:
     return history
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(result=st.text(max_size=400), most=st.integers(300, 900))
 def test_any_text_is_bounded_and_exact(
     tmp_path_factory: pytest.TempPathFactory, result: str, most: int

@@ -314,7 +314,7 @@ def test_groups_are_those_of_all_spans(recordings: Recordings) -> None:
 TEXT = st.text(st.characters(), max_size=60)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6),
     most=st.integers(200, 1_000),

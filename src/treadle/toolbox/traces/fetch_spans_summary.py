@@ -1,6 +1,6 @@
 """fetch_spans_summary: what a set of spans looks like in all, and what is wrong in it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Self
@@ -13,7 +13,7 @@ from treadle.toolbox.traces.issues import (
     RepeatedFailure,
     by_span,
     issue,
-    repeated_failures,
+    repeated_failure,
     repeated_groups,
 )
 from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
@@ -65,9 +65,7 @@ LEAST_TOKENS = 800
 """The figures alone take some 600."""
 _MOST_LISTED = 20
 """Faulty spans and repeated failures that are shown at most, however many tokens there are."""
-_MOST_NAMED = 2_000
-"""Faulty spans whose names are looked up, to tell the failures of one tool from another's."""
-_LOOKED_UP = 200
+_LOOKED_UP = 2 * _MOST_LISTED
 _ISSUES_OF_SPAN = 3
 
 
@@ -228,10 +226,10 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
             found=found,
             efficiency=self._efficiency(query, summary),
             change=self._change(query, summary, now_us),
-            repeated=repeated_failures(groups, self._names(groups))[:_MOST_LISTED],
+            repeated=self._repeated(groups[:_MOST_LISTED]),
             faulty=list(islice(self._faulty(faulty), _MOST_LISTED)),
             faulty_spans=len(faulty),
-            outliers=outlying(self._reader, query),
+            outliers=outlying(self._reader, query, summary),
         )
         return filled(material.lengths(), material.told, arguments.maxTokens)
 
@@ -273,14 +271,14 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
                 if span is not None and span.status is not SpanStatus.ERROR:
                     yield _faulty_span(span, found[reference])
 
-    def _names(self, groups: Iterable[Sequence[Finding]]) -> dict[SpanReference, str]:
-        spans = (finding.evidence.span for group in groups for finding in group)
-        wanted = list(islice(dict.fromkeys(spans), _MOST_NAMED))
-        names: dict[SpanReference, str] = {}
-        for start in range(0, len(wanted), _LOOKED_UP):
-            listed = self._listed(wanted[start : start + _LOOKED_UP])
-            names |= {reference: span.name for reference, span in listed.items()}
-        return names
+    def _repeated(self, groups: Sequence[Sequence[Finding]]) -> list[RepeatedFailure]:
+        unnamed = [group[0].evidence.span for group in groups if not group[0].tool]
+        listed = self._listed(unnamed) if unnamed else {}
+        return [
+            repeated_failure(span.name if span else "", group)
+            for group in groups
+            for span in [listed.get(group[0].evidence.span)]
+        ]
 
     def _listed(self, references: Sequence[SpanReference]) -> dict[SpanReference, ListedSpan]:
         query = Query(

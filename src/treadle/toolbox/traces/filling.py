@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from treadle.tokens import estimate
+from treadle.toolbox.budget import most_that_fit
 from treadle.toolbox.traces.results import TraceResult, written
 
 R = TypeVar("R", bound=TraceResult)
@@ -32,14 +33,13 @@ def filled(lengths: Mapping[str, int], build: Callable[[Counts], R], most_tokens
 
 
 def _even(full: Counts, build: Callable[[Counts], R], most_tokens: int) -> dict[str, int]:
-    """The largest number of entries of each list with which all of them fit."""
-    fitting = dict.fromkeys(full, 0)
-    for count in range(1, max(full.values(), default=0) + 1):
-        trial = {name: min(length, count) for name, length in full.items()}
-        if _tokens(build(trial)) > most_tokens:
-            break
-        fitting = trial
-    return fitting
+    """As many entries of each list as all of them have room for."""
+
+    def shares(count: int) -> dict[str, int]:
+        return {name: min(length, count) for name, length in full.items()}
+
+    longest = max(full.values(), default=0)
+    return shares(most_that_fit(longest, lambda count: _tokens(build(shares(count))), most_tokens))
 
 
 def left_out(full: Counts, shown: Counts) -> dict[str, int] | None:

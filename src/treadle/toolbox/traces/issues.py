@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from treadle.toolbox.traces.results import Told, if_any, named
 from treadle.traces.detectors import Finding, Kind, SpanReference
@@ -10,11 +10,11 @@ from treadle.traces.detectors.finding import QUOTE_CHARACTERS
 from treadle.traces.fencing import quotable
 from treadle.traces.links import span_link
 
-_CHANGING = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+", re.IGNORECASE)
+_CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
 """What differs from one time to the next: numbers, ids, addresses."""
+_COMPARED = 120
+"""Characters by which two failures are known to be one."""
 _TOLD_BY_STATUS = (Kind.STATUS, Kind.DENIED)
-
-Name = Mapping[SpanReference, str]
 
 
 class Issue(Told):
@@ -37,7 +37,7 @@ class Issue(Told):
 
 
 class RepeatedFailure(Told):
-    """The same failure of the same operation, `count` times; `repeated_in` merely quote it later.
+    """The same failure of the same tool, `count` times; `repeated_in` spans merely repeat it.
 
     Ids and numbers in what it says make no difference. `span_ids` are the first of them.
     """
@@ -87,33 +87,23 @@ def by_span(
 
 
 def repeated_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings that say the same, by kind and words, where there is more than one."""
-    groups: dict[tuple[Kind, str], list[Finding]] = defaultdict(list)
+    """Findings that say the same of the same tool, where there is more than one."""
+    alike: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        words = _CHANGING.sub("#", finding.evidence.quote.casefold())
-        groups[finding.kind, words].append(finding)
-    return [group for group in groups.values() if len(group) > 1 or group[0].also_in]
+        alike[finding.kind, finding.tool, finding.evidence.quote].append(finding)
+    groups: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
+    for (kind, tool, quote), found in alike.items():
+        groups[kind, tool, _CHANGING.sub("#", quote[:_COMPARED])] += found
+    several = [group for group in groups.values() if len(group) > 1 or group[0].also_in]
+    return sorted(several, key=lambda group: -len(group))
 
 
-def repeated_failures(groups: Iterable[Sequence[Finding]], names: Name) -> list[RepeatedFailure]:
-    """The groups apart by the name of their spans, the most frequent first."""
-    apart: dict[tuple[int, str], list[Finding]] = defaultdict(list)
-    for number, group in enumerate(groups):
-        for finding in group:
-            apart[number, names.get(finding.evidence.span, "")].append(finding)
-    rows = [
-        _repeated(name, group)
-        for (_, name), group in apart.items()
-        if len(group) > 1 or group[0].also_in
-    ]
-    return sorted(rows, key=lambda row: -row.count)
-
-
-def _repeated(name: str, group: Sequence[Finding]) -> RepeatedFailure:
+def repeated_failure(name: str, group: Sequence[Finding]) -> RepeatedFailure:
+    """The row of a group; `name` is that of its spans where the findings name no tool."""
     first = group[0]
     place = first.evidence
     return RepeatedFailure(
-        name=named(name),
+        name=named(first.tool or name),
         pattern=first.kind.value,
         severity=first.severity.value,
         count=len(group),

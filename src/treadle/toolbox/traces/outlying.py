@@ -1,23 +1,29 @@
 """Spans that took far longer, or cost far more, than what is usual among their likes."""
 
+import math
+from collections.abc import Iterator
+
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, if_any, named
-from treadle.traces.analysis.outliers import Outlier, outliers
-from treadle.traces.query import Query, Sort, SortKey
-from treadle.traces.span import SpanKind
+from treadle.traces.analysis.outliers import LEAST_SCALE, Usual, outliers
+from treadle.traces.query import Condition, Operator, Query, any_of
+from treadle.traces.query import Field as About
 from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.reading.summaries import Percentiles, Summary
+from treadle.traces.tool_stats import PREFIX
 
-_LOOKED_AT = 30
-"""The slowest and the most expensive spans, which may be outliers."""
-_LIKES = 1_000
-"""The newest spans, which say what is usual."""
+_LIKES = 300
+"""The newest spans, which say what is usual for a cost."""
+_DEVIATIONS_OF_P95 = 1.645
+"""How far the 95th percentile is from the median where logarithms are normal."""
 _MOST = 5
-_WHOLE = (SpanKind.RUN, SpanKind.AGENT)
-"""What takes as long as all that is in it."""
 
 
 class OutlyingSpan(Told):
-    """A span whose duration or cost is `times` the median of `n` spans of its name."""
+    """A span whose duration or cost is `times` the median of `n` spans of its model or tool.
+
+    All durations were compared, and the costs with those of the newest spans.
+    """
 
     span_id: str
     name: str
@@ -28,41 +34,70 @@ class OutlyingSpan(Told):
     n: int
 
 
-def outlying(reader: TraceReading, query: Query) -> list[OutlyingSpan]:
-    """The outliers among the slowest and the dearest, the farthest from their likes first."""
-    likes = reader.spans(query, limit=_LIKES).data
-    rows: list[OutlyingSpan] = []
-    for key in (SortKey.DURATION, SortKey.COST):
-        highest = reader.spans(query, sort=Sort(key), limit=_LOOKED_AT).data
-        known = {each.key for each in highest}
-        found = outliers(
-            ((each.name, each, value) for each in highest if (value := _value(each, key))),
-            (
-                (each.name, value)
-                for each in likes
-                if each.key not in known and (value := _value(each, key))
-            ),
-        )
-        rows += [_row(each, key) for each in found[:_MOST]]
-    return rows
+def outlying(reader: TraceReading, query: Query, summary: Summary) -> list[OutlyingSpan]:
+    """The outliers of a summary: first those that took long, the farthest from their likes first.
+
+    A model or a tool gives one, the slowest, if that is far off.
+    """
+    slow: list[tuple[float, Condition, Usual, int]] = []
+    for condition, latency in _groups(summary):
+        usual = _usual(latency)
+        longest = latency.max_us
+        if usual is not None and longest is not None and usual.is_far(longest):
+            slow.append((usual.distance(longest), condition, usual, longest))
+    slow.sort(key=lambda each: -each[0])
+    rows = []
+    for _, condition, usual, longest in slow[:_MOST]:
+        least = Condition(About.DURATION, Operator.AT_LEAST, (longest,))
+        rows += [
+            _row(span, usual, longest)
+            for span in reader.spans(query & Query((condition, least)), limit=1).data
+        ]
+    return [*rows, *_dear(reader, query, summary)]
 
 
-def _value(span: ListedSpan, key: SortKey) -> float | None:
-    """Milliseconds or dollars; None for what is not compared."""
-    if key is SortKey.COST:
-        return span.cost if span.counted else None
-    whole = span.kind in _WHOLE or span.duration_us is None
-    return None if whole else (span.duration_us or 0) / 1_000
+def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
+    for model in summary.models:
+        yield any_of(About.MODEL, [model.name]), model.latency
+    for tool in summary.tools:
+        yield any_of(About.NAME, [f"{PREFIX}{tool.name}", tool.name]), tool.latency
 
 
-def _row(outlier: Outlier[ListedSpan], key: SortKey) -> OutlyingSpan:
-    span = outlier.item
+def _usual(latency: Percentiles) -> Usual | None:
+    """What is usual, as far as percentiles tell; None where nothing is."""
+    if not latency.p50_us or not latency.p95_us:
+        return None
+    spread = math.log(latency.p95_us / latency.p50_us) / _DEVIATIONS_OF_P95
+    return Usual(latency.n, latency.p50_us, max(spread, LEAST_SCALE))
+
+
+def _row(span: ListedSpan, usual: Usual, longest_us: int) -> OutlyingSpan:
     return OutlyingSpan(
         span_id=span.span_id,
         name=named(span.name),
-        duration_ms=outlier.value if key is SortKey.DURATION else None,
-        cost=outlier.value if key is SortKey.COST else None,
-        median=float(f"{outlier.usual.median:.6g}"),
-        times=round(outlier.times, 1),
-        n=outlier.usual.n,
+        duration_ms=longest_us / 1_000,
+        median=usual.median / 1_000,
+        times=round(longest_us / usual.median, 1),
+        n=usual.n,
     )
+
+
+def _dear(reader: TraceReading, query: Query, summary: Summary) -> Iterator[OutlyingSpan]:
+    dearest = [each for each in summary.most_expensive if each.counted]
+    if not dearest:
+        return
+    known = {each.key for each in dearest}
+    likes = (each for each in reader.spans(query, limit=_LIKES).data if each.key not in known)
+    found = outliers(
+        ((each.model, each, each.cost or 0) for each in dearest),
+        ((each.model, each.cost) for each in likes if each.cost and each.counted),
+    )
+    for each in found:
+        yield OutlyingSpan(
+            span_id=each.item.span_id,
+            name=named(each.item.name),
+            cost=each.value,
+            median=float(f"{each.usual.median:.6g}"),
+            times=round(each.times, 1),
+            n=each.usual.n,
+        )
