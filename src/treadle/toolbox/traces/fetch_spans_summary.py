@@ -65,6 +65,8 @@ LEAST_TOKENS = 800
 """The figures alone take some 600."""
 _MOST_LISTED = 20
 """Faulty spans and repeated failures that are shown at most, however many tokens there are."""
+_MOST_FAULTS = 2_000
+"""Faults that are taken apart, the worst, so that memory and time are bounded."""
 _LOOKED_UP = 2 * _MOST_LISTED
 _ISSUES_OF_SPAN = 3
 
@@ -101,9 +103,13 @@ class Efficiency(Told):
 
 
 class Faults(Told):
-    """How many faults were found, in how many spans; `unexamined` spans were not looked at yet."""
+    """How many faults were found, in how many spans; `unexamined` spans were not looked at yet.
+
+    Where there are very many, only the `worst` were looked at for all else that is told of faults.
+    """
 
     found: int
+    worst: int | None = if_any()
     spans: int
     unexamined: int
 
@@ -178,6 +184,7 @@ class _Material:
             tool_usage=list(map(tool_row, summary.tools[: counts["tool_usage"]])),
             faults=Faults(
                 found=self.found.total,
+                worst=_MOST_FAULTS if self.found.total > _MOST_FAULTS else None,
                 spans=self.faulty_spans,
                 unexamined=self.found.unexamined,
             ),
@@ -216,7 +223,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     def answer(self, arguments: FetchSpansSummaryArguments, now_us: int) -> FetchSpansSummaryResult:
         query = query_of(arguments, now_us)
-        found = self._reader.findings(query, rules=self._rules)
+        found = self._reader.findings(query, rules=self._rules, limit=_MOST_FAULTS)
         summary = self._reader.summary(query)
         groups = repeated_groups(found.data)
         repeats = {each.evidence.span for group in groups for each in group[1:]}
