@@ -127,6 +127,26 @@ def test_faults_are_told_also_where_the_status_is_ok(home: Path) -> None:
     assert [each["evidence"]["span"]["span_id"] for each in as_json["findings"]] == ["t"]
 
 
+def test_the_worst_faults_of_all_spans_are_told_up_to_a_limit(home: Path) -> None:
+    call = replace(span("t", kind=SpanKind.TOOL), input="{}", status=SpanStatus.OK)
+    results = ["[]"] * 3 + ["Error: disk is full"] * 2
+    seed(
+        home,
+        *(
+            replace(call, span_id=f"s{number}", start_us=number, output=result)
+            for number, result in enumerate(results)
+        ),
+    )
+
+    told = traces(home, "faults", "--limit", "2")
+    as_json = json.loads(traces(home, "faults", "--limit", "3", "kind:tool", "--json").out)
+
+    assert told.out.count("disk is full") == 4
+    assert "5 findings in 5 spans, the worst 2 shown" in told.err
+    assert (as_json["spans"], as_json["unexamined"], as_json["total"]) == (5, 0, 5)
+    assert [each["severity"] for each in as_json["findings"]] == ["high", "high", "low"]
+
+
 def test_a_rule_of_the_settings_finds_faults_of_its_own(home: Path) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text(

@@ -16,7 +16,7 @@ from tests.traces.runs import span
 from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
 from treadle.traces.detectors import Finding, Kind, Rule, detect, examine
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store import findings_examining, migrating
+from treadle.traces.store import findings_examining
 from treadle.traces.store.findings_tables import KEYED_BY_SPAN
 from treadle.traces.store.reading import findings as reading
 
@@ -292,7 +292,7 @@ def test_a_file_without_faults_is_taken_over(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in (*KEYED_BY_SPAN, "examinations"):
             connection.execute(f"DROP TABLE {table}")
-        connection.execute(f"PRAGMA user_version = {migrating.VERSION - 1}")
+        connection.execute("PRAGMA user_version = 3")
 
     store = SqliteTraceStore.open(path)
     with closing(store):

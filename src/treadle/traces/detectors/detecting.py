@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from treadle.traces.detectors.examined import Examined, Fault, Series, Told
 from treadle.traces.detectors.examining import ALL_LAYERS, Examiner
-from treadle.traces.detectors.finding import Finding, Layer, SpanReference
+from treadle.traces.detectors.finding import Finding, Layer, Severity, SpanReference
 from treadle.traces.detectors.repeats import Numbering, Occurrence
 from treadle.traces.detectors.rules import Rule
 from treadle.traces.span import Span
@@ -14,6 +14,7 @@ MOST_COMPARED = 50
 """Failed calls of one tool, the last ones, that a message may be about."""
 LEAST_COMPARED = 4
 """Characters of what went wrong by which a message is known again."""
+_WEIGHTS = {severity.value: severity.weight for severity in Severity}
 
 
 def detect(
@@ -33,10 +34,21 @@ def detect(
 
 def gather(examined: Iterable[Examined]) -> tuple[Finding, ...]:
     """The findings of spans that were examined one by one, as `detect` gives them."""
+    return gather_worst(examined, None)[1]
+
+
+def gather_worst(
+    examined: Iterable[Examined], limit: int | None
+) -> tuple[int, tuple[Finding, ...]]:
+    """How many findings there are, and the gravest, of equal ones the first; in order of time."""
     gathering = _Gathering()
     for each in sorted(examined, key=_by_time):
         gathering.add(each)
-    return tuple(first.finding() for first in gathering.found)
+    found = gathering.found
+    if limit is not None and limit < len(found):
+        ranks = sorted(range(len(found)), key=lambda number: (-found[number].weight, number))
+        found = [found[number] for number in sorted(ranks[:limit])]
+    return len(gathering.found), tuple(first.finding() for first in found)
 
 
 def _by_time(examined: Examined) -> tuple[int, str, str]:
@@ -52,6 +64,10 @@ class _First:
         self._fault = fault
         self._span = span
         self._also_in: list[SpanReference] = []
+
+    @property
+    def weight(self) -> int:
+        return _WEIGHTS[self._fault.severity]
 
     def repeated_in(self, span: SpanReference) -> None:
         if span != self._span and span not in self._also_in[-1:]:

@@ -20,7 +20,7 @@ from treadle.traces.detectors.finding import (
     SpanReference,
 )
 
-_COMPRESSED_FROM = 300
+_COMPRESSED_FROM = 1_000
 _LEVEL = 1
 
 

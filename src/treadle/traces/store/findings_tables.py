@@ -1,4 +1,4 @@
-"""The tables of what was examined, which the fourth form of the file adds to the third.
+"""The tables of what was examined, which the fifth form of the file adds.
 
 Each row follows from one version of one span, and goes with it (`keeping.remove`). Spans that have
 nothing to tell have none. `examinations` says up to which revision all spans were examined, and by

@@ -45,7 +45,7 @@ LAST = "LAST"
 
 _CANDIDATES = 4
 _MIGRATION_SECONDS = 600.0
-_EXAMINED_FIRST = 5_000
+_EXAMINED_FIRST = 2_000
 """Spans that are new which are examined before an answer, so that it does not take long."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"

@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from treadle.traces.detectors import Examined, Finding, Rule, SpanReference, gather
+from treadle.traces.detectors import Examined, Rule, SpanReference
+from treadle.traces.detectors.detecting import gather_worst
 from treadle.traces.detectors.examined import decode
 from treadle.traces.query.conditions import Query, SortKey
 from treadle.traces.store import contents
@@ -41,13 +42,13 @@ def findings(
             told[key] = each if before is None else _both(before, each)
     new = _new(connection, query, seen)
     looked_at = _examined_now(connection, new[:LOOKED_AT], rules)
-    found = gather((*told.values(), *looked_at))
+    total, found = gather_worst((*told.values(), *looked_at), limit)
     return Findings(
         snapshot=newest_asked_about(connection),
         spans=_count(connection, query),
         unexamined=len(new) - len(looked_at),
-        total=len(found),
-        data=found if limit is None else _worst(found, limit),
+        total=total,
+        data=found,
     )
 
 
@@ -149,9 +150,3 @@ def _count_of(connection: sqlite3.Connection, tables: str, *, faulty: bool) -> i
 
 def _newest(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(revision), 0) FROM spans").fetchone()[0])
-
-
-def _worst(found: tuple[Finding, ...], limit: int) -> tuple[Finding, ...]:
-    """The gravest, and of equal ones the first; in order of time."""
-    ranks = sorted(range(len(found)), key=lambda number: (-found[number].severity.weight, number))
-    return tuple(found[number] for number in sorted(ranks[:limit]))
