@@ -1,6 +1,5 @@
 """What an analysis keeps of a whole span: a few hundred bytes, however large its content is."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,8 +16,7 @@ from treadle.traces.span import WAITED, Span, SpanKind
 OPENING_MESSAGES = 4
 """Messages at the beginning of a request that are compared with the request before."""
 _MOST_NAMES = 40
-_MOST_CHARACTERS = 400
-_WORD = re.compile(r"[^\W_]+")
+_MOST_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,8 @@ class Facts:
     asked: bytes | None = None
     answered: bytes | None = None
     arguments: frozenset[str] | None = None
-    words: frozenset[str] = frozenset()
-    """The words of its arguments' values."""
+    said: str = ""
+    """The values of its arguments, one after the other, as far as they are compared."""
     result: Result = NO_RESULT
     input_size: int = 0
     output_size: int = 0
@@ -115,7 +113,7 @@ def facts_of(span: Span) -> Facts:
         asked=content_of(f"call {tool}", span.input or "") if asked else None,
         answered=content_of("result", span.output) if span.output is not None else None,
         arguments=_names(span.input) if span.kind is SpanKind.TOOL else None,
-        words=_words(span.input),
+        said=_values(span.input),
         result=result_of(span.output),
         input_size=sizes[0],
         output_size=sizes[1],
@@ -194,14 +192,13 @@ def _names(arguments: str | None) -> frozenset[str] | None:
     return frozenset(sorted(value)[:_MOST_NAMES]) if isinstance(value, dict) else None
 
 
-def _words(arguments: str | None) -> frozenset[str]:
+def _values(arguments: str | None) -> str:
     try:
         value = parsed(arguments or "")
     except ValueError:
         value = arguments
     values = value.values() if isinstance(value, dict) else (value,)
-    said = " ".join(str(each) for each in values)[:_MOST_CHARACTERS].lower()
-    return frozenset(_WORD.findall(said))
+    return " ".join(str(each) for each in values)[:_MOST_CHARACTERS]
 
 
 def _string(value: object) -> str | None:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 
 from treadle.traces.analysis.material import Material
 from treadle.traces.analysis.results import Cause, Suspect
@@ -34,7 +35,7 @@ _USUAL_EMPTY = 0.3
 _STOPPED = 0.25
 _OFTEN = 0.34
 _LEAST_CALLS = 4
-_AKIN = 0.5
+_AKIN = 0.8
 _LONG_US = 60_000_000
 """A call that has not ended counts as hanging when the trace went on for so long without it."""
 
@@ -164,7 +165,13 @@ def after_recovery(suspect: Suspect, span: ListedSpan, material: Material) -> Su
         if each.start_us >= (span.end_us or 0) and each.kind is span.kind
         and each.name == span.name and each.span_id != span.span_id
     ]  # fmt: skip
-    again = [each for each in later if asked is not None and material.fact(each).asked == asked]
+    again = [
+        each
+        for each in later
+        if each.parent_id == span.parent_id
+        and asked is not None
+        and material.fact(each).asked == asked
+    ]
     tried = (*again, *_next_try(span, later, material))
     if any(reference(each) not in material.faulty for each in tried):
         why = (*suspect.why, "A later try went well.")
@@ -196,9 +203,11 @@ def _next_try(
 
 
 def _akin(span: ListedSpan, other: ListedSpan, material: Material) -> bool:
-    """Whether two calls have half of the words of their arguments in common."""
-    one, two = material.fact(span).words, material.fact(other).words
-    return len(one & two) >= _AKIN * len(one | two)
+    """Whether two calls have four fifths of the characters, or of the words of one, in common."""
+    one, two = material.fact(span).said, material.fact(other).said
+    words = set(one.split()), set(two.split())
+    shared = len(words[0] & words[1]) / max(1, min(map(len, words)))
+    return shared >= _AKIN or SequenceMatcher(None, one, two, autojunk=False).ratio() >= _AKIN
 
 
 def _never_ended(material: Material) -> Iterator[Suspect]:

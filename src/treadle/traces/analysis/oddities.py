@@ -62,7 +62,9 @@ def _odd_results(tool: str, spans: Sequence[ListedSpan], material: Material) -> 
         if empty:
             why = f"Its result has nothing in {_listed(empty)}, where nearly all others of"
             why = f"{why} {inline(tool)} have something."
-            yield _odd(span, why, Cause.EMPTY_RESULT, _HOLLOW, material)
+            # The more often it is so, the less it says.
+            score = _HOLLOW / max(hollow[name] for name in empty) ** 0.5
+            yield _odd(span, why, Cause.EMPTY_RESULT, score, material)
 
 
 def _common(names: Mapping[str, int], calls: int) -> set[str]:
