@@ -38,14 +38,15 @@ SPAN = Span(
 def test_a_call_of_our_own_session_is_read_with_what_is_missing_said() -> None:
     span = replace(
         SPAN,
-        attributes={"treadle.tools_offered": 3},
+        attributes={"treadle.tools_offered": 3, "treadle.operation_id": "o"},
         input=json.dumps([{"role": "user", "content": "key [redacted:aws]"}]),
         output=json.dumps({"text": "hi", "tool_calls": [{"name": "f", "arguments": "{}"}]}),
     )
     request, notes = request_of(span)
     assert request["model"] == "p/m"
     assert notes == (
-        "3 tools were offered; their definitions were not recorded.",
+        "Tools were offered (3); their definitions were not recorded.",
+        "Its parameters, such as the temperature, were not recorded.",
         "Secrets were taken out of the messages when they were recorded.",
     )
     outcome = outcome_of([span])

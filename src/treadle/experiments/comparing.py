@@ -306,7 +306,7 @@ def _verdict(
     if pairs < LEAST_PAIRS:
         return (
             Verdict.NOT_ENOUGH_RUNS,
-            f"{pairs} pairs; at least {LEAST_PAIRS} are needed to tell a difference from chance.",
+            f"n = {pairs}; it takes at least {LEAST_PAIRS} pairs to tell a difference from chance.",
         )
     # Tokens are what is paid for; where the cost is known it says the same, only better.
     names = ("cost", "duration_us") if figures["cost"].n == pairs else ("tokens", "duration_us")

@@ -28,6 +28,8 @@ _VERBATIM = "treadle.request."
 
 _NEWER = "max_completion_tokens"
 _REDACTED = "[redacted:"
+_OWN = "treadle.operation_id"
+"""Attribute of the calls of our own sessions."""
 
 
 class NotRunnableError(UsageError):
@@ -52,7 +54,9 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     tools = _tools(span.attributes.get("gen_ai.tool.definitions"))
     offered = span.attributes.get("treadle.tools_offered")
     if not tools and isinstance(offered, int) and offered:
-        notes.append(f"{offered} tools were offered; their definitions were not recorded.")
+        notes.append(f"Tools were offered ({offered}); their definitions were not recorded.")
+    if _OWN in span.attributes:
+        notes.append("Its parameters, such as the temperature, were not recorded.")
     if _REDACTED in (span.input or ""):
         notes.append("Secrets were taken out of the messages when they were recorded.")
     document = patched({}, {

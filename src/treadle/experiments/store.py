@@ -30,8 +30,10 @@ from treadle.experiments.model import (
 _MIGRATIONS = (
     """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
         created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE items (experiment TEXT NOT NULL, number INTEGER NOT NULL, data TEXT NOT NULL,
+    CREATE TABLE items (experiment TEXT NOT NULL, number INTEGER NOT NULL,
+        trace_id TEXT NOT NULL, span_id TEXT NOT NULL, data TEXT NOT NULL,
         PRIMARY KEY (experiment, number));
+    CREATE INDEX items_by_span ON items (span_id, trace_id);
     CREATE TABLE versions (experiment TEXT NOT NULL, number INTEGER NOT NULL,
         at_us INTEGER NOT NULL, patch TEXT NOT NULL, note TEXT NOT NULL,
         PRIMARY KEY (experiment, number));
@@ -84,8 +86,16 @@ class ExperimentStore:
                 (experiment.id, experiment.name, experiment.created_us, experiment.updated_us),
             )
             connection.executemany(
-                "INSERT INTO items VALUES (?, ?, ?)",
-                [(experiment.id, item.number, _dumped(item)) for item in experiment.items],
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?)",
+                [
+                    (
+                        experiment.id,
+                        item.number,
+                        *_texts(item.trace_id, item.span_id),
+                        _dumped(item),
+                    )
+                    for item in experiment.items
+                ],
             )
 
     def experiment(self, reference: str) -> Experiment:
@@ -131,10 +141,10 @@ class ExperimentStore:
         """The id of the newest experiment with that call alone; None where there is none."""
         with self._reading() as connection:
             row = connection.execute(
-                "SELECT experiment FROM items GROUP BY experiment HAVING count(*) = 1 "
-                "AND max(json_extract(data, '$.trace_id')) = ? "
-                "AND max(json_extract(data, '$.span_id')) = ? ORDER BY experiment DESC LIMIT 1",
-                (trace_id, span_id),
+                "SELECT experiment FROM items i WHERE trace_id = ? AND span_id = ? AND "
+                "(SELECT count(*) FROM items j WHERE j.experiment = i.experiment) = 1 "
+                "ORDER BY experiment DESC LIMIT 1",
+                _texts(trace_id, span_id),
             ).fetchone()
         return row[0] if row else None
 
@@ -377,6 +387,11 @@ def _one(
 
 def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> None:
     connection.execute("UPDATE experiments SET updated_us = ? WHERE id = ?", (at_us, experiment_id))
+
+
+def _texts(*ids: str) -> tuple[str, ...]:
+    """Ids as SQLite can hold them: half a surrogate pair is no text to it."""
+    return tuple(each.encode("utf-8", "backslashreplace").decode() for each in ids)
 
 
 def _dumped(value: Any) -> str:

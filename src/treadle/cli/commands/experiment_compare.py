@@ -8,6 +8,7 @@ from treadle.cli.experiments import opened, shown_difference
 from treadle.cli.output import print_json, say, tell
 from treadle.cli.trace_queries import Actions
 from treadle.errors import NotFoundError
+from treadle.toolbox.wording import counted
 
 if TYPE_CHECKING:
     from treadle.experiments.comparing import Comparison, VariantComparison
@@ -70,7 +71,7 @@ def _newest(experiments: "Experiments", reference: str) -> str:
 
 def say_comparison(comparison: "Comparison") -> None:
     """Print a comparison for a person."""
-    say(f"Compared with {comparison.base} ({comparison.base_runs} runs):")
+    say(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
     for compared in comparison.variants:
         _say_variant(compared)
     if not comparison.variants:

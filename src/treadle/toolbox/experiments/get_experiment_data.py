@@ -22,6 +22,7 @@ from treadle.toolbox.experiments.results import (
     shortened,
     written,
 )
+from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolError
 from treadle.traces.links import experiment_link
 from treadle.ui.service import Ui
@@ -157,7 +158,8 @@ def _result(
     notes = [shortened(note, 200) for note in experiment.items[item].notes]
     if cut:
         more = f"`treadle experiment show {experiment.id} --json` has all"
-        notes.append(f"{cut} texts are cut: never put them back so. Give more maxTokens; {more}.")
+        texts = counted(cut, "text")
+        notes.append(f"Cut: {texts}, never to be put back so. Give more maxTokens; {more}.")
     return DataResult(
         experimentId=experiment.id,
         name=shortened(experiment.name, 120),
