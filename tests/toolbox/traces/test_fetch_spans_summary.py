@@ -1,5 +1,6 @@
 """Summaries: figures at a snapshot, faults with evidence, failures once, percentages or null."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,8 +8,12 @@ import pytest
 from tests.toolbox.traces.flights import FAILURE, THREAD, flights
 from tests.toolbox.traces.recordings import BEGIN, Recordings, model_call, tool_call
 from treadle.config.detectors import DetectorRule
-from treadle.events.types import ErrorKind, Usage
+from treadle.events import EventBus, Outcome
+from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
 from treadle.tokens import estimate
+from treadle.toolbox.traces import trace_tools
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.registry import Registry
 from treadle.traces import SpanStatus
 from treadle.traces.detectors import Rule, text_at
 from treadle.traces.span import ANALYST_LABEL
@@ -220,3 +225,40 @@ def test_something_must_be_asked_for(recordings: Recordings) -> None:
     assert recordings.failed("fetch_spans_summary", runIds=["t1"], maxTokens=100).error.field == (
         "maxTokens"
     )
+
+
+def test_a_quote_that_no_longer_stands_in_its_span_is_not_shown(
+    recordings: Recordings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings.record(tool_call("x1", result=FAILURE), tool_call("x2", at=1, result=FAILURE))
+    before = recordings.store.findings()
+    recordings.record(tool_call("x1", seconds=2, result='{"flights": [7]}', labels=("a", "b")))
+    monkeypatch.setattr(recordings.store, "findings", lambda *_, **__: before)
+    answer = summary(recordings, runIds=["t1"])
+    assert [span["span_id"] for span in answer["semantic_error_spans"]] == ["x2"]
+    assert answer["repeated_failures"] == []
+    assert answer["faults"]["unverified"] == 1
+
+
+def test_several_at_once_do_not_disturb_each_other(recordings: Recordings) -> None:
+    recordings.record(*flights())
+
+    async def ask() -> list[Outcome]:
+        registry = Registry(trace_tools(recordings.store))
+        async with Dispatcher(EventBus(), registry, recordings.root) as dispatcher:
+            calls = [
+                dispatcher.call(name, arguments)
+                for _ in range(6)
+                for name, arguments in (
+                    ("fetch_spans_summary", '{"labels": ["prod"]}'),
+                    ("get_span_content", '{"spanIds": ["x1"]}'),
+                    ("fetch_spans", "{}"),
+                )
+            ]
+            return list(await asyncio.gather(*calls))
+
+    contents = [
+        outcome.content for outcome in asyncio.run(ask()) if isinstance(outcome, ToolCallCompleted)
+    ]
+    assert len(contents) == 18
+    assert contents == contents[:3] * 6

@@ -1,24 +1,18 @@
 """fetch_spans_summary: what a set of spans looks like in all, and what is wrong in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from treadle.events.types import ToolView
+from treadle.toolbox.traces.faulty import MOST_FAULTS, FaultySpan, TakenApart, taken_apart
 from treadle.toolbox.traces.filling import filled, left_out
-from treadle.toolbox.traces.issues import (
-    RepeatedFailure,
-    by_span,
-    issue,
-    repeated_failure,
-    repeated_groups,
-)
+from treadle.toolbox.traces.issues import RepeatedFailure
 from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
 from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any, named
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
 from treadle.toolbox.traces.scope import (
     DEFAULT_TOKENS,
     InPeriod,
@@ -34,7 +28,6 @@ from treadle.toolbox.traces.summing import (
     BriefSpan,
     Change,
     FailedSpan,
-    FaultySpan,
     Figures,
     Latency,
     ModelRow,
@@ -52,23 +45,16 @@ from treadle.toolbox.traces.summing import (
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.analysis.periods import period_of, within
-from treadle.traces.detectors import Finding, Rule, SpanReference
+from treadle.traces.detectors import Rule
 from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 from treadle.traces.span import SpanStatus
 from treadle.traces.store.findings import Findings
-from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import Summary
 
 LEAST_TOKENS = 800
 """The figures alone take some 600."""
-_MOST_LISTED = 20
-"""Faulty spans and repeated failures that are shown at most, however many tokens there are."""
-_MOST_FAULTS = 2_000
-"""Faults that are taken apart, the worst, so that memory and time are bounded."""
-_LOOKED_UP = 2 * _MOST_LISTED
-_ISSUES_OF_SPAN = 3
 
 
 class FetchSpansSummaryArguments(Arguments):
@@ -106,12 +92,14 @@ class Faults(Told):
     """How many faults were found, in how many spans; `unexamined` spans were not looked at yet.
 
     Where there are very many, only the `worst` were looked at for all else that is told of faults.
+    Each that is shown was read again in its span; `unverified` no longer stood there.
     """
 
     found: int
     worst: int | None = if_any()
     spans: int
     unexamined: int
+    unverified: int | None = if_any()
 
 
 class FetchSpansSummaryResult(TraceResult):
@@ -148,9 +136,7 @@ class _Material:
     found: Findings
     efficiency: Efficiency
     change: Mapping[str, Change] | None
-    repeated: Sequence[RepeatedFailure]
-    faulty: Sequence[FaultySpan]
-    faulty_spans: int
+    faults: TakenApart
     outliers: Sequence[OutlyingSpan]
 
     def lengths(self) -> dict[str, int]:
@@ -158,8 +144,8 @@ class _Material:
         summary = self.summary
         return {
             "error_spans": len(summary.errors),
-            "semantic_error_spans": len(self.faulty),
-            "repeated_failures": len(self.repeated),
+            "semantic_error_spans": len(self.faults.faulty),
+            "repeated_failures": len(self.faults.repeated),
             "slowest_spans": len(summary.slowest),
             "expensive_spans": len(summary.most_expensive),
             "outliers": len(self.outliers),
@@ -184,16 +170,17 @@ class _Material:
             tool_usage=list(map(tool_row, summary.tools[: counts["tool_usage"]])),
             faults=Faults(
                 found=self.found.total,
-                worst=_MOST_FAULTS if self.found.total > _MOST_FAULTS else None,
-                spans=self.faulty_spans,
+                worst=MOST_FAULTS if self.found.total > MOST_FAULTS else None,
+                spans=self.faults.spans,
                 unexamined=self.found.unexamined,
+                unverified=self.faults.unverified or None,
             ),
-            repeated_failures=list(self.repeated[: counts["repeated_failures"]]),
+            repeated_failures=list(self.faults.repeated[: counts["repeated_failures"]]),
             error_spans=[
                 failed_span(span, span_link(span.trace_id, span.span_id))
                 for span in summary.errors[: counts["error_spans"]]
             ],
-            semantic_error_spans=list(self.faulty[: counts["semantic_error_spans"]]),
+            semantic_error_spans=list(self.faults.faulty[: counts["semantic_error_spans"]]),
             slowest_spans=list(map(slow_span, summary.slowest[: counts["slowest_spans"]])),
             expensive_spans=list(
                 map(dear_span, summary.most_expensive[: counts["expensive_spans"]])
@@ -223,19 +210,14 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     def answer(self, arguments: FetchSpansSummaryArguments, now_us: int) -> FetchSpansSummaryResult:
         query = query_of(arguments, now_us)
-        found = self._reader.findings(query, rules=self._rules, limit=_MOST_FAULTS)
+        found = self._reader.findings(query, rules=self._rules, limit=MOST_FAULTS)
         summary = self._reader.summary(query)
-        groups = repeated_groups(found.data)
-        repeats = {each.evidence.span for group in groups for each in group[1:]}
-        faulty = by_span(found.data, repeats)
         material = _Material(
             summary=summary,
             found=found,
             efficiency=self._efficiency(query, summary),
             change=self._change(query, summary, now_us),
-            repeated=self._repeated(groups[:_MOST_LISTED]),
-            faulty=list(islice(self._faulty(faulty), _MOST_LISTED)),
-            faulty_spans=len(faulty),
+            faults=taken_apart(self._reader, found),
             outliers=outlying(self._reader, query, summary),
         )
         return filled(material.lengths(), material.told, arguments.maxTokens)
@@ -266,44 +248,3 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
         if period is None:
             return None
         return changes(summary, self._reader.summary(within(query, period.before)))
-
-    def _faulty(self, found: Mapping[SpanReference, Sequence[Finding]]) -> Iterator[FaultySpan]:
-        """Those of them that did not end with an error, the worst first."""
-        references = list(found)
-        for start in range(0, len(references), _LOOKED_UP):
-            some = references[start : start + _LOOKED_UP]
-            listed = self._listed(some)
-            for reference in some:
-                span = listed.get(reference)
-                if span is not None and span.status is not SpanStatus.ERROR:
-                    yield _faulty_span(span, found[reference])
-
-    def _repeated(self, groups: Sequence[Sequence[Finding]]) -> list[RepeatedFailure]:
-        unnamed = [group[0].evidence.span for group in groups if not group[0].tool]
-        listed = self._listed(unnamed) if unnamed else {}
-        return [
-            repeated_failure(span.name if span else "", group)
-            for group in groups
-            for span in [listed.get(group[0].evidence.span)]
-        ]
-
-    def _listed(self, references: Sequence[SpanReference]) -> dict[SpanReference, ListedSpan]:
-        query = Query(
-            (
-                any_of(About.SPAN, sorted({each.span_id for each in references})),
-                any_of(About.TRACE, sorted({each.trace_id for each in references})),
-            )
-        )
-        page = self._reader.spans(query, limit=1_000)
-        return {SpanReference(each.trace_id, each.span_id): each for each in page.data}
-
-
-def _faulty_span(span: ListedSpan, findings: Sequence[Finding]) -> FaultySpan:
-    return FaultySpan(
-        span_id=span.span_id,
-        name=named(span.name),
-        status=span.status.value,
-        issues=list(map(issue, findings[:_ISSUES_OF_SPAN])),
-        issues_left_out=max(0, len(findings) - _ISSUES_OF_SPAN) or None,
-        link=span_link(span.trace_id, span.span_id),
-    )

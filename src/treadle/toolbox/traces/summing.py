@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from treadle.toolbox.traces.issues import Issue
 from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, named, short
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import ModelUsage, Percentiles, Summary, ToolUsage
@@ -90,17 +89,6 @@ class FailedSpan(Told):
     span_id: str
     name: str
     error: str | None
-    link: str
-
-
-class FaultySpan(Told):
-    """A span that did not end with an error, though its content says that something is wrong."""
-
-    span_id: str
-    name: str
-    status: str
-    issues: list[Issue]
-    issues_left_out: int | None = if_any()
     link: str
 
 
