@@ -153,3 +153,14 @@ async def test_an_experiment_is_opened_and_closed(repo: Path) -> None:
         assert await change(experiment_id="e1") == "e1"
         assert await change(location="/experiments/e1") == "e1"
         assert await change(experiment_id=None) is None
+
+
+async def test_the_page_that_asks_an_agent_is_the_one_to_follow(repo: Path) -> None:
+    async with (
+        serving(repo, TREADLE_BASE_URL="http://127.0.0.1:9/v1", TREADLE_API_KEY="key") as served,
+        page(served, "first"),
+        page(served, "second"),
+    ):
+        asked = {"question": "What went wrong?", "page_id": "first"}
+        await served.post("/agents/orchestrator/ask", asked)
+        assert [each["id"] for each in (await served.get("/ui"))["pages"]] == ["first", "second"]

@@ -160,6 +160,14 @@ async def test_a_page_is_asked_through_the_file_and_answers_once(store: UiStore)
     assert await ui.pages() == ()
 
 
+async def test_a_file_that_cannot_be_used_stops_no_server(tmp_path: Path) -> None:
+    (tmp_path / "ui.db").write_bytes(b"no database, and long enough to be seen as none" * 30)
+    broken = UiStore(tmp_path / "ui.db")
+    async with UiFeed(broken, EventBus()) as feed, feed.attended("tab"):
+        with pytest.raises(StoreError):
+            await Ui(broken).state()
+
+
 async def test_a_page_that_comes_back_before_it_was_missed_stays(store: UiStore) -> None:
     async with UiFeed(store, EventBus()) as feed:
         async with feed.attended("tab"):

@@ -30,11 +30,14 @@ class UiFeed:
         self._clock = clock or SystemClock()
         self._pages: Counter[str] = Counter()
         self._left: set[str] = set()
+        self._revision = 0
+        self._number = 0
         self._beaten = self._clock.monotonic()
 
     async def __aenter__(self) -> Self:
-        self._revision, _ = await asyncio.to_thread(self._store.revision)
-        self._number = await asyncio.to_thread(self._store.last_number)
+        with contextlib.suppress(StoreError):  # a server has more to serve than the page
+            self._revision, _ = await asyncio.to_thread(self._store.revision)
+            self._number = await asyncio.to_thread(self._store.last_number)
         self._task = asyncio.create_task(self._follow(), name="pages")
         return self
 
@@ -57,7 +60,8 @@ class UiFeed:
         """A page is open and follows the events of this server, until it is left."""
         self._pages[page] += 1
         try:
-            await asyncio.to_thread(self._store.attend, (page,), self._clock.now_us())
+            with contextlib.suppress(StoreError):  # it is tried again with every sign of life
+                await asyncio.to_thread(self._store.attend, (page,), self._clock.now_us())
             yield
         finally:  # without waiting for the file: what ends a stream ends whatever waits in it
             self._pages[page] -= 1

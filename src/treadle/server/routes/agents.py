@@ -11,6 +11,8 @@ from treadle.errors import NotFoundError
 from treadle.ids import new_id
 from treadle.server.house import Opened
 from treadle.server.routes.turns import TurnAnswer, turn_answer
+from treadle.server.routes.ui import PageId
+from treadle.ui.state import Change
 
 router = APIRouter(prefix="/agents", tags=["agents"])
 
@@ -45,6 +47,7 @@ class Ask(BaseModel):
     model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
     stream: bool = True
     front_end: str | None = Field(None, description="which one runs the external tools")
+    page_id: PageId | None = Field(None, description="the page that asks: it is the one to follow")
 
 
 @router.get("")
@@ -66,6 +69,8 @@ async def ask(
     """Ask an agent. `GET /turns/{request_id}` tells how far it is; its events are on `/events`."""
     if name not in house.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
+    if asked.page_id is not None:
+        await house.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
     request_id = new_id()
     asking = house.agents.ask(
         asked.question,

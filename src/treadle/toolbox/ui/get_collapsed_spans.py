@@ -22,7 +22,7 @@ class CollapsedArguments(Arguments):
 class CollapsedResult(Result):
     """The ids of the spans that are collapsed, in the order in which they were.
 
-    `total` counts all; `page` is the page that said so.
+    `total` counts all; `page` is the page that was asked.
     """
 
     type: str = "collapsed_spans"
