@@ -41,6 +41,7 @@ bench: dev-environment ## measure search, index, sessions, edits and traces, and
 	$(PYTHON) -m bench.runtime | $(PYTHON) -m bench.tables runtime
 	$(PYTHON) -m bench.edits | $(PYTHON) -m bench.tables edits
 	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces
+	$(PYTHON) -m bench.analyst | $(PYTHON) -m bench.tables analyst
 
 lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh

@@ -15,7 +15,7 @@ from treadle.traces.span import Span
 
 Shape = Literal["single", "team", "nested"]
 EARLIER = 4
-"""Good runs of the same program that the store holds besides, in half of the cases."""
+"""Good runs of the same program that the store holds besides, where a case says so."""
 
 
 @dataclass(frozen=True, slots=True)
