@@ -1,11 +1,11 @@
 """The findings of many spans, folded together from what each of them tells."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from treadle.traces.detectors.examined import Examined, Fault, Series, Told
 from treadle.traces.detectors.examining import ALL_LAYERS, Examiner
-from treadle.traces.detectors.finding import Finding, Layer, Severity, SpanReference
+from treadle.traces.detectors.finding import Finding, Layer, SpanReference
 from treadle.traces.detectors.repeats import Numbering, Occurrence
 from treadle.traces.detectors.rules import Rule
 from treadle.traces.span import Span
@@ -14,7 +14,6 @@ MOST_COMPARED = 50
 """Failed calls of one tool, the last ones, that a message may be about."""
 LEAST_COMPARED = 4
 """Characters of what went wrong by which a message is known again."""
-_WEIGHTS = {severity.value: severity.weight for severity in Severity}
 
 
 def detect(
@@ -48,7 +47,7 @@ def gather_worst(
     if limit is not None and limit < len(found):
         ranks = sorted(range(len(found)), key=lambda number: (-found[number].weight, number))
         found = [found[number] for number in sorted(ranks[:limit])]
-    return len(gathering.found), tuple(first.finding() for first in found)
+    return len(gathering.found), tuple(_findings(found))
 
 
 def _by_time(examined: Examined) -> tuple[int, str, str]:
@@ -58,23 +57,30 @@ def _by_time(examined: Examined) -> tuple[int, str, str]:
 class _First:
     """A fault at its first occurrence, and the later spans that repeat it."""
 
-    __slots__ = ("_also_in", "_fault", "_span")
+    __slots__ = ("also_in", "examined", "number", "weight")
 
-    def __init__(self, fault: Fault, span: SpanReference) -> None:
-        self._fault = fault
-        self._span = span
-        self._also_in: list[SpanReference] = []
-
-    @property
-    def weight(self) -> int:
-        return _WEIGHTS[self._fault.severity]
+    def __init__(self, examined: Examined, number: int, weight: int) -> None:
+        self.examined = examined
+        self.number = number
+        self.weight = weight
+        self.also_in: list[SpanReference] | None = None
 
     def repeated_in(self, span: SpanReference) -> None:
-        if span != self._span and span not in self._also_in[-1:]:
-            self._also_in.append(span)
+        if self.also_in is None:
+            self.also_in = []
+        if span != self.examined.span and span not in self.also_in[-1:]:
+            self.also_in.append(span)
 
-    def finding(self) -> Finding:
-        return self._fault.found_in(self._span, self._also_in)
+
+def _findings(found: Iterable[_First]) -> Iterator[Finding]:
+    """The findings; the faults of a span are read once for all of them, which stand together."""
+    examined: Examined | None = None
+    faults: list[Fault] = []
+    for first in found:
+        if first.examined is not examined:
+            examined = first.examined
+            faults = examined.faults()
+        yield faults[first.number].found_in(first.examined.span, first.also_in or ())
 
 
 class _Gathering:
@@ -82,49 +88,55 @@ class _Gathering:
 
     def __init__(self) -> None:
         self.found: list[_First] = []
-        self._places: dict[tuple[Occurrence, str, str], _First] = {}
-        self._over_spans = {Series.REPLIES: Numbering(), Series.TOOLS: Numbering()}
+        self._places: dict[tuple[Occurrence, str], _First] = {}
+        self._over_spans: dict[int, Numbering] = {
+            Series.REPLIES: Numbering(),
+            Series.TOOLS: Numbering(),
+        }
         self._failed: defaultdict[str, list[tuple[str, _First]]] = defaultdict(list)
         """By tool: what its spans without a result say went wrong, and which fault that is."""
 
     def add(self, examined: Examined) -> None:
-        numberings = {**self._over_spans, Series.HISTORY: Numbering()}
+        number = 0
+        history: Numbering | None = None
         known: set[int] = set()
         for told in examined.told:
-            before = self._failure_of(told, known) if told.series is Series.HISTORY else None
-            if before is not None:
-                known.add(id(before))
-                before.repeated_in(examined.span)
-                continue
-            occurrence = None
-            if told.series is not Series.NONE:
-                occurrence = numberings[told.series].occurrence(told.content)
-            for fault in told.faults:
-                first = self._report(fault, told, occurrence, examined.span)
-                if told.series is Series.NONE and told.said is not None:
-                    self._failed[fault.tool].append((told.said, first))
+            begin, number = number, number + len(told.marks)
+            numbering = self._over_spans.get(told.series)
+            if told.series == Series.HISTORY:
+                before = self._failure_of(told, known)
+                if before is not None:
+                    known.add(id(before))
+                    before.repeated_in(examined.span)
+                    continue
+                history = numbering = history or Numbering()
+            occurrence = numbering.occurrence(told.content) if numbering is not None else None
+            for place, each in enumerate(told.marks, begin):
+                first = self._report(examined, place, each, occurrence)
+                if told.series == Series.NONE and told.said is not None:
+                    self._failed[told.tool].append((told.said, first))
 
     def _failure_of(self, told: Told, known: Collection[int]) -> _First | None:
         """The failed call whose span has no result, but tells of what this message tells."""
         if told.said is None or not self._failed:
             return None
-        for words, first in self._failed.get(told.faults[0].tool, ())[-MOST_COMPARED:]:
+        for words, first in self._failed.get(told.tool, ())[-MOST_COMPARED:]:
             if id(first) not in known and len(words) >= LEAST_COMPARED and words in told.said:
                 return first
         return None
 
     def _report(
-        self, fault: Fault, told: Told, occurrence: Occurrence | None, span: SpanReference
+        self, examined: Examined, number: int, mark: str, occurrence: Occurrence | None
     ) -> _First:
-        key = None
-        if occurrence is not None:
-            key = (occurrence, fault.kind, fault.field[len(told.at) :] if told.at else "")
-            before = self._places.get(key)
-            if before is not None:
-                before.repeated_in(span)
-                return before
-        first = _First(fault, span)
-        if key is not None:
-            self._places[key] = first
+        if occurrence is None:
+            first = _First(examined, number, int(mark[0]))
+            self.found.append(first)
+            return first
+        key = (occurrence, mark[1:])
+        before = self._places.get(key)
+        if before is not None:
+            before.repeated_in(examined.span)
+            return before
+        first = self._places[key] = _First(examined, number, int(mark[0]))
         self.found.append(first)
         return first

@@ -6,7 +6,7 @@ reads nothing but this.
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from treadle.traces.detectors.finding import (
 
 _COMPRESSED_FROM = 1_000
 _LEVEL = 1
+_ENCODING = ("utf-8", "surrogatepass")
 
 
 class Series(IntEnum):
@@ -72,17 +73,17 @@ class Fault(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one text of a span, or the span itself, tells of."""
+    """What one text of a span, or the span itself, tells of: all that folding needs of it."""
 
-    faults: tuple[Fault, ...]
-    series: Series = Series.NONE
+    marks: tuple[str, ...]
+    """Of each fault its weight, a digit, then kind and place, by which it is known again."""
+    series: int = Series.NONE
     content: str = ""
     """The digest of the text that is counted in `series`."""
-    at: str = ""
-    """The path of that text, with which the faults' fields begin."""
+    tool: str = ""
     said: str | None = None
     """Of a tool that failed without a result, its error; of a message in a history, what the first
-    fault is about. By these one knows that both are the same failure. Cut to `SAID_CHARACTERS`."""
+    fault is about. By these one knows that both are the same failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +97,43 @@ class Examined:
     found_nothing: bool = False
     """Its result is empty, or says that there is nothing."""
     told: tuple[Told, ...] = ()
+    details: bytes = b""
+    """The faults of all that was told, in the order of their marks; read only where shown."""
+
+    def faults(self) -> list[Fault]:
+        """The faults, in the order of the marks."""
+        return list(map(Fault._make, json.loads(_plain(self.details)))) if self.details else []
 
 
-def encode(told: Iterable[Told]) -> bytes:
-    """What was told, as bytes."""
-    plain = [(each.series, each.content, each.at, each.said, each.faults) for each in told]
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
-    data = text.encode("utf-8", "surrogatepass")
+def mark(fault: Fault, at: str) -> str:
+    """The mark of a fault in the text at the path `at`."""
+    return f"{Severity(fault.severity).weight}{fault.kind} {fault.field[len(at) :] if at else ''}"
+
+
+def packed_faults(faults: Sequence[Fault]) -> bytes:
+    """Faults as `Examined.details`."""
+    if not faults:
+        return b""
+    data = _compact(faults)
     return data if len(data) < _COMPRESSED_FROM else zlib.compress(data, _LEVEL)
 
 
-def decode(data: bytes) -> tuple[Told, ...]:
-    """What `encode` was given."""
-    plain = data if data[:1] == b"[" else zlib.decompress(data)
-    return tuple(
-        Told(tuple(map(Fault._make, faults)), Series(series), content, at, said)
-        for series, content, at, said, faults in json.loads(plain.decode("utf-8", "surrogatepass"))
-    )
+def encode(examined: Examined) -> bytes:
+    """What was told, with its details, as bytes: a line of JSON, then the details."""
+    return b"\n".join((_compact(examined.told), examined.details))
+
+
+def decode(data: bytes) -> tuple[tuple[Told, ...], bytes]:
+    """What was told, and its details, out of such bytes."""
+    line, _, details = data.partition(b"\n")
+    told = tuple(Told(tuple(marks), *rest) for marks, *rest in json.loads(line.decode(*_ENCODING)))
+    return told, details
+
+
+def _compact(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(*_ENCODING)
+
+
+def _plain(data: bytes) -> str:
+    return (data if data[:1] == b"[" else zlib.decompress(data)).decode(*_ENCODING)

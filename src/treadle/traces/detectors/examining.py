@@ -2,10 +2,18 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from treadle.traces.detectors import lines, results, rules, signals, speech
 from treadle.traces.detectors.calls import unanswered
-from treadle.traces.detectors.examined import Examined, Fault, Series, Told
+from treadle.traces.detectors.examined import (
+    Examined,
+    Fault,
+    Series,
+    Told,
+    mark,
+    packed_faults,
+)
 from treadle.traces.detectors.finding import QUOTE_CHARACTERS, Kind, Layer, SpanReference
 from treadle.traces.detectors.hits import Hit
 from treadle.traces.detectors.manner import manner_of
@@ -51,51 +59,53 @@ class Examiner:
     def examine(self, span: Span) -> Examined:
         """What the detectors say of `span` alone."""
         reading = read(span)
-        told: list[Told] = []
+        said = list[_Said]()
         if self._signals or self._patterns:
-            told += self._own(reading)
-            told += self._history(reading)
-        told += [Told((_fault(hit, span),)) for hit in rules.hits(self._rules, reading)]
+            said += self._own(reading)
+            said += self._history(reading)
+        said += [_Said((_fault(hit, span),)) for hit in rules.hits(self._rules, reading)]
+        faults = [fault for each in said for fault in each.faults]
         is_call = span.kind is SpanKind.TOOL
         return Examined(
             span=SpanReference(span.trace_id, span.span_id),
             start_us=span.start_us,
             call_digest=_call_digest(tool_name(span), span.input or "") if is_call else None,
-            found_nothing=is_call and _found_nothing(told),
-            told=tuple(told),
+            found_nothing=is_call and any(fault.kind == Kind.EMPTY_RESULT for fault in faults),
+            told=tuple(each.told() for each in said),
+            details=packed_faults(faults),
         )
 
-    def _own(self, reading: Reading) -> Iterator[Told]:
+    def _own(self, reading: Reading) -> Iterator["_Said"]:
         span = reading.span
         if self._signals:
             for hit in signals.hits(reading):
-                yield _told_of_call(hit, reading)
+                yield _said_of_call(hit, reading)
         told: tuple[Hit, ...] = ()
         if span.kind is SpanKind.TOOL:
             for text in reading.texts:
                 if text.role is Role.TOOL:
                     told = self._result_hits(text)
                     if told:
-                        yield _told_of_result(told, text, Series.TOOLS, span)
+                        yield _said_of_result(told, text, Series.TOOLS, span)
         if self._signals and not any(hit.severity.weight > 1 for hit in told):
             for hit in signals.failures(span):
                 words = None
                 if span.kind is SpanKind.TOOL and not told:
                     words = (text_at(span, hit.path) or "")[:_WORDS_CHARACTERS]
                 named = tool_name(span) if span.kind is SpanKind.TOOL else ""
-                yield Told((_fault(hit, span, named),), said=words)
+                yield _Said((_fault(hit, span, named),), said=words)
 
-    def _history(self, reading: Reading) -> Iterator[Told]:
+    def _history(self, reading: Reading) -> Iterator["_Said"]:
         span = reading.span
         for message in reading.history:
             for text in message.texts if message.role is Role.TOOL else ():
                 told = self._result_hits(text)
                 if told:
-                    yield _told_of_result(told, text, Series.HISTORY, span)
+                    yield _said_of_result(told, text, Series.HISTORY, span)
         if self._signals:
             for call, hit in unanswered(reading.history):
                 content = content_of(f"open call {call.name}", call.arguments or "").hex()
-                yield Told((_fault(hit, span, call.name),), Series.HISTORY, content)
+                yield _Said((_fault(hit, span, call.name),), Series.HISTORY, content)
 
     def _result_hits(self, text: Text) -> tuple[Hit, ...]:
         """What a result says, with paths below the place of the text."""
@@ -117,30 +127,41 @@ class Examiner:
                 yield from lines.hits(words, path, manner)
 
 
-def _told_of_call(hit: Hit, reading: Reading) -> Told:
+class _Said(NamedTuple):
+    """What one text says, with its faults; `Told` is what folding needs of it."""
+
+    faults: tuple[Fault, ...]
+    series: Series = Series.NONE
+    content: str = ""
+    at: str = ""
+    """The path of the text, with which the faults' fields begin."""
+    said: str | None = None
+
+    def told(self) -> Told:
+        marks = tuple(mark(fault, self.at) for fault in self.faults)
+        return Told(marks, self.series.value, self.content, self.faults[0].tool, self.said)
+
+
+def _said_of_call(hit: Hit, reading: Reading) -> _Said:
     """What is wrong with a call that stands in a reply and then in the tool's span."""
     text = next((each for each in reading.texts if each.path == hit.path), None)
     if text is None or text.role is not Role.ARGUMENTS:
-        return Told((_fault(hit, reading.span),))
+        return _Said((_fault(hit, reading.span),))
     content = _call_digest(text.tool, text.text)
     series = _SERIES.get(reading.span.kind, Series.REPLIES)
-    return Told((_fault(hit, reading.span, text.tool),), series, content)
+    return _Said((_fault(hit, reading.span, text.tool),), series, content)
 
 
-def _told_of_result(told: tuple[Hit, ...], text: Text, series: Series, span: Span) -> Told:
+def _said_of_result(told: tuple[Hit, ...], text: Text, series: Series, span: Span) -> _Said:
     faults = tuple(_fault(hit, span, text.tool, text.path) for hit in told)
     said = None
     if series is Series.HISTORY:
         said = (text_at(span, faults[0].field) or "")[:SAID_CHARACTERS]
-    return Told(faults, series, content_of("result", text.text).hex(), text.path, said)
+    return _Said(faults, series, content_of("result", text.text).hex(), text.path, said)
 
 
 def _call_digest(tool: str, arguments: str) -> str:
     return content_of(f"call {tool}", arguments).hex()
-
-
-def _found_nothing(told: list[Told]) -> bool:
-    return any(fault.kind == Kind.EMPTY_RESULT for each in told for fault in each.faults)
 
 
 def _fault(hit: Hit, span: Span, tool: str = "", at: str = "") -> Fault:

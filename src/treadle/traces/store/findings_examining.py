@@ -215,7 +215,7 @@ def _replace(
 ) -> None:
     keys = [key for key in examined if key in same]
     statements.run(connection, f"DELETE FROM {table} WHERE span IN ({{}})", keys)  # noqa: S608
-    found = [(key, examined[key], encode(examined[key].told)) for key in keys]
+    found = [(key, examined[key], encode(examined[key])) for key in keys]
     if table == RULED:
         rows = [(key, data) for key, each, data in found if each.told]
         statements.insert(connection, "INSERT INTO ruled (span, told)", rows)

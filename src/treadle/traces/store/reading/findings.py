@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from treadle.traces.detectors import Examined, Rule, SpanReference
 from treadle.traces.detectors.detecting import gather_worst
@@ -35,14 +34,10 @@ def findings(
     query = resolved(connection, query)
     seen = min(each.revision for each in progress(connection, digests(rules)).values())
     tables = (EXAMINED, RULED) if rules else (EXAMINED,)
-    told: dict[int, Examined] = {}
-    for table in tables:
-        for key, each in _kept(connection, table, query, seen, faulty=True):
-            before = told.get(key)
-            told[key] = each if before is None else _both(before, each)
+    told = [each for table in tables for each in _kept(connection, table, query, seen, faulty=True)]
     new = _new(connection, query, seen)
     looked_at = _examined_now(connection, new[:LOOKED_AT], rules)
-    total, found = gather_worst((*told.values(), *looked_at), limit)
+    total, found = gather_worst((*told, *looked_at), limit)
     return Findings(
         snapshot=newest_asked_about(connection),
         spans=_count(connection, query),
@@ -57,19 +52,15 @@ def examined(connection: sqlite3.Connection, query: Query) -> list[Examined]:
     add_holds(connection)
     query = resolved(connection, query)
     seen = progress(connection, digests(()))[EXAMINED].revision
-    kept = [each for _, each in _kept(connection, EXAMINED, query, seen, faulty=False)]
+    kept = _kept(connection, EXAMINED, query, seen, faulty=False)
     new = _examined_now(connection, _new(connection, query, seen)[:LOOKED_AT], ())
     found = (*kept, *(each for each in new if each.told or each.call_digest))
     return sorted(found, key=lambda each: (each.start_us, each.span))
 
 
-def _both(one: Examined, other: Examined) -> Examined:
-    return replace(one, told=(*one.told, *other.told))
-
-
 def _kept(
     connection: sqlite3.Connection, table: str, query: Query, seen: int, *, faulty: bool
-) -> Iterator[tuple[int, Examined]]:
+) -> Iterator[Examined]:
     """What was kept of the spans that fit."""
     call = "x.call, x.found_nothing" if table == EXAMINED else "NULL, 0"
     kept = _TELLING[table] if faulty else f"{table} x"
@@ -82,20 +73,17 @@ def _kept(
         tables = Sql(f"{kept} CROSS JOIN spans s ON s.id = x.span {_TRACE}")
         source = Source(tables, rows, key="x.span")
     where = joined([conditions(source, query), *([_FAULTY] if faulty else [])])
-    for key, trace_id, span_id, start_us, digest, found_nothing, data in connection.execute(
-        f"SELECT s.id, t.trace_id, s.span_id, s.start_us, {call}, x.told"
+    for trace_id, span_id, start_us, digest, found_nothing, data in connection.execute(
+        f"SELECT t.trace_id, s.span_id, s.start_us, {call}, x.told"
         f" FROM {tables.text} WHERE {where.text} AND s.revision <= ?",
         (*tables.values, *where.values, seen),
     ):
-        yield (
-            key,
-            Examined(
-                SpanReference(unpacked(trace_id), unpacked(span_id)),
-                start_us,
-                digest.hex() if digest is not None else None,
-                bool(found_nothing),
-                decode(data) if data is not None else (),
-            ),
+        yield Examined(
+            SpanReference(unpacked(trace_id), unpacked(span_id)),
+            start_us,
+            digest.hex() if digest is not None else None,
+            bool(found_nothing),
+            *(decode(data) if data is not None else ()),
         )
 
 
@@ -125,8 +113,7 @@ def _examined_now(
     for begin in range(0, len(keys), _AT_ONCE):
         spans = contents.spans_by_key(connection, keys[begin : begin + _AT_ONCE])
         for span in spans.values():
-            told = {table: each.examine(span) for table, each in looking.items()}
-            found.append(_both(told[EXAMINED], told[RULED]) if rules else told[EXAMINED])
+            found += [examiner.examine(span) for examiner in looking.values()]
     return found
 
 
