@@ -10,7 +10,7 @@ from typing import Any
 from treadle.experiments.comparing import Comparison, VariantComparison
 from treadle.experiments.documents import document_of
 from treadle.experiments.judgement import Judgement
-from treadle.experiments.model import Batch, Cell, Experiment, Outcome
+from treadle.experiments.model import Batch, Cell, Experiment, Listed, Outcome
 from treadle.experiments.running import progress_of, run_id, thread_id
 from treadle.traces.links import experiment_link, span_link
 
@@ -20,24 +20,27 @@ EXPORT_VERSION = 1
 Answer = dict[str, Any]
 
 
-def experiment_summary(experiment: Experiment) -> Answer:
-    """An experiment without its requests."""
+def listed_answer(listed: Listed) -> Answer:
+    """An experiment as lists show it."""
     return {
-        "id": experiment.id,
-        "name": experiment.name,
-        "created_us": experiment.created_us,
-        "updated_us": experiment.updated_us,
-        "items": len(experiment.items),
-        "version": experiment.current,
-        "thread_id": thread_id(experiment.id),
-        "link": experiment_link(experiment.id),
+        **asdict(listed),
+        "thread_id": thread_id(listed.id),
+        "link": experiment_link(listed.id),
     }
 
 
 def experiment_answer(experiment: Experiment, batches: Sequence[Batch] = ()) -> Answer:
     """An experiment with the requests of its items, as recorded and as changed, and its batches."""
+    listed = Listed(
+        experiment.id,
+        experiment.name,
+        experiment.created_us,
+        experiment.updated_us,
+        len(experiment.items),
+        experiment.current,
+    )
     return {
-        **experiment_summary(experiment),
+        **listed_answer(listed),
         "items": [
             {
                 "number": item.number,

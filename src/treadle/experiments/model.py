@@ -99,6 +99,18 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """An experiment as lists show it: how many items it has, and the number of its version."""
+
+    id: str
+    name: str
+    created_us: int
+    updated_us: int
+    items: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """What is run: a version, with its own model or with another one."""
 

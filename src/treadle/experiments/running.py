@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from treadle.clock import Clock
-from treadle.errors import StoreError
 from treadle.experiments.calling import LABEL, THREAD_PREFIX, Caller, CallRequest
 from treadle.experiments.claims import claimed
 from treadle.experiments.documents import document_of
@@ -157,8 +156,8 @@ class Runner:
             except asyncio.CancelledError:
                 run.stop(BatchState.CANCELLED, "The program that ran it was told to end.")
                 raise
-            except StoreError as error:
-                run.stop(BatchState.INTERRUPTED, error.message)
+            except Exception as error:
+                run.stop(BatchState.INTERRUPTED, str(error) or type(error).__name__)
                 raise
             finally:
                 # Not in a thread: a second cancelling would leave it undone.

@@ -29,6 +29,7 @@ from treadle.experiments.model import (
     Budget,
     Experiment,
     Item,
+    Listed,
     Plan,
     Variant,
     Version,
@@ -122,10 +123,9 @@ class Experiments:
         """By its id or the beginning of one. Raises NotFoundError and UsageError."""
         return self._store.experiment(reference)
 
-    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Experiment], int]:
+    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Listed], int]:
         """The experiments, the one that was changed last first, and how many there are."""
-        found, total = self._store.ids(limit=limit, offset=offset)
-        return [self._store.experiment(experiment_id) for experiment_id in found], total
+        return self._store.listed(limit=limit, offset=offset)
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
         """What would be wrong after a change; nothing is changed."""

@@ -20,6 +20,7 @@ from treadle.experiments.model import (
     Cell,
     Experiment,
     Item,
+    Listed,
     Outcome,
     Plan,
     ToolUse,
@@ -127,15 +128,18 @@ class ExperimentStore:
             ),
         )
 
-    def ids(self, *, limit: int, offset: int) -> tuple[list[str], int]:
-        """The ids of experiments, the one that was changed last first, and how many there are."""
+    def listed(self, *, limit: int, offset: int) -> tuple[list[Listed], int]:
+        """Experiments, the one that was changed last first, and how many there are."""
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT id FROM experiments ORDER BY updated_us DESC, id DESC LIMIT ? OFFSET ?",
+                "SELECT id, name, created_us, updated_us, "
+                "(SELECT count(*) FROM items WHERE experiment = id), "
+                "(SELECT count(*) FROM versions WHERE experiment = id) "
+                "FROM experiments ORDER BY updated_us DESC, id DESC LIMIT ? OFFSET ?",
                 (limit, offset),
             ).fetchall()
             (total,) = connection.execute("SELECT count(*) FROM experiments").fetchone()
-        return [experiment_id for (experiment_id,) in rows], total
+        return [Listed(*row) for row in rows], total
 
     def of_span(self, trace_id: str, span_id: str) -> str | None:
         """The id of the newest experiment with that call alone; None where there is none."""

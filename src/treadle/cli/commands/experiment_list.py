@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _list(options: argparse.Namespace) -> int:
-    from treadle.experiments.answers import experiment_summary
+    from treadle.experiments.answers import listed_answer
 
     offset = max(0, options.offset)
     async with opened(options) as experiments:
@@ -33,7 +33,7 @@ async def _list(options: argparse.Namespace) -> int:
         )
     if options.json:
         pagination = {"offset": offset, "limit": options.limit, "total": total}
-        data = [experiment_summary(each) for each in found]
+        data = [listed_answer(each) for each in found]
         print_json({"data": data, "pagination": pagination})
         return 0
     if not found:
@@ -43,8 +43,8 @@ async def _list(options: argparse.Namespace) -> int:
         (
             short_id(each.id),
             when(each.updated_us),
-            str(len(each.items)),
-            f"v{each.current}",
+            str(each.items),
+            f"v{each.version}",
             each.name,
         )
         for each in found

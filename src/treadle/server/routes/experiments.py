@@ -18,7 +18,7 @@ from treadle.experiments.answers import (
     batch_answer,
     comparison_answer,
     experiment_answer,
-    experiment_summary,
+    listed_answer,
 )
 from treadle.experiments.judging import CRITERIA
 from treadle.experiments.model import Batch, Budget
@@ -140,7 +140,7 @@ async def experiments(
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
     place = {"offset": offset, "limit": limit, "total": total}
-    return ExperimentPage(data=[experiment_summary(each) for each in found], pagination=place)
+    return ExperimentPage(data=[listed_answer(each) for each in found], pagination=place)
 
 
 @router.post("", status_code=201)
