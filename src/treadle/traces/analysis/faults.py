@@ -158,48 +158,26 @@ def after_recovery(suspect: Suspect, span: ListedSpan, material: Material) -> Su
         return suspect
     if span.kind is SpanKind.MODEL and span.status is not SpanStatus.ERROR:
         return suspect  # a reply was given and used, so the next one is no other try
-    asked = material.fact(span).asked
-    later = [
-        each
-        for each in material.by_trace[span.trace_id]
-        if each.start_us >= (span.end_us or 0) and each.kind is span.kind
-        and each.name == span.name and each.span_id != span.span_id
-    ]  # fmt: skip
-    again = [
-        each
-        for each in later
-        if each.parent_id == span.parent_id
-        and asked is not None
-        and material.fact(each).asked == asked
-    ]
-    tried = (*again, *_next_try(span, later, material))
-    if any(reference(each) not in material.faulty for each in tried):
+    if any(reference(each) not in material.faulty for each in _tries(span, material)):
         why = (*suspect.why, "A later try went well.")
         score = suspect.score * _RECOVERED
         return replace(suspect, why=why, score=score, severity=Severity.LOW)
     return suspect
 
 
-def _next_try(
-    span: ListedSpan, later: Sequence[ListedSpan], material: Material
-) -> Sequence[ListedSpan]:
-    """The next call of the same parent, if it asks the same tool for nearly the same."""
-    kinds = {span.kind} if span.kind is SpanKind.MODEL else _CALLS - {SpanKind.MODEL}
-    following = next(
-        (
-            each
-            for each in material.by_trace[span.trace_id]
-            if each.start_us >= (span.end_us or 0)
-            and each.kind in kinds
-            and each.parent_id == span.parent_id
-        ),
-        None,
-    )
-    return [
-        each
-        for each in later[:1]
-        if each is following and (span.kind is SpanKind.MODEL or _akin(span, each, material))
-    ]
+def _tries(span: ListedSpan, material: Material) -> Iterator[ListedSpan]:
+    """Calls by the same caller that try it again: with the same arguments, or the next one."""
+    asked = material.fact(span).asked
+    of_model = span.kind is SpanKind.MODEL
+    first = True
+    for each in material.after(span):
+        if of_model is not (each.kind is SpanKind.MODEL) or each.kind not in _CALLS:
+            continue
+        if each.kind is span.kind and each.name == span.name:
+            same = asked is not None and material.fact(each).asked == asked
+            if same or (first and (of_model or _akin(span, each, material))):
+                yield each
+        first = False
 
 
 def _akin(span: ListedSpan, other: ListedSpan, material: Material) -> bool:

@@ -1,7 +1,7 @@
 """What an analysis works on: the spans of a question, read once, and those shortly before them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -24,8 +24,8 @@ EARLIER_READ = 200
 """Of these, how many tool and model calls are read whole."""
 MOST_FINDINGS = 5_000
 """Findings that are weighed, the gravest."""
-_ROUNDS = 30
-"""Times that the store is asked to go on with spans that are new to it."""
+_ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
+"""How often the detectors are asked to look at new spans before, and at how many."""
 _PAGE = 500
 
 _IDS = (Field.TRACE, Field.SPAN, Field.RUN, Field.THREAD, Field.LABEL)
@@ -34,6 +34,10 @@ NO_FACTS = Facts()
 
 class AnalysisReader(SpanReader, SpanSource, Protocol):
     """Where spans are read; a store of spans is one."""
+
+    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
+        """Examine spans that nobody examined yet, at most so many; how many were."""
+        ...
 
     def findings(
         self, query: Query = ..., *, rules: Sequence[Rule] = (), limit: int | None = None
@@ -86,6 +90,20 @@ class Material:
         return traces
 
     @cached_property
+    def siblings(self) -> Mapping[SpanReference, Sequence[ListedSpan]]:
+        """The spans of each parent, in order of time."""
+        below: dict[SpanReference, list[ListedSpan]] = defaultdict(list)
+        for span in self.spans:
+            below[_parent(span)].append(span)
+        return below
+
+    def after(self, span: ListedSpan) -> Iterator[ListedSpan]:
+        """The spans of the same parent and trace that began when `span` had ended, in order."""
+        for each in self.siblings[_parent(span)]:
+            if each.start_us >= (span.end_us or 0) and each is not span:
+                yield each
+
+    @cached_property
     def wall_us(self) -> Mapping[str, int]:
         """How long each trace took, from its first start to its last end."""
         return {
@@ -125,6 +143,11 @@ class Material:
             if waited and reference(span) in own:
                 own[reference(span)] = max(0, own[reference(span)] - waited)
         return own
+
+
+def _parent(span: ListedSpan) -> SpanReference:
+    """What a span is below; of one below nothing, nothing within its trace."""
+    return SpanReference(span.trace_id, span.parent_id or "")
 
 
 def read_material(
@@ -191,10 +214,9 @@ def _findings(
     """The worst findings of the spans that were read, and how many spans nobody looked at."""
     if not spans:
         return (), 0
+    for _ in range(_ROUNDS):
+        if not reader.examine(rules, most=_EXAMINED_AT_ONCE):
+            break
     read = query & Query((Condition(Field.START, Operator.AT_LEAST, (spans[0].start_us,)),))
     found = reader.findings(read, rules=rules, limit=MOST_FINDINGS)
-    for _ in range(_ROUNDS):
-        if not found.unexamined:
-            break
-        found = reader.findings(read, rules=rules, limit=MOST_FINDINGS)
     return found.data, found.unexamined

@@ -43,13 +43,16 @@ def analyse(
     fails or takes too long.
     """
     query = without_own(query)
+    question = format_query(query)
     change = _change(reader, query, now_us)
+    if change is not None:
+        query = within(query, change.period)
     summary = change.now if change is not None else reader.summary(query)
     material = read_material(reader, query, rules=rules, most=most_read)
     found = suspects(material, focus)
     issues, unverified = verify_suspects(found[:most_issues], reader)
     return Report(
-        question=format_query(query),
+        question=question,
         focus=focus,
         snapshot=summary.snapshot,
         total=summary.sums.totals.spans,
