@@ -315,3 +315,25 @@ async def test_an_answer_that_the_gateway_kept_is_not_given_for_a_run(tmp_path: 
         batch = w.experiments.plan(experiment.id, repeats=3)
         batch = await w.experiments.carry_out(batch.id)
     assert [each.content for each in batch.outcomes.values()] == ["2", "3", "4"]
+
+
+async def test_a_batch_that_breaks_is_interrupted_and_not_called_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    async with (
+        FakeProvider([Answer("x"), Answer("late")]) as provider,
+        world(tmp_path, provider) as w,
+    ):
+        experiment = await w.experiment()
+        planned = w.experiments.plan(experiment.id, repeats=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(w.caller), "call", broken)
+            with pytest.raises(RuntimeError):
+                await w.experiments.carry_out(planned.id)
+        left = w.experiments.batch(planned.id)
+        resumed = await w.experiments.carry_out(planned.id)
+    assert (left.state, left.reason) == (BatchState.INTERRUPTED, "a fault of ours")
+    assert resumed.state is BatchState.FINISHED
