@@ -1,5 +1,6 @@
 """Traces exchanged, pruned and deleted from the command line."""
 
+import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from tests.cli.command import Ran, treadle
 from tests.traces.runs import span
+from treadle.cli.commands import traces_faults
 from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
 
 KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
@@ -155,3 +157,23 @@ def test_a_rule_of_the_settings_finds_faults_of_its_own(home: Path) -> None:
     seed(home, replace(span("a"), output="It took 23456 ms."))
 
     assert "took 23456 ms" in traces(home, "faults").out
+
+
+def test_however_many_spans_are_new_all_are_examined_first(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(traces_faults, "_AT_ONCE", 2)
+    monkeypatch.setattr(
+        traces_faults,
+        "open_trace_store",
+        lambda: SqliteTraceStore.open(home / "data" / "traces.db"),
+    )
+    call = replace(span("t", kind=SpanKind.TOOL), input="{}", output="[]")
+    seed(home, *(replace(call, span_id=f"s{number}") for number in range(4)))
+
+    options = argparse.Namespace(query=[], limit=9, json=False, repo=home.parent / "repo")
+    assert traces_faults.run(options) == 0
+
+    told = capsys.readouterr().err
+    assert "4 spans were examined for the first time" in told
+    assert "4 findings in 4 spans" in told

@@ -63,10 +63,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
     """Examine whatever is new, however much; it is kept for the next time."""
-    done = store.examine(rules, most=_AT_ONCE)
-    while done and done % _AT_ONCE == 0:
+    done = 0
+    while (number := store.examine(rules, most=_AT_ONCE)) == _AT_ONCE:
+        done += number
         tell(f"{done:,} spans were examined for the first time, and more are.")
-        done += store.examine(rules, most=_AT_ONCE)
 
 
 def _show(finding: "Finding") -> None:
