@@ -10,12 +10,17 @@ from tests.fakes.model import FakeModel, Say
 from tests.toolbox.traces.flights import flights
 from tests.toolbox.traces.recordings import Recordings, tool_call
 from treadle.errors import ConfigError
+from treadle.events import EventBus
+from treadle.events.types import ToolCallCompleted
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import UserMessage
 from treadle.llm.port import ChatModel
 from treadle.tokens import estimate
+from treadle.toolbox.traces import trace_tools
 from treadle.toolbox.traces.verdict_cache import KEPT_SECONDS
+from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
+from treadle.traces import Recorder, SpanKind
 
 
 def verdict(quote: str, span_id: str = "x0", **rest: str) -> dict[str, str]:
@@ -112,11 +117,6 @@ def test_a_sample_is_capped(recordings: Recordings) -> None:
 
 async def several(recordings: Recordings, *calls: dict[str, Any]) -> list[dict[str, Any]]:
     """Calls of one tool, which keeps what it learned between them."""
-    from treadle.events import EventBus
-    from treadle.events.types import ToolCallCompleted
-    from treadle.toolbox.traces import trace_tools
-    from treadle.tools.dispatcher import Dispatcher
-
     registry = Registry(trace_tools(recordings.store, connect=recordings.connect))
     answers = []
     async with Dispatcher(
@@ -203,3 +203,21 @@ def test_an_answer_keeps_within_its_tokens(recordings: Recordings, most: int) ->
     asked(recordings, said(*(verdict("timeout after 3000 ms") for _ in range(20))))
     content = recordings.content("analyze_with_llm", spanIds=["x0", "m3"], maxTokens=most)
     assert estimate(content) <= most
+
+
+def test_the_question_to_the_model_is_recorded(recordings: Recordings) -> None:
+    asked(recordings, said())
+
+    async def ask() -> None:
+        bus = EventBus()
+        registry = Registry(trace_tools(recordings.store, connect=recordings.connect))
+        async with (
+            Recorder(bus, recordings.store),
+            Dispatcher(bus, registry, recordings.root) as dispatcher,
+        ):
+            await dispatcher.call("analyze_with_llm", '{"spanIds": ["x0"]}')
+
+    asyncio.run(ask())
+    (asking,) = [span for span in recordings.store.spans().data if span.model == "fake-model"]
+    kinds = {span.kind for span in recordings.store.trace(asking.trace_id).spans}
+    assert kinds == {SpanKind.MODEL, SpanKind.TOOL}

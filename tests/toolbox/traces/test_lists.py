@@ -311,6 +311,18 @@ def test_groups_are_those_of_all_spans(recordings: Recordings) -> None:
     assert recordings.failed("fetch_groups").error.field == "groupBy"
 
 
+def test_labels_are_counted_and_come_in_parts(recordings: Recordings) -> None:
+    recordings.record(
+        *(tool_call(f"x{n}", at=n, labels=tuple(f"l{m}" for m in range(n))) for n in range(8))
+    )
+    every = recordings.ok("list_labels")
+    assert every["data"][0] == {"name": "l0", "count": 7}
+    assert every["total"] == 7
+    assert walked(recordings, "list_labels", "offset", limit=3) == every["data"]
+    beyond = recordings.ok("list_labels", offset=50)
+    assert (beyond["data"], beyond["total"]) == ([], 7)
+
+
 TEXT = st.text(st.characters(), max_size=60)
 
 

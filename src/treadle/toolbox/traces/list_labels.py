@@ -61,16 +61,18 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
         query = Query()
         if arguments.threadId is not None:
             query = Query((any_of(About.THREAD, [arguments.threadId]),))
+        query = without_own(query)
+        total = self._reader.groups(GroupBy.LABEL, query, limit=1).total or 0
         return fitted(
             lambda limit: self._reader.groups(
-                GroupBy.LABEL, without_own(query), limit=limit, offset=arguments.offset
+                GroupBy.LABEL, query, limit=limit, offset=arguments.offset
             ),
             lambda groups, _characters, place: ListLabelsResult(
                 data=[
                     LabelRow(name=str(group.value), count=group.sums.totals.spans)
                     for group in groups
                 ],
-                total=place.total or 0,
+                total=total,
                 pagination=place,
                 more=rest(place, "label"),
             ),
