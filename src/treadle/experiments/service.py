@@ -1,7 +1,6 @@
 """Experiments as everybody uses them: made, changed, run, compared, judged, exported."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from treadle.experiments.answers import (
 )
 from treadle.experiments.calling import Caller
 from treadle.experiments.claims import is_claimed
-from treadle.experiments.comparing import RECORDED, Comparison, compare
+from treadle.experiments.comparing import Comparison, compare
 from treadle.experiments.documents import problems_of, same_requests
 from treadle.experiments.finding import RecordedCalls, find_call
 from treadle.experiments.judging import CRITERIA, Judge
@@ -31,13 +30,13 @@ from treadle.experiments.model import (
     Item,
     Listed,
     Plan,
-    Variant,
     Version,
 )
 from treadle.experiments.reading import outcome_of, request_of
 from treadle.experiments.requests import Problem
 from treadle.experiments.running import Progress, Runner
 from treadle.experiments.store import ExperimentStore
+from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
 from treadle.traces.query import Query
 from treadle.traces.span import Span
@@ -46,7 +45,6 @@ MOST_REPEATS = 100
 MOST_RUNS = 10_000
 MOST_ITEMS = 500
 
-_VERSION = re.compile(r"v?(\d{1,6})")
 _NAME_CHARACTERS = 60
 
 
@@ -179,7 +177,7 @@ class Experiments:
         chosen = [
             each
             for name in names
-            for each in _with_models(_variant(name, experiment.current), models)
+            for each in with_models(named_variant(name, experiment.current), models)
         ]
         plan = Plan(
             variants=tuple(dict.fromkeys(chosen)),
@@ -339,24 +337,6 @@ class Experiments:
         return batch
 
 
-def base_number(batch: Batch, name: str | None) -> int | None:
-    """Which variant is compared with; None for what was recorded. Raises UsageError."""
-    names = [variant.name for variant in batch.plan.variants]
-    if name == RECORDED:
-        return None
-    if name is not None:
-        wanted = ORIGINAL if name == "v0" else name.replace("@", " with ")
-        if wanted not in names:
-            raise UsageError(
-                f"The batch has no variant {name!r}.",
-                hint=f"It has {', '.join(names)}; there is also {RECORDED}.",
-            )
-        return names.index(wanted)
-    if len(names) == 1:
-        return None
-    return names.index(ORIGINAL) if ORIGINAL in names else 0
-
-
 def _item(number: int, span: Span) -> Item:
     request, notes = request_of(span)
     recorded = outcome_of([span])
@@ -385,24 +365,3 @@ def _name(items: Sequence[Item]) -> str:
     text = text if len(text) <= _NAME_CHARACTERS else f"{text[:_NAME_CHARACTERS]}…"
     more = f" and {len(items) - 1} more" if len(items) > 1 else ""
     return f"{items[0].request['model']}: {text}{more}" if text else items[0].request["model"]
-
-
-def _variant(name: str, current: int) -> Variant:
-    version, _, model = name.partition("@")
-    if version in {ORIGINAL, CURRENT}:
-        return Variant(0 if version == ORIGINAL else current, model or None)
-    found = _VERSION.fullmatch(version)
-    if found is None or int(found[1]) > current:
-        raise UsageError(
-            f"There is no variant {name[:100]!r}.",
-            hint=f"There are {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
-            if current
-            else f"Nothing was changed yet: there is only {ORIGINAL}.",
-        )
-    return Variant(int(found[1]), model or None)
-
-
-def _with_models(variant: Variant, models: Sequence[str]) -> list[Variant]:
-    if variant.model is not None or not models:
-        return [variant]
-    return [replace(variant, model=model) for model in models]

@@ -4,27 +4,23 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.experiments.encoding import dumped, read_item, read_outcome, read_plan
 from treadle.experiments.judgement import Judgement, Winner
 from treadle.experiments.model import (
     Batch,
     BatchState,
-    Budget,
     Cell,
     Experiment,
-    Item,
     Listed,
     Outcome,
     Plan,
-    ToolUse,
-    Variant,
     Version,
 )
 
@@ -93,7 +89,7 @@ class ExperimentStore:
                         experiment.id,
                         item.number,
                         *_texts(item.trace_id, item.span_id),
-                        _dumped(item),
+                        dumped(item),
                     )
                     for item in experiment.items
                 ],
@@ -121,7 +117,7 @@ class ExperimentStore:
             name=head[1],
             created_us=head[2],
             updated_us=head[3],
-            items=tuple(_item(data) for (data,) in items),
+            items=tuple(read_item(data) for (data,) in items),
             versions=tuple(
                 Version(number=number, at_us=at_us, patch=json.loads(patch), note=note)
                 for number, at_us, patch, note in versions
@@ -193,7 +189,7 @@ class ExperimentStore:
                 "INSERT INTO batches (id, experiment, created_us, state, plan) "
                 "VALUES (?, ?, ?, ?, ?)",
                 (batch.id, batch.experiment_id, batch.created_us, batch.state.value,
-                 _dumped(batch.plan)),
+                 dumped(batch.plan)),
             )  # fmt: skip
             _touch(connection, batch.experiment_id, batch.created_us)
 
@@ -224,9 +220,7 @@ class ExperimentStore:
     def set_plan(self, batch_id: str, plan: Plan) -> None:
         """Let a batch go on with another budget."""
         with self._writing() as connection:
-            connection.execute(
-                "UPDATE batches SET plan = ? WHERE id = ?", (_dumped(plan), batch_id)
-            )
+            connection.execute("UPDATE batches SET plan = ? WHERE id = ?", (dumped(plan), batch_id))
 
     def ask_to_cancel(self, batch_id: str) -> None:
         """Note that whoever runs the batch should stop."""
@@ -254,7 +248,7 @@ class ExperimentStore:
         with self._writing() as connection:
             connection.execute(
                 "REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
-                (batch_id, cell.variant, cell.item, cell.repeat, _dumped(outcome)),
+                (batch_id, cell.variant, cell.item, cell.repeat, dumped(outcome)),
             )
 
     def begun(self, batch_id: str) -> set[Cell]:
@@ -308,11 +302,11 @@ class ExperimentStore:
             experiment_id=row[1],
             created_us=row[2],
             state=BatchState(row[3]),
-            plan=_plan(row[4]),
+            plan=read_plan(row[4]),
             reason=row[5],
             items=row[6],
             outcomes={
-                Cell(variant, item, repeat): _outcome(json.loads(outcome))
+                Cell(variant, item, repeat): read_outcome(json.loads(outcome))
                 for variant, item, repeat, outcome in runs
             },
         )
@@ -396,24 +390,3 @@ def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> No
 def _texts(*ids: str) -> tuple[str, ...]:
     """Ids as SQLite can hold them: half a surrogate pair is no text to it."""
     return tuple(each.encode("utf-8", "backslashreplace").decode() for each in ids)
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(asdict(value))
-
-
-def _item(data: str) -> Item:
-    values: dict[str, Any] = json.loads(data)
-    recorded, notes = _outcome(values.pop("recorded")), tuple(values.pop("notes"))
-    return Item(recorded=recorded, notes=notes, **values)
-
-
-def _outcome(values: Mapping[str, Any]) -> Outcome:
-    calls = tuple(ToolUse(**call) for call in values["tool_calls"])
-    return Outcome(**{**values, "tool_calls": calls})
-
-
-def _plan(data: str) -> Plan:
-    values: dict[str, Any] = json.loads(data)
-    variants = tuple(Variant(**each) for each in values.pop("variants"))
-    return Plan(variants=variants, budget=Budget(**values.pop("budget")), **values)

@@ -10,8 +10,9 @@ from pydantic import Field
 from treadle.events.types import ToolView
 from treadle.experiments.comparing import Comparison, VariantComparison
 from treadle.experiments.model import Batch, Experiment, Outcome
-from treadle.experiments.service import Experiments, base_number
+from treadle.experiments.service import Experiments
 from treadle.experiments.statistics import Difference
+from treadle.experiments.variants import base_number
 from treadle.toolbox.experiments.results import (
     BRIEF_TOKENS,
     ExperimentId,
