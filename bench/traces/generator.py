@@ -223,7 +223,11 @@ class Generator:
     def _tool(self, trace_id: bytes, parent: bytes, begin: int, end: int) -> SentSpan:
         draw = self._random
         name = draw.choice(TOOLS)
-        attributes = self._content("TOOL") | {"tool.name": name}
+        attributes = self._content("TOOL") | {
+            "tool.name": name,
+            "input.mime_type": "application/json",
+            "input.value": json.dumps({"text": self.text(self.text_bytes // 2 - 40)}),
+        }
         error = draw.choice(FAILURES) if draw.random() < 0.04 else None
         return SentSpan(trace_id, draw.randbytes(8), parent, name, begin, end, attributes, error)
 
