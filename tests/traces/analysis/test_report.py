@@ -229,3 +229,15 @@ def test_recorded_text_cannot_pass_for_anything_else(tmp_path: Path) -> None:
     assert text.count("\n## Issues\n") == 1
     assert "](http" not in text.replace("\\[now](http", "")
     assert "<script>" not in text
+
+
+def test_a_mended_try_is_known_where_tools_are_below_model_calls(tmp_path: Path) -> None:
+    asked = {"order_id": "O-1"}
+    spans = [
+        model("m1"),
+        tool("one", None, at=20, parent_id="m1", arguments=asked, status=SpanStatus.ERROR),
+        model("m2", at=40),
+        tool("two", ORDER, at=60, parent_id="m2", arguments=asked),
+    ]
+    report = _analysed(tmp_path, *spans)
+    assert all(issue.severity is Severity.LOW for issue in report.issues)

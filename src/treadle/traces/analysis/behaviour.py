@@ -39,16 +39,10 @@ def loops_of(material: Material) -> tuple[Loop[ListedSpan], ...]:
         facts = material.fact(span)
         if facts.asked is None:
             return None
-        asked = (_caller(span, material), facts.asked)
+        asked = (material.caller(span), facts.asked)
         return Call(asked, facts.answered, reference(span) in material.faulty)
 
     return repeated_calls(material.spans, call_of)
-
-
-def _caller(span: ListedSpan, material: Material) -> str | None:
-    """The id of what made a call: the nearest span around it that is no model call."""
-    around = (each.span_id for each in material.above(span) if each.kind is not SpanKind.MODEL)
-    return next(around, span.parent_id)
 
 
 def _loops(material: Material) -> Iterator[Suspect]:

@@ -89,17 +89,22 @@ class Material:
             traces[span.trace_id].append(span)
         return traces
 
+    def caller(self, span: ListedSpan) -> SpanReference:
+        """What made a call: the nearest span around it that is no model call."""
+        around = (reference(each) for each in self.above(span) if each.kind is not SpanKind.MODEL)
+        return next(around, SpanReference(span.trace_id, span.parent_id or ""))
+
     @cached_property
-    def siblings(self) -> Mapping[SpanReference, Sequence[ListedSpan]]:
-        """The spans of each parent, in order of time."""
-        below: dict[SpanReference, list[ListedSpan]] = defaultdict(list)
+    def _calls(self) -> Mapping[SpanReference, Sequence[ListedSpan]]:
+        """The spans that each caller made, in order of time."""
+        made: dict[SpanReference, list[ListedSpan]] = defaultdict(list)
         for span in self.spans:
-            below[_parent(span)].append(span)
-        return below
+            made[self.caller(span)].append(span)
+        return made
 
     def after(self, span: ListedSpan) -> Iterator[ListedSpan]:
-        """The spans of the same parent and trace that began when `span` had ended, in order."""
-        for each in self.siblings[_parent(span)]:
+        """What the caller of a span made when that had ended, in order."""
+        for each in self._calls[self.caller(span)]:
             if each.start_us >= (span.end_us or 0) and each is not span:
                 yield each
 
@@ -143,11 +148,6 @@ class Material:
             if waited and reference(span) in own:
                 own[reference(span)] = max(0, own[reference(span)] - waited)
         return own
-
-
-def _parent(span: ListedSpan) -> SpanReference:
-    """What a span is below; of one below nothing, nothing within its trace."""
-    return SpanReference(span.trace_id, span.parent_id or "")
 
 
 def read_material(
