@@ -60,6 +60,9 @@ async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> 
             ("/code/search", 422, "q: "),
             ("/health?color=red", 422, "There is no parameter 'color'."),
             ("/events?last=1", 422, "There is no parameter 'last'."),
+            ("/code/search?q=add&q=sub", 422, "The parameter 'q' is given 2 times."),
+            ("/spans?query=a&query=b", 422, "The parameter 'query' is given 2 times."),
+            ("/spans?model=a&period=today&period=today", 422, "The parameter 'period' is given 2"),
             ("/code/search?q=%20", 422, "The query is empty."),
             ("/code/search?q=add&top_k=0", 422, "top_k: "),
             ("/code/search?q=add&repo=/nowhere", 404, "does not serve /nowhere"),
@@ -68,6 +71,7 @@ async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> 
             answer = await served.http.get(f"/api/v1{path}")
             assert answer.status_code == status, path
             assert words in answer.json()["error"]["message"]
+        assert await served.get("/spans", model=["a", "b"], kind=["model", "tool"], query="a")
         headers = {"Content-Type": "application/json"}
         junk = await served.http.post("/api/v1/turns", content=b"{", headers=headers)
         assert junk.json()["error"]["message"] == "The body is not valid JSON."

@@ -13,7 +13,7 @@ from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.mcp.server import serve_http
 from treadle.server.bodies import BodyLimit
-from treadle.server.errors import add_error_handlers, refuse_unknown_parameters
+from treadle.server.errors import add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
 from treadle.server.otlp_grpc import serve_grpc
@@ -91,7 +91,7 @@ def create_app(
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1")
     for router in _ROUTERS:
-        checked = () if router is front_ends.router else (Depends(refuse_unknown_parameters),)
+        checked = () if router is front_ends.router else (Depends(refuse_wrong_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")

@@ -1,7 +1,9 @@
 """How errors are told over HTTP: `{"error": {"message", "hint"}}` with the status that fits."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
+from typing import get_args, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -42,20 +44,38 @@ def error_body(message: str, hint: str | None = None, **more: object) -> dict[st
     return {"error": {"message": message, "hint": hint, **more}}
 
 
-def refuse_unknown_parameters(request: Request) -> None:
+def refuse_wrong_parameters(request: Request) -> None:
     """Raise UsageError for a query parameter that the route does not have, as a slip of the pen.
 
-    Routes that take a model of parameters have it refuse them.
+    The same for one that is given twice and has one value, since the first would not be heeded.
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
-    taken = route.dependant.query_params
-    if any(isinstance(field.field_info.annotation, type(BaseModel)) for field in taken):
-        return
-    known = {field.alias for field in taken} | {"token"}
-    for name in request.query_params:
+    known = _parameters(route) | {"token": str}
+    counts = Counter(name for name, _ in request.query_params.multi_items())
+    for name, count in counts.items():
         if name not in known:
             raise UsageError(f"There is no parameter {name!r}.", hint=_nearest(name, known))
+        if count > 1 and not _takes_several(known[name]):
+            raise UsageError(
+                f"The parameter {name!r} is given {count} times.", hint="Give it once."
+            )
+
+
+def _parameters(route: APIRoute) -> dict[str, object]:
+    """Names and types of the query parameters of a route, be they its own or those of a model."""
+    known: dict[str, object] = {}
+    for field in route.dependant.query_params:
+        kind = field.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            known |= {name: each.annotation for name, each in kind.model_fields.items()}
+        else:
+            known[field.alias] = kind
+    return known
+
+
+def _takes_several(kind: object) -> bool:
+    return any(get_origin(each) in {list, tuple} for each in (kind, *get_args(kind)))
 
 
 async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
@@ -74,28 +94,13 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"{meant}See /api/openapi.json for what is taken."
 
 
-def _parameters(request: Request) -> set[str]:
-    """What the models of parameters of the route that was called take."""
-    route = request.scope.get("route")
-    fields = route.dependant.query_params if isinstance(route, APIRoute) else []
-    models = [field.field_info.annotation for field in fields]
-    return {
-        name
-        for model in models
-        if isinstance(model, type) and issubclass(model, BaseModel)
-        for name in model.model_fields
-    }
-
-
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place, *path = first["loc"]
     field = ".".join(map(str, path))
     hint = "See /api/openapi.json for what is taken."
     if first["type"] == "extra_forbidden":
-        if place == "query":
-            hint = _nearest(field, _parameters(request))
         message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
     elif first["type"] == "json_invalid":
         message, field = "The body is not valid JSON.", ""
