@@ -238,6 +238,24 @@ async def test_answers_that_are_no_json_pass(tmp_path: Path) -> None:
     assert all(span.tokens.input is None for span in spans)
 
 
+@pytest.mark.parametrize("split", [None, 3])
+async def test_of_an_answer_that_unpacks_to_too_much_the_beginning_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: int | None
+) -> None:
+    monkeypatch.setattr("treadle.gateway.answers.COPY_LIMIT", 1_000)
+    squeezed = gzip.compress(b"a" * 100_000)
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    script = Script((squeezed,), status=500, headers=headers, split=split)
+    async with (
+        FakeProvider([script]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+    ):
+        answer = await gateway.chat()
+        span = await gateway.span(answer)
+    assert answer.text == "a" * 100_000
+    assert span.output == "a" * 1_000
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_compressed_answers_pass_as_they_are_and_are_read(

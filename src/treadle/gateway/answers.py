@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.events.types import Usage
 from treadle.gateway.asked import Asked, Operation
-from treadle.gateway.attempts import Attempt
+from treadle.gateway.attempts import COPY_LIMIT, Attempt
 from treadle.gateway.conversion import joined, messages_of_items
 from treadle.llm import faults
 from treadle.llm.assembler import DeltaAssembler
@@ -68,7 +68,7 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
 
 
 def _decoded(pieces: Iterable[Timed], encoding: str) -> Iterator[Timed]:
-    """The pieces without their encoding; only those that can be decoded."""
+    """The pieces without their encoding, up to a limit; only those that can be decoded."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
         yield from pieces
@@ -76,10 +76,15 @@ def _decoded(pieces: Iterable[Timed], encoding: str) -> Iterator[Timed]:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         return
     stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
+    left = COPY_LIMIT  # some bytes may stand for gigabytes
     for at, piece in pieces:
         try:
-            yield at, stream.decompress(piece)
+            plain = stream.decompress(piece, left)
         except zlib.error:
+            return
+        yield at, plain
+        left -= len(plain)
+        if left <= 0:  # to zlib, 0 means no limit
             return
 
 
