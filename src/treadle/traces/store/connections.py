@@ -71,12 +71,13 @@ class Readers:
         except sqlite3.Error as error:
             late = time.monotonic() > deadline
             reason = f"it took more than {self._seconds:g} s" if late else str(error)
-            hint = "Try again; if it stays so, move the file aside to begin a new one."
+            hint = (
+                "Try again; if it stays so, move the file aside to begin a new one. `treadle"
+                " doctor` prints its path."
+            )
             if late:
                 hint = "Ask for less, for example with since:7d."
-            raise StoreError(
-                f"The trace store {self._path} cannot be read: {reason}.", hint=hint
-            ) from error
+            raise StoreError(f"The trace store cannot be read: {reason}.", hint=hint) from error
 
     def close(self) -> None:
         """Close the connections; those in use, when they are given back."""

@@ -34,7 +34,11 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_HINT = "Look whether its disk is full or another process holds the file."
+_HINT = (
+    "Look whether its disk is full or another process holds the file; `treadle doctor` prints where"
+    " it is."
+)
+"""Where it is is not said here: whoever sends spans from elsewhere reads this."""
 _CACHE_KILOBYTES = 64_000  # the indexes that are written at random places stay in it
 _SWITCH_SECONDS = 0.0001
 _GROUP_LIMIT = 1_000
@@ -158,7 +162,7 @@ class Writer:
         done.set_running_or_notify_cancel()
         with self._waiting:
             if self._closed:
-                raise StoreError(f"The trace store {self._path} is closed.")
+                raise StoreError("The trace store is closed.")
             self._jobs.append(_Job(work, done))
             self._start()
             self._waiting.notify_all()
@@ -174,11 +178,11 @@ class Writer:
 
     def _refusal(self, count: int, size: int) -> StoreError | None:
         if self._closed:
-            return StoreError(f"The trace store {self._path} is closed.")
+            return StoreError("The trace store is closed.")
         full = self._spans + count > PENDING_LIMIT or self._bytes + size > PENDING_BYTES
         if full and self._spans:  # one request alone is in memory already, whatever its size
             return StoreBusyError(
-                f"The trace store {self._path} is too slow: {self._spans} spans wait.",
+                f"The trace store is too slow: {self._spans} spans wait.",
                 hint="Try again in a second; if it stays so, look whether its disk is full or"
                 " another process holds the file.",
             )
@@ -285,7 +289,7 @@ class Writer:
             with self._waiting:  # who brings spans settles those that cannot be made ready
                 if error is not None and ticket.failure is None:
                     ticket.failure = StoreError(
-                        f"Spans could not be written to {self._path}: {error}.", hint=_HINT
+                        f"Spans could not be written to the trace store: {error}.", hint=_HINT
                     )
                     ticket.failure.__cause__ = error
                 ticket.parts -= 1
