@@ -99,8 +99,17 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 
 
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
-    """`query` with patterns as the values that they match, of fields that have few values."""
-    return Query(tuple(_resolve(connection, each) for each in query.conditions))
+    """`query` with patterns as the values that they match, of fields that have few values.
+
+    Labels that no span of that time bears exclude nothing, and are left out.
+    """
+    return Query(
+        tuple(
+            _resolve(connection, each)
+            for each in query.conditions
+            if not _excludes_nothing(connection, each, query)
+        )
+    )
 
 
 def on_spans(condition: Condition) -> Sql:
@@ -149,6 +158,17 @@ def _resolve(connection: sqlite3.Connection, condition: Condition) -> Condition:
     if condition.field in _NAMED and len(values) > _MOST_ALIKE:
         return condition
     return Condition(condition.field, Operator.IS, values, condition.negated)
+
+
+def _excludes_nothing(connection: sqlite3.Connection, condition: Condition, query: Query) -> bool:
+    if (condition.field, condition.operator) != (Field.LABEL, Operator.IS):
+        return False
+    bounds = key_bounds(query, "span")
+    borne = f"SELECT 1 FROM span_labels WHERE label = ? AND {bounds.text} LIMIT 1"
+    return condition.negated and not any(
+        connection.execute(borne, (packed(str(label)), *bounds.values)).fetchone()
+        for label in condition.values
+    )
 
 
 def _names(connection: sqlite3.Connection, following: str) -> list[str]:
