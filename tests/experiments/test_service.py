@@ -18,7 +18,7 @@ from treadle.experiments.judging import JudgeError, verdict_of
 from treadle.experiments.reading import NotRunnableError, outcome_of, request_of
 from treadle.traces.fencing import recorded
 from treadle.traces.query import Query, parse_query
-from treadle.traces.span import Span, SpanKind, SpanStatus
+from treadle.traces.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 
 SPAN = Span(
     trace_id="t",
@@ -94,6 +94,17 @@ async def test_calls_are_named_by_span_by_trace_and_by_query(tmp_path: Path) -> 
         for reference in (one.span_id, f"{one.trace_id}/{one.span_id}", one.trace_id):
             made = w.experiments.from_spans([reference])
             assert made.items[0].span_id == one.span_id
+        assert w.experiments.from_spans(["LAST"]).items[0].span_id == three.span_id
+        own = (
+            replace(
+                SPAN,
+                trace_id="own",
+                labels=(ANALYST_LABEL,),
+                start_us=4 * 10**15,
+                end_us=4 * 10**15 + 1,
+            ),
+        )
+        w.store.write(own).result()
         assert w.experiments.from_spans(["LAST"]).items[0].span_id == three.span_id
         both = w.experiments.from_query(parse_query("label:user", now_us=0), limit=2, name="set")
         assert {item.span_id for item in both.items} == {two.span_id, three.span_id}

@@ -6,9 +6,16 @@ from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.reading import NotRunnableError
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
-from treadle.traces.span import Span, SpanKind, Trace
+from treadle.traces.span import ANALYST_LABEL, Span, SpanKind, Trace
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
+
+_CALLS_OF_OTHERS = Query(
+    (
+        any_of(Field.KIND, [SpanKind.MODEL.value]),
+        any_of(Field.LABEL, [ANALYST_LABEL], negated=True),
+    )
+)
 
 
 class RecordedCalls(SpanReader, Protocol):
@@ -43,8 +50,9 @@ def listed_call(traces: RecordedCalls, span_id: str) -> ListedSpan:
 
 
 def find_call(traces: RecordedCalls, reference: str) -> Span:
-    """The model call that is meant: by SPAN or TRACE/SPAN; of a trace (`LAST` too) its last one.
+    """The model call that is meant: by SPAN or TRACE/SPAN; of a trace its last one.
 
+    `LAST` is the newest trace with a model call, whatever the analyst has done since.
     Raises NotFoundError, UsageError, and NotRunnableError for a trace without one.
     """
     try:
@@ -52,6 +60,9 @@ def find_call(traces: RecordedCalls, reference: str) -> Span:
     except NotFoundError:
         if "/" in reference:
             raise
+        if reference.upper() == "LAST":
+            newest = traces.spans(_CALLS_OF_OTHERS, limit=1).data
+            reference = newest[0].trace_id if newest else reference
         return _last_call(traces.trace(reference))
     span = traces.span(listed.trace_id, listed.span_id)
     if span is None:  # deleted meanwhile

@@ -76,6 +76,7 @@ def test_what_fails_again_and_again_is_a_retry(tmp_path: Path) -> None:
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.RETRIES, "0")
     assert report.repeated[0].count == 4
+    assert "The likeliest cause: retries at " in render(report)
 
 
 def test_an_argument_that_no_other_call_names_is_found_without_a_schema(tmp_path: Path) -> None:

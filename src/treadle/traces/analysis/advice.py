@@ -63,7 +63,7 @@ def summary_of(
     if issues and worth:
         first = issues[0]
         sentences.append(
-            f"The likeliest cause is a {first.kind.value} at {inline(first.name)}: {first.why[0]}"
+            f"The likeliest cause: {first.kind.value} at {inline(first.name)}: {first.why[0]}"
         )
     elif issues:
         sentences.append("Nothing stands out; what is named below is of little weight.")
