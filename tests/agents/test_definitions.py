@@ -56,6 +56,8 @@ def test_a_definition_is_read(fence: str) -> None:
         (GOOD.replace("tools =", "tolls ="), "tolls"),
         (GOOD.replace("You look at things.", " "), "no prompt"),
         (GOOD.replace('"mine"', '"../mine"'), "name"),
+        (GOOD.replace("list_labels", "final"), "every agent has `final`"),
+        (GOOD.replace("list_labels", "call_data"), "name 'data' in `agents`"),
     ],
 )
 def test_an_ill_definition_is_refused_with_its_file_and_place(text: str, said: str) -> None:
@@ -117,5 +119,6 @@ def test_an_ill_file_is_passed_over_and_told(home: Path, tmp_path: Path) -> None
     assert len(found.warnings) == 3
     (folder / "circle.md").write_text(GOOD.replace('"mine"', '"data"'))
     circled = find_agents(tmp_path, trusted=False)
-    assert "mine" not in circled.agents
     assert "data → data" in circled.warnings[-1]
+    assert circled.agents["data"].origin is Origin.PACKAGE
+    assert circled.agents["mine"].origin is Origin.USER

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from treadle.errors import ConfigError
 
@@ -31,6 +38,16 @@ class Origin(StrEnum):
     PACKAGE = "package"
     USER = "user"
     REPOSITORY = "repository"
+
+
+def _of_ours(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name == FINAL:
+            raise ValueError("every agent has `final`; leave it out")
+        if name.startswith(CALL):
+            called = name.removeprefix(CALL)
+            raise ValueError(f"{name!r} is no tool of ours; name {called!r} in `agents`")
+    return names
 
 
 class AgentLimits(BaseModel):
@@ -57,7 +74,7 @@ class Header(BaseModel):
     """What it is for, as the agent that calls it is told."""
     model: str | None = None
     """PROVIDER/MODEL; without one that of the settings."""
-    tools: tuple[ToolName, ...] = ()
+    tools: Annotated[tuple[ToolName, ...], AfterValidator(_of_ours)] = ()
     """Our own tools, by name."""
     external_tools: tuple[ToolName | Annotated[str, Field(pattern=r"^\*$")], ...] = ()
     """Tools that front ends run, by name, or `["*"]`."""
@@ -120,7 +137,8 @@ class Agents(Mapping[str, Agent]):
         """Raises ConfigError where one calls an agent that there is not, or calls in a circle."""
         self._agents = dict(agents)
         for agent in self._agents.values():
-            self._check(agent, ())
+            if (problem := problem_of(agent, self._agents)) is not None:
+                raise problem[1]
 
     def __getitem__(self, name: str) -> Agent:
         return self._agents[name]
@@ -131,17 +149,23 @@ class Agents(Mapping[str, Agent]):
     def __len__(self) -> int:
         return len(self._agents)
 
-    def _check(self, agent: Agent, path: tuple[str, ...]) -> None:
-        if agent.name in path:
-            circle = " → ".join((*path[path.index(agent.name) :], agent.name))
-            raise ConfigError(
-                f"{agent.source}: the agents call each other in a circle: {circle}.",
-                hint="Take one of these names out of `agents`.",
+
+def problem_of(
+    agent: Agent, agents: Mapping[str, Agent], path: tuple[str, ...] = ()
+) -> tuple[Agent, ConfigError] | None:
+    """Who among those that an agent leads to cannot be run, and why; None where all can."""
+    if agent.name in path:
+        circle = " → ".join((*path[path.index(agent.name) :], agent.name))
+        return agent, ConfigError(
+            f"{agent.source}: the agents call each other in a circle: {circle}.",
+            hint="Take one of these names out of `agents`.",
+        )
+    for name in agent.header.agents:
+        if name not in agents:
+            return agent, ConfigError(
+                f"{agent.source}: there is no agent {name!r} to be called.",
+                hint=f"There are: {', '.join(sorted(agents))}.",
             )
-        for name in agent.header.agents:
-            if name not in self._agents:
-                raise ConfigError(
-                    f"{agent.source}: there is no agent {name!r} to be called.",
-                    hint=f"There are: {', '.join(sorted(self._agents))}.",
-                )
-            self._check(self._agents[name], (*path, agent.name))
+        if (problem := problem_of(agents[name], agents, (*path, agent.name))) is not None:
+            return problem
+    return None

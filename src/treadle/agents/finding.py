@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from treadle.agents.definitions import LARGEST_FILE, Agent, Agents, Origin, parse_agent
+from treadle.agents.definitions import (
+    LARGEST_FILE,
+    Agent,
+    Agents,
+    Origin,
+    parse_agent,
+    problem_of,
+)
 from treadle.errors import ConfigError
 from treadle.paths import user_config_dir
 
@@ -25,8 +32,9 @@ def find_agents(root: Path, *, trusted: bool) -> Found:
     """All agents for the repository at `root`; of one name, the last found is meant.
 
     Those in the repository's own folder come with a clone, from somebody else: they count only
-    where the user trusts it. A file that is no definition is passed over; where agents call each
-    other in a circle, or one that there is not, only the package's are left.
+    where the user trusts it. A file that is no definition is passed over, and so are agents that
+    call each other in a circle, or one that there is not; where they took the place of one of the
+    package's, that one is meant again.
     """
     packaged = {agent.name: agent for agent in packaged_agents()}
     warnings: list[str] = []
@@ -40,11 +48,21 @@ def find_agents(root: Path, *, trusted: bool) -> Found:
             "call is for you to say. To allow it, add the repository to trusted_roots in your own "
             "configuration."
         )
-    try:
-        return Found(Agents(agents), tuple(warnings))
-    except ConfigError as error:
-        warnings.append(f"Ignored all agents but our own: {error}")
-        return Found(Agents(packaged), tuple(warnings))
+    return Found(Agents(_usable(agents, warnings)), tuple(warnings))
+
+
+def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
+    """Without the agents that cannot be run; in their place the package's of that name."""
+    packaged = {agent.name: agent for agent in packaged_agents()}
+    while problems := list(filter(None, (problem_of(each, agents) for each in agents.values()))):
+        at_fault = {agent.name: str(error) for agent, error in problems}
+        warnings.extend(f"Ignored an agent: {error}" for error in at_fault.values())
+        agents = {
+            name: packaged[name] if name in at_fault else agent
+            for name, agent in agents.items()
+            if name not in at_fault or name in packaged
+        }
+    return agents
 
 
 def packaged_agents() -> tuple[Agent, ...]:

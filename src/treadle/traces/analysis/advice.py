@@ -68,8 +68,8 @@ def summary_of(
     elif issues:
         sentences.append("Nothing stands out; what is named below is of little weight.")
     else:
-        asked = "" if focus is Focus.EVERYTHING else f" about {focus.value}"
-        sentences.append(f"Nothing was found{asked} that looks like a fault.")
+        looked = "" if focus is Focus.EVERYTHING else f" where {focus.value} are at stake"
+        sentences.append(f"No fault was found{looked}.")
     return tuple(sentences)
 
 

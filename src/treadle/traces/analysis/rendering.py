@@ -30,7 +30,12 @@ _STEPS = ((ISSUES, ROWS), (6, 5), (4, 3), (3, 2), (2, 1), (1, 1), (1, 0))
 
 
 def render(report: Report, *, issues: int = ISSUES, rows: int = ROWS) -> str:
-    """The report as Markdown, with at most so many issues and rows of each table."""
+    """The report as Markdown, with at most so many issues and rows of each table.
+
+    Of nothing there is nothing but the summary to be told.
+    """
+    if not report.total:
+        return _section("Summary", [_cell(each) for each in report.summary])
     parts = [
         _section("Summary", [_cell(each) for each in report.summary]),
         _section("Numbers", _figures(report.figures)),
