@@ -1,11 +1,28 @@
 """Bringing an index up to date while others work, and telling on a bus how far it is."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 from treadle.code import CodeIndex
+from treadle.errors import TreadleError
 from treadle.events import EventBus
 from treadle.events.types import IndexProgress
+from treadle.ids import new_id
+
+
+@asynccontextmanager
+async def building(index: CodeIndex, bus: EventBus) -> AsyncIterator[None]:
+    """Build the index meanwhile, so that what needs none of it need not wait for it."""
+    refreshing = asyncio.create_task(refresh_index(index, bus, new_id()), name="index")
+    try:
+        yield
+    finally:
+        refreshing.cancel()
+        with contextlib.suppress(asyncio.CancelledError, TreadleError):
+            await refreshing  # a tool that could not use the index has said why
 
 
 async def refresh_index(index: CodeIndex, bus: EventBus, request_id: UUID) -> None:

@@ -1,7 +1,6 @@
 """The server: answers `tools/list` and `tools/call`, over standard input and output or HTTP."""
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,13 +14,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp
 
 from treadle import __version__
-from treadle.app.refreshing import refresh_index
+from treadle.app.refreshing import building
 from treadle.app.tool_calls import ToolCalls
 from treadle.app.workspace import listed_registry
 from treadle.errors import TreadleError
 from treadle.events import Subscription
 from treadle.events.types import ErrorKind, IndexProgress, ToolFailure
-from treadle.ids import new_id
 from treadle.mcp.repository import Context, Repository
 from treadle.mcp.translation import call_result, failed_result, listed_tools
 
@@ -57,7 +55,7 @@ async def serve_http(calls: ToolCalls) -> AsyncIterator[ASGIApp]:
     """
     async with AsyncExitStack() as stack:
         service = _Service(Repository(calls.root, calls.root), stack)
-        await service.share(calls)
+        service.share(calls)
         manager = StreamableHTTPSessionManager(_server(service))
         await stack.enter_async_context(manager.run())
         yield manager.handle_request
@@ -87,9 +85,8 @@ class _Service:
         self._opened: dict[Path, ToolCalls] = {}
         self._opening = asyncio.Lock()
 
-    async def share(self, calls: ToolCalls) -> None:
-        """Use tools that are served already, and build their index meanwhile."""
-        await self._stack.enter_async_context(_building(calls))
+    def share(self, calls: ToolCalls) -> None:
+        """Use tools that are served already."""
         self._opened[calls.root] = calls
 
     async def list_tools(
@@ -130,20 +127,10 @@ class _Service:
         """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
         async with self._opening:
             if root not in self._opened:
-                await self.share(await self._stack.enter_async_context(ToolCalls.open(root)))
+                calls = await self._stack.enter_async_context(ToolCalls.open(root))
+                await self._stack.enter_async_context(building(calls.index, calls.bus))
+                self.share(calls)
         return self._opened[root]
-
-
-@asynccontextmanager
-async def _building(calls: ToolCalls) -> AsyncIterator[None]:
-    """Build the index, so that what needs none of it need not wait, and progress can be told."""
-    building = asyncio.create_task(refresh_index(calls.index, calls.bus, new_id()))
-    try:
-        yield
-    finally:
-        building.cancel()
-        with contextlib.suppress(asyncio.CancelledError, TreadleError):
-            await building  # a tool that could not use the index has said why
 
 
 @asynccontextmanager

@@ -11,12 +11,12 @@ from starlette.types import Receive, Scope, Send
 from treadle import __version__
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
-from treadle.mcp.server import serve_http
 from treadle.server.bodies import BodyLimit
 from treadle.server.errors import add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
 from treadle.server.otlp_grpc import serve_grpc
+from treadle.server.over_mcp import OverMcp
 from treadle.server.routes import (
     agents,
     approvals,
@@ -68,7 +68,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
             House.open(root, settings, env) as house,
-            serve_http(house.calls) as over_mcp,
+            OverMcp(house.calls) as over_mcp,
             open_gateway(house, settings, env) as opened,
             open_batches(house) as batches,
             over_grpc(house),

@@ -14,6 +14,7 @@ from treadle.app.agents import AgentDesk
 from treadle.app.event_log import EventLog
 from treadle.app.examining import examined
 from treadle.app.live_spans import LiveSpans
+from treadle.app.refreshing import building
 from treadle.app.span_intake import SpanIntake
 from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import ToolCalls
@@ -73,6 +74,7 @@ class House:
             conversations = await stack.enter_async_context(
                 await ConversationStore.open(conversations_path())
             )
+            await stack.enter_async_context(building(calls.index, calls.bus))
             pages = await stack.enter_async_context(UiFeed(calls.screen, calls.bus))
             intake = None
             if (store := calls.recording.store) is not None:

@@ -1,0 +1,51 @@
+"""MCP over HTTP, opened by its first request: its library is slow to load."""
+
+import asyncio
+from importlib import import_module
+from types import TracebackType
+from typing import Self
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from treadle.app.tool_calls import ToolCalls
+
+
+class OverMcp:
+    """The application at `/mcp`, while it is entered."""
+
+    def __init__(self, calls: ToolCalls) -> None:
+        self._calls = calls
+        self._serving: asyncio.Task[None] | None = None
+        self._leaving = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._opened: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leaving.set()
+        if self._serving is not None:
+            await self._serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._serving is None:
+            self._serving = asyncio.create_task(self._serve(), name="MCP over HTTP")
+        application = await asyncio.shield(self._opened)
+        await application(scope, receive, send)
+
+    async def _serve(self) -> None:
+        """In a task of its own, since what is opened has to be left by the task that opened it."""
+        try:
+            serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
+            async with serve_http(self._calls) as application:
+                self._opened.set_result(application)
+                await self._leaving.wait()
+        except Exception as error:
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
