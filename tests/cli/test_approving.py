@@ -101,6 +101,7 @@ async def test_a_person_says_no_with_words_and_the_model_gets_them(repo: Path) -
     assert "⊖ approval  read_file .env → denied" in shown
 
 
+@pytest.mark.slow
 async def test_what_is_always_allowed_is_remembered_listed_and_revoked(repo: Path) -> None:
     home = repo.parent / "home"
     replies = [READ, Answer("Blue."), READ, Answer("Blue, still.")]

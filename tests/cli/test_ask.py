@@ -251,6 +251,7 @@ async def test_a_question_is_answered_also_where_nothing_can_be_saved(repo: Path
     assert "traces.db" in ran.err
 
 
+@pytest.mark.slow
 async def test_the_ids_that_lists_show_are_taken_everywhere(repo: Path) -> None:
     home = repo.parent / "home"
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:

@@ -89,6 +89,7 @@ def test_some_hunks_are_applied_and_the_others_denied(repo: Path) -> None:
     assert run(repo, "undo", "LAST").out == "undone: a.py; denied: 1 hunk\n"
 
 
+@pytest.mark.slow
 def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
     stage(repo)
     (repo / "a.py").write_text("import os\n" + TEXT)
@@ -100,6 +101,7 @@ def test_a_stale_proposal_says_so_and_is_placed_anew(repo: Path) -> None:
     assert (repo / "a.py").read_text().startswith("import os\nvalue_0 = 0\nvalue_1 = 'one'\n")
 
 
+@pytest.mark.slow
 def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
     stage(repo)
     assert run(repo, "deny", "LAST", "--because", "not now").out == "denied: a.py\n"
@@ -110,6 +112,7 @@ def test_what_is_denied_is_not_applied_later(repo: Path) -> None:
     assert run(repo, "show", "ffff").status == 1
 
 
+@pytest.mark.slow
 def test_a_proposal_of_which_every_hunk_is_denied_is_denied(repo: Path) -> None:
     stage(repo)
     assert run(repo, "deny", "LAST", "--hunk", "1").out == "staged: a.py; denied: 1 hunk\n"
@@ -191,6 +194,7 @@ async def test_a_person_edits_the_edit_first(
     assert os.environ["VISUAL"] == str(editor)
 
 
+@pytest.mark.slow
 async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(repo: Path) -> None:
     first = edit(("value_1 = 1\n", "value_1 = 'one'\n"))
     second = edit(("value_2 = 2\n", "value_2 = 'two'\n"))
@@ -209,6 +213,7 @@ async def test_an_answer_for_the_session_holds_for_the_next_change_of_the_file(r
 
 
 @pytest.mark.parametrize("editor", ["no-such-editor", "ed 'open"])
+@pytest.mark.slow
 async def test_an_editor_that_cannot_be_started_leaves_the_question_open(
     repo: Path, monkeypatch: pytest.MonkeyPatch, editor: str
 ) -> None:

@@ -73,6 +73,7 @@ async def test_a_question_is_changed_run_again_cancelled_resumed_and_compared(
     assert stopped.out == f"Batch {batch} does not run: finished.\n"
 
 
+@pytest.mark.slow
 async def test_a_run_tells_a_program_how_far_it_is(tmp_path: Path, repo: Path) -> None:
     home = tmp_path / "home"
     async with FakeProvider([Answer("x")] * 3) as provider:

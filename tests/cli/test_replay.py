@@ -65,6 +65,7 @@ async def test_a_replay_shows_what_was_recorded(repo: Path, options: list[str]) 
     assert "✗" in again.err
 
 
+@pytest.mark.slow
 async def test_two_replays_are_the_same_to_the_byte(repo: Path) -> None:
     replies: list[Reply] = [error(503, "busy", retry_after="0"), Answer("", CALLS), Answer("Done.")]
     async with FakeProvider(replies) as provider:
@@ -113,6 +114,7 @@ async def test_a_request_that_differs_is_named_with_how(repo: Path) -> None:
     assert "Another error." in ran.err
 
 
+@pytest.mark.slow
 async def test_a_conversation_is_recorded_with_what_was_before(repo: Path) -> None:
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url}
@@ -122,6 +124,7 @@ async def test_a_conversation_is_recorded_with_what_was_before(repo: Path) -> No
     assert replay(repo).out.startswith("Two.")
 
 
+@pytest.mark.slow
 def test_what_is_no_cassette_is_said_so(repo: Path) -> None:
     tape = repo.parent / "tape.jsonl"
     for content in ("", "{}\n", "no json\n", '{"line": "head", "version": 1}\n'):

@@ -38,6 +38,7 @@ def said(provider: FakeProvider, request: int = -1) -> list[str]:
     return [str(m["content"]).splitlines()[-1] for m in messages if m["role"] in roles]
 
 
+@pytest.mark.slow
 async def test_a_question_goes_on_from_any_message(repo: Path) -> None:
     replies = [Answer("One."), Answer("Two."), Answer("Other two."), Answer("Three.")]
     async with FakeProvider(replies) as provider:
@@ -56,6 +57,7 @@ async def test_a_question_goes_on_from_any_message(repo: Path) -> None:
         assert said(provider) == ["First?", "One.", "Second?", "Two.", "Third?"]
 
 
+@pytest.mark.slow
 async def test_a_branch_never_parts_a_call_from_its_result(repo: Path) -> None:
     async with FakeProvider([Answer("", [READ]), Answer("Done.")]) as provider:
         await ask(provider, repo, "Read?")
@@ -66,6 +68,7 @@ async def test_a_branch_never_parts_a_call_from_its_result(repo: Path) -> None:
     assert "has no message 9" in sessions(repo, "branch", "last", "--at", "9").err
 
 
+@pytest.mark.slow
 async def test_a_title_that_was_given_stays(repo: Path) -> None:
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         await ask(provider, repo, "First?")
@@ -74,6 +77,7 @@ async def test_a_title_that_was_given_stays(repo: Path) -> None:
     assert "Adding numbers" in sessions(repo, "list").out
 
 
+@pytest.mark.slow
 async def test_an_export_holds_all_of_it(repo: Path) -> None:
     async with FakeProvider([Answer("", [READ]), Answer("It `adds`."), Answer("No.")]) as provider:
         await ask(provider, repo, "What?")
@@ -92,6 +96,7 @@ async def test_an_export_holds_all_of_it(repo: Path) -> None:
     assert "is there already" in sessions(repo, *first).err
 
 
+@pytest.mark.slow
 async def test_a_conversation_is_deleted_when_it_is_meant(repo: Path) -> None:
     async with FakeProvider([Answer("One.")]) as provider:
         await ask(provider, repo, "First?")

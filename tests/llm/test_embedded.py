@@ -129,6 +129,7 @@ def base_url() -> Iterator[str]:
 @pytest.mark.model
 @needs_the_model
 @pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.slow
 async def test_the_real_server_over_http_calls_a_tool_and_answers(
     base_url: str, stream: bool
 ) -> None:

@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Pause, Script
 from tests.server.serving import Served, serving
@@ -87,6 +89,7 @@ async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
     assert health["gateway"]["calls"] == len(provider.requests)
 
 
+@pytest.mark.slow
 async def test_a_server_that_ends_leaves_a_batch_that_can_be_resumed(repo: Path) -> None:
     async with FakeProvider([Answer("x"), Script(before=(Pause(),))]) as provider:
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "k" * 12}

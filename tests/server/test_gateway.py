@@ -56,6 +56,7 @@ async def test_a_program_calls_and_the_call_is_found(repo: Path) -> None:
     assert rows == [("model", "ok", 5), ("model", "error", None)]
 
 
+@pytest.mark.slow
 async def test_the_guard_covers_the_gateway(repo: Path) -> None:
     async with FakeProvider([Answer("Hello")]) as provider:
         configure(repo, provider)
@@ -125,6 +126,7 @@ async def test_breakpoints_over_http(repo: Path) -> None:
     assert states == ["refused", "edited"]
 
 
+@pytest.mark.slow
 async def test_a_killed_server_shows_what_was_held_as_lost(repo: Path) -> None:
     async with FakeProvider() as provider:
         configure(repo, provider)
@@ -148,6 +150,7 @@ async def test_a_killed_server_shows_what_was_held_as_lost(repo: Path) -> None:
     assert (after["id"], after["state"]) == (waiting["id"], "lost")
 
 
+@pytest.mark.slow
 async def test_where_traces_cannot_be_kept_calls_go_on(repo: Path) -> None:
     home = repo.parent / "home"
     (home / "data" / "traces.db").mkdir(parents=True)

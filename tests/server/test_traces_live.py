@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.exports import export, span
 from tests.server.serving import Served, serving
 from tests.traces.runs import span as small_span
@@ -137,6 +139,7 @@ async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
         assert last["revision"] == 100_000
 
 
+@pytest.mark.slow
 async def test_what_a_client_does_not_read_is_not_kept_for_it(repo: Path) -> None:
     async with serving(repo) as served:
         host, _, port = served.address.removeprefix("http://").partition(":")

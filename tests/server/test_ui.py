@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.command import ended, start
 from tests.server.serving import Served, serving
 from tests.server.test_traces_live import follow
@@ -119,6 +121,7 @@ async def test_a_page_is_asked_over_http(repo: Path) -> None:
             assert other == {"page": None, "answer": None}
 
 
+@pytest.mark.slow
 async def test_what_makes_no_sense_is_refused(repo: Path) -> None:
     async with serving(repo) as served:
         for body in (
@@ -155,6 +158,7 @@ async def test_an_experiment_is_opened_and_closed(repo: Path) -> None:
         assert await change(experiment_id=None) is None
 
 
+@pytest.mark.slow
 async def test_the_page_that_asks_an_agent_is_the_one_to_follow(repo: Path) -> None:
     async with (
         serving(repo, TREADLE_BASE_URL="http://127.0.0.1:9/v1", TREADLE_API_KEY="key") as served,
