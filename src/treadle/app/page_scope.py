@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from treadle.agents.page import PageContext
 from treadle.errors import NotFoundError, UsageError
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
-from treadle.traces.span import ANALYST_LABEL
 
 if TYPE_CHECKING:
     from treadle.traces import SqliteTraceStore
@@ -16,8 +16,6 @@ LAST = "last"
 """The newest one that is none of the analyst's own."""
 MOST_SEARCHED = 1_000
 """The newest runs and threads whose ids may be shortened."""
-
-_OTHERS = Query((any_of(Field.LABEL, [ANALYST_LABEL], negated=True),))
 
 
 def whole_page(store: "SqliteTraceStore", page: PageContext) -> PageContext:
@@ -29,15 +27,15 @@ def whole_page(store: "SqliteTraceStore", page: PageContext) -> PageContext:
     if page.trace_id is not None:
         last = page.trace_id.lower() == LAST
         whole["trace_id"] = (
-            _newest(run.trace_id for run in store.runs(_OTHERS, limit=1).data)
+            _newest(run.trace_id for run in store.runs(OF_OTHERS, limit=1).data)
             if last
             else store.trace(page.trace_id).trace_id
         )
     if page.run_id is not None and not _known(store, Field.RUN, page.run_id):
-        runs = store.runs(_OTHERS, limit=MOST_SEARCHED).data
+        runs = store.runs(OF_OTHERS, limit=MOST_SEARCHED).data
         whole["run_id"] = _meant("run", page.run_id, [run.run_id for run in runs])
     if page.thread_id is not None and not _known(store, Field.THREAD, page.thread_id):
-        threads = store.threads(_OTHERS, limit=MOST_SEARCHED).data
+        threads = store.threads(OF_OTHERS, limit=MOST_SEARCHED).data
         ids = [thread.thread_id for thread in threads]
         whole["thread_id"] = _meant("thread", page.thread_id, ids)
     if page.span_id is not None and not _known(store, Field.SPAN, page.span_id):

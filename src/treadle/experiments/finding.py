@@ -4,18 +4,14 @@ from typing import Protocol
 
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.reading import NotRunnableError
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
-from treadle.traces.span import ANALYST_LABEL, Span, SpanKind, Trace
+from treadle.traces.span import Span, SpanKind, Trace
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
 
-_CALLS_OF_OTHERS = Query(
-    (
-        any_of(Field.KIND, [SpanKind.MODEL.value]),
-        any_of(Field.LABEL, [ANALYST_LABEL], negated=True),
-    )
-)
+_CALLS_OF_OTHERS = Query((any_of(Field.KIND, [SpanKind.MODEL.value]),)) & OF_OTHERS
 
 
 class RecordedCalls(SpanReader, Protocol):

@@ -8,6 +8,8 @@ from pydantic import Field
 
 DEFAULT_TOKENS = 4_000
 """Tokens of a tool message unless the call says otherwise."""
+BRIEF_TOKENS = 1_500
+"""The same for answers about what is recorded, several of which go into one conversation."""
 
 
 MaxTokens = Annotated[

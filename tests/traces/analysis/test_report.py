@@ -182,6 +182,15 @@ def test_what_the_analyst_did_is_left_out_unless_it_is_asked_for(tmp_path: Path)
         assert analyse(store, by_id, now_us=0).total == 1
 
 
+def test_a_label_that_is_not_wanted_brings_the_analyst_s_own_spans_back_no_more(
+    tmp_path: Path,
+) -> None:
+    own = replace(tool("own", "x"), labels=(ANALYST_LABEL,))
+    with stored(tmp_path, [tool("theirs", "y"), own]) as store:
+        report = analyse(store, parse_query("-label:other", now_us=0), now_us=0)
+    assert report.total == 1
+
+
 def test_the_same_store_gives_the_same_bytes_however_often_and_in_whatever_order(
     tmp_path: Path,
 ) -> None:

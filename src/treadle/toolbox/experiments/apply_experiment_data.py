@@ -11,13 +11,8 @@ from treadle.experiments.differences import json_changes
 from treadle.experiments.documents import document_of
 from treadle.experiments.model import Experiment
 from treadle.experiments.service import Experiments, InvalidRequestError
-from treadle.toolbox.experiments.results import (
-    ExperimentId,
-    ExperimentResult,
-    if_any,
-    meant,
-    written,
-)
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, meant
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 from treadle.traces.fencing import quotable

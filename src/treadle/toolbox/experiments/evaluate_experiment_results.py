@@ -13,16 +13,14 @@ from treadle.experiments.model import Batch, Experiment, Outcome
 from treadle.experiments.service import Experiments
 from treadle.experiments.statistics import Difference
 from treadle.experiments.variants import base_number
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (
-    BRIEF_TOKENS,
     ExperimentId,
     ExperimentResult,
-    MaxTokens,
     fitted,
-    if_any,
     meant,
     shortened,
-    written,
 )
 from treadle.tools.contract import Arguments, Tool, ToolContext
 from treadle.ui.service import Ui

@@ -10,17 +10,15 @@ from treadle.experiments.documents import document_of
 from treadle.experiments.model import Batch, BatchState, Experiment, Outcome
 from treadle.experiments.reading import NotRunnableError
 from treadle.experiments.service import Experiments
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (
-    BRIEF_TOKENS,
     ExperimentId,
     ExperimentResult,
-    MaxTokens,
     fitted,
-    if_any,
     longer_texts,
     meant,
     shortened,
-    written,
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolError

@@ -11,7 +11,8 @@ from treadle.events.types import ToolView
 from treadle.experiments.finding import find_call, listed_call
 from treadle.experiments.reading import NotRunnableError, request_of
 from treadle.experiments.service import Experiments
-from treadle.toolbox.experiments.results import ExperimentResult, if_any, written
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.experiments.results import ExperimentResult
 from treadle.tools.contract import Arguments, Tool, ToolContext
 from treadle.traces.fencing import quotable
 from treadle.traces.store.reading.listed import ListedSpan

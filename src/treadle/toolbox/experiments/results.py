@@ -1,8 +1,6 @@
 """What the tools of experiments have in common: which one is meant, and answers that fit."""
 
 import asyncio
-import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -13,19 +11,16 @@ from treadle.events.types import ErrorKind
 from treadle.experiments.model import Experiment
 from treadle.experiments.service import Experiments
 from treadle.tokens import estimate
+from treadle.toolbox.answers import written
 from treadle.toolbox.budget import most_that_fit
 from treadle.tools.contract import Result, ToolError
 from treadle.traces.fencing import quotable
 from treadle.ui.service import Ui
 
-BRIEF_TOKENS = 1_500
-"""Tokens of an answer unless the call says otherwise: several go into one conversation."""
-
 CHARACTERS = 100_000
 """Of one text, however large the answer may be."""
 _LEAST = 20
 _STEPS = 400
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 ExperimentId = Annotated[
     str | None,
@@ -35,27 +30,12 @@ ExperimentId = Annotated[
         description="Which experiment; left out: the one that is open on the page.",
     ),
 ]
-MaxTokens = Annotated[
-    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
-]
 
 T = TypeVar("T", bound=BaseModel)
 
 
-def if_any(alias: str | None = None) -> Any:
-    """A field that is left out where there is nothing to tell."""
-    return Field(default=None, serialization_alias=alias, exclude_if=lambda value: value is None)
-
-
 class ExperimentResult(Result):
     """Base of the answers of this area. What is unknown is null."""
-
-
-def written(result: BaseModel) -> str:
-    """A result as JSON, with its nulls; an id with half a surrogate pair comes back as it was."""
-    values = result.model_dump(mode="json", by_alias=True)
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> Experiment:

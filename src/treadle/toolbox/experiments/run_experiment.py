@@ -11,18 +11,16 @@ from treadle.events.types import ToolView
 from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome
 from treadle.experiments.running import Progress
 from treadle.experiments.service import Experiments, InvalidRequestError
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.apply_experiment_data import EXPERIMENTS
 from treadle.toolbox.experiments.get_experiment_data import outcome_told
 from treadle.toolbox.experiments.results import (
-    BRIEF_TOKENS,
     ExperimentId,
     ExperimentResult,
-    MaxTokens,
     fitted,
-    if_any,
     meant,
     shortened,
-    written,
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect

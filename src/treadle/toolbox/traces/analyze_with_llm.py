@@ -12,12 +12,14 @@ from treadle.events.types import Purpose, ToolView
 from treadle.llm.port import ChatModel, ModelReplacedError
 from treadle.session.observer import ReplyObserver
 from treadle.tokens import estimate
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces import judging
 from treadle.toolbox.traces.filling import Counts, filled, left_out
 from treadle.toolbox.traces.issues import Issue, issue
 from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
-from treadle.toolbox.traces.scope import DEFAULT_TOKENS, MaxTokens, as_list
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
+from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.traces.verdict_cache import VerdictCache
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolContext
@@ -52,7 +54,7 @@ class AnalyzeWithLlmArguments(Arguments):
         BeforeValidator(as_list),
     ]
     focus: Annotated[Focus, Field(description="What to look for.")] = Focus.EVERYTHING
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class Verdict(Told):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.issues import (
     Issue,
     RepeatedFailure,
@@ -13,7 +14,7 @@ from treadle.toolbox.traces.issues import (
     repeated_groups,
 )
 from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, if_any, named
+from treadle.toolbox.traces.results import Told, named
 from treadle.traces.analysis.verifying import verify_findings
 from treadle.traces.detectors import Finding, SpanReference
 from treadle.traces.links import span_link

@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any, moment
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, moment
 from treadle.toolbox.traces.rows import SumsRow, sums_row
 from treadle.toolbox.traces.scope import (
-    DEFAULT_TOKENS,
     InPeriod,
     Labels,
-    MaxTokens,
     ModelName,
     Offset,
     Since,
@@ -41,7 +41,7 @@ class FetchGroupsArguments(Arguments):
     ] = 3_600
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most groups to list.")] = 50
     offset: Offset = 0
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class GroupValue(Told):

@@ -5,15 +5,15 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.results import TraceResult, TraceTool
 from treadle.toolbox.traces.rows import RunRow, run_row
 from treadle.toolbox.traces.scope import (
-    DEFAULT_TOKENS,
     Cursor,
     InPeriod,
     Labels,
-    MaxTokens,
     ModelName,
     Offset,
     RunIds,
@@ -41,7 +41,7 @@ class FetchRunsArguments(Arguments):
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most runs to list.")] = 50
     offset: Offset = 0
     cursor: Cursor = None
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class FetchRunsResult(TraceResult):

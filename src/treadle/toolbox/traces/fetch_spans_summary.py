@@ -7,23 +7,15 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from treadle.events.types import ToolView
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.faulty import MOST_FAULTS, FaultySpan, TakenApart, taken_apart
 from treadle.toolbox.traces.filling import filled, left_out
 from treadle.toolbox.traces.issues import RepeatedFailure
 from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
 from treadle.toolbox.traces.reading import TraceReading
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
-from treadle.toolbox.traces.scope import (
-    DEFAULT_TOKENS,
-    InPeriod,
-    Labels,
-    MaxTokens,
-    RunIds,
-    Since,
-    ThreadIds,
-    Until,
-    query_of,
-)
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
+from treadle.toolbox.traces.scope import InPeriod, Labels, RunIds, Since, ThreadIds, Until, query_of
 from treadle.toolbox.traces.summing import (
     BriefSpan,
     Change,
@@ -66,7 +58,7 @@ class FetchSpansSummaryArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
-    maxTokens: Annotated[MaxTokens, Field(ge=LEAST_TOKENS)] = DEFAULT_TOKENS
+    maxTokens: Annotated[MaxTokens, Field(ge=LEAST_TOKENS)] = BRIEF_TOKENS
 
     @model_validator(mode="after")
     def _about_something(self) -> Self:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from treadle.tokens import estimate
+from treadle.toolbox.answers import written
 from treadle.toolbox.budget import most_that_fit
-from treadle.toolbox.traces.results import TraceResult, written
+from treadle.toolbox.traces.results import TraceResult
 
 R = TypeVar("R", bound=TraceResult)
 Counts = Mapping[str, int]

@@ -5,10 +5,12 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ErrorKind, ToolView
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import TraceResult, TraceTool, if_any
+from treadle.toolbox.traces.results import TraceResult, TraceTool
 from treadle.toolbox.traces.rows import RunRow, SpanRow, run_row, span_row
-from treadle.toolbox.traces.scope import DEFAULT_TOKENS, Cursor, MaxTokens, Offset
+from treadle.toolbox.traces.scope import Cursor, Offset
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolError
 from treadle.traces.query import Field as About
@@ -23,7 +25,7 @@ class GetRunDetailsArguments(Arguments):
     runId: Annotated[str, Field(description="The id of the run.")]
     offset: Offset = 0
     cursor: Cursor = None
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class GetRunDetailsResult(TraceResult):

@@ -9,21 +9,20 @@ from pydantic import BeforeValidator, Field
 
 from treadle.events.types import ToolView
 from treadle.tokens import estimate
-from treadle.toolbox.budget import most_that_fit
+from treadle.toolbox.answers import if_any, written
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.traces.issues import Issue, issue
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import (
     Told,
     TraceResult,
     TraceTool,
-    if_any,
     milliseconds,
     moment,
     named,
     short,
-    written,
 )
-from treadle.toolbox.traces.scope import DEFAULT_TOKENS, MaxTokens, as_list
+from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.cutting import cut_before, cut_behind
@@ -63,7 +62,7 @@ class GetSpanContentArguments(Arguments):
     offset: Annotated[
         int, Field(ge=0, description="Characters of each text to pass over, with raw.")
     ] = 0
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class ContentStats(Told):

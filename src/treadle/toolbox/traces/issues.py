@@ -4,7 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from treadle.toolbox.traces.results import Told, if_any, named
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.traces.results import Told, named
 from treadle.traces.detectors import Finding, Kind, SpanReference
 from treadle.traces.detectors.finding import QUOTE_CHARACTERS
 from treadle.traces.fencing import quotable

@@ -5,16 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from treadle.events.types import ToolView
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, if_any
-from treadle.toolbox.traces.scope import (
-    DEFAULT_TOKENS,
-    MaxTokens,
-    Offset,
-    without_own,
-)
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
+from treadle.toolbox.traces.scope import Offset
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field as About
 from treadle.traces.query import GroupBy, Query, any_of
 
@@ -25,7 +23,7 @@ class ListLabelsArguments(Arguments):
     threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most labels to list.")] = 100
     offset: Offset = 0
-    maxTokens: MaxTokens = DEFAULT_TOKENS
+    maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class LabelRow(Told):

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from treadle.tokens import estimate
+from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import most_that_fit
-from treadle.toolbox.traces.results import Told, TraceResult, if_any, written
+from treadle.toolbox.traces.results import Told, TraceResult
 from treadle.traces.query import Page
 
 PREVIEWS = (160, 80, 40, 0)

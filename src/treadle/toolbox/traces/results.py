@@ -1,28 +1,17 @@
 """What the tools answer with: rows and pages, their figures and texts, and how they are written."""
 
-import json
-import re
 from abc import abstractmethod
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
+from treadle.toolbox.answers import written
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.traces.fencing import quotable
 from treadle.traces.query.moments import write_moment
 
 NAME_CHARACTERS = 120
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def if_any(alias: str | None = None) -> Any:
-    """A field that is left out where there is nothing to tell."""
-    return Field(default=None, serialization_alias=alias, exclude_if=_nothing)
-
-
-def _nothing(value: object) -> bool:
-    return value is None or value == ()
 
 
 class Told(BaseModel):
@@ -57,13 +46,6 @@ class TraceTool(Tool[A, R], Generic[A, R]):
 
     def content(self, result: R) -> str:
         return written(result)
-
-
-def written(result: BaseModel) -> str:
-    """A result as JSON. An id with half a surrogate pair in it comes back as it was."""
-    values = result.model_dump(mode="json", by_alias=True)
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def short(text: str | None, limit: int) -> str | None:

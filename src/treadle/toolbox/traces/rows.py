@@ -1,6 +1,7 @@
 """Spans and runs as rows of a list: what is unknown is left out, texts are beginnings."""
 
-from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, named, short
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.traces.results import Told, milliseconds, moment, named, short
 from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums
 
 _MOST_LABELS = 8

@@ -7,14 +7,12 @@ from pydantic import BeforeValidator, Field
 
 from treadle.errors import UsageError
 from treadle.tools.contract import Arguments
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, Operator, Period, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query.moments import period_bounds, read_moment
-from treadle.traces.span import ANALYST_LABEL, SpanStatus
+from treadle.traces.span import SpanStatus
 from treadle.traces.store.protocol import EVERYTHING
-
-DEFAULT_TOKENS = 1_500
-"""Tokens of an answer unless the call says otherwise: several go into one conversation."""
 
 
 def as_list(value: object) -> object:
@@ -22,9 +20,6 @@ def as_list(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-MaxTokens = Annotated[
-    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
-]
 Names = Annotated[tuple[str, ...], Field(max_length=1_000), BeforeValidator(as_list)]
 ThreadIds = Annotated[Names, Field(description="Only these threads.")]
 RunIds = Annotated[Names, Field(description="Only these runs.")]
@@ -65,7 +60,6 @@ _OF_ARGUMENTS = {
     "labels": About.LABEL,
     "status": About.STATUS,
 }
-_IDS = (About.TRACE, About.RUN, About.THREAD, About.SPAN, About.PARENT)
 
 
 def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
@@ -104,19 +98,6 @@ def times(
             except ValueError as error:
                 what, hint = error.args
                 raise UsageError(f"`{name}`: {what}", hint=hint) from error
-
-
-def without_own(query: Query) -> Query:
-    """`query` without the analyst's own spans, so that asking does not change the answer.
-
-    Whoever names ids, or the label that those spans bear, means them.
-    """
-    meant = [each for each in query.conditions if not each.negated]
-    if any(each.field in _IDS for each in meant):
-        return query
-    if any(each.field is About.LABEL and ANALYST_LABEL in each.values for each in meant):
-        return query
-    return query & Query((any_of(About.LABEL, [ANALYST_LABEL], negated=True),))
 
 
 def _named(field: About, text: str) -> Condition:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from treadle.toolbox.traces.results import Told, if_any, milliseconds, moment, named, short
+from treadle.toolbox.answers import if_any
+from treadle.toolbox.traces.results import Told, milliseconds, moment, named, short
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import ModelUsage, Percentiles, Summary, ToolUsage
 

@@ -7,9 +7,6 @@ from pydantic import Field
 from treadle.ui.messages import Done
 from treadle.ui.service import Reply
 
-BRIEF_TOKENS = 1_500
-"""Tokens of an answer unless the call says otherwise."""
-
 SpanId = Annotated[str, Field(min_length=1, max_length=500)]
 
 _NO_PAGE = "No page is connected, so nobody saw it"

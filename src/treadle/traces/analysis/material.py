@@ -10,8 +10,9 @@ from treadle.traces.analysis.facts import Facts, facts_of
 from treadle.traces.analysis.shape import reference, self_times
 from treadle.traces.analysis.verifying import SpanSource
 from treadle.traces.detectors import Finding, Rule, Severity, SpanReference
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, any_of
-from treadle.traces.span import ANALYST_LABEL, SpanKind, SpanStatus
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
+from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
@@ -28,7 +29,6 @@ _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
 """How often the detectors are asked to look at new spans before, and at how many."""
 _PAGE = 500
 
-_IDS = (Field.TRACE, Field.SPAN, Field.RUN, Field.THREAD, Field.LABEL)
 NO_FACTS = Facts()
 
 
@@ -168,14 +168,6 @@ def read_material(
     )
 
 
-def without_own(query: Query) -> Query:
-    """`query` without what the analyst itself did, unless ids or labels are asked for."""
-    return query if query.of(*_IDS) else query & _NOT_OWN
-
-
-_NOT_OWN = Query((any_of(Field.LABEL, [ANALYST_LABEL], negated=True),))
-
-
 def _newest(reader: AnalysisReader, query: Query, most: int) -> tuple[ListedSpan, ...]:
     """The newest spans that fit, in order of time."""
     found: list[ListedSpan] = []
@@ -195,7 +187,7 @@ def _earlier(reader: AnalysisReader, spans: Sequence[ListedSpan]) -> tuple[Liste
     if not spans:
         return ()
     before = Query((Condition(Field.START, Operator.LESS, (spans[0].start_us,)),))
-    return _newest(reader, before & _NOT_OWN, MOST_EARLIER)
+    return _newest(reader, before & OF_OTHERS, MOST_EARLIER)
 
 
 def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, Facts]:

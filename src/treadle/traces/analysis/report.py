@@ -11,12 +11,12 @@ from treadle.traces.analysis.material import (
     AnalysisReader,
     Material,
     read_material,
-    without_own,
 )
 from treadle.traces.analysis.periods import Change, period_of, within
 from treadle.traces.analysis.results import Focus, RepeatedFailure, Report
 from treadle.traces.analysis.verifying import verify_suspects
 from treadle.traces.detectors import Finding, Kind, Rule
+from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query
 from treadle.traces.query.writing import format_query
 
