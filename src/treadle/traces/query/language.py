@@ -7,9 +7,8 @@ is searched for. `-` before it turns it round, and so does `not` before a field 
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from treadle.errors import UsageError
@@ -17,7 +16,7 @@ from treadle.traces.query import patterns
 from treadle.traces.query.amounts import read_amount
 from treadle.traces.query.conditions import NUMERIC, Condition, Field, Operator, Query
 from treadle.traces.query.moments import read_moment, read_period
-from treadle.traces.span import SpanKind, SpanStatus
+from treadle.traces.query.vocabulary import NAMES, Name, Takes
 
 T = TypeVar("T")
 
@@ -26,14 +25,6 @@ _NOT = re.compile(r"not\s+(?=-?(?:[A-Za-z_]+(?:[:=]|[<>])|\"))", re.IGNORECASE)
 _BARE = re.compile(r'[^\s",]+')
 _TEXT = re.compile(r'[^\s"]+')
 
-_FIELDS = {field.value: field for field in Field if field is not Field.ERROR}
-_ALIASES = {"op": Field.OPERATION, "labels": Field.LABEL, "first_token": Field.TTFT}
-_SPECIAL = ("since", "until", "period", "has")
-_CLOSED: dict[Field, type[SpanKind] | type[SpanStatus]] = {
-    Field.KIND: SpanKind,
-    Field.STATUS: SpanStatus,
-}
-_PATTERNS = frozenset({Field.OPERATION, Field.NAME, Field.LABEL, Field.MODEL, Field.PROVIDER})
 _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
     operator.value: operator
     for operator in (Operator.MORE, Operator.AT_LEAST, Operator.LESS, Operator.AT_MOST)
@@ -41,28 +32,56 @@ _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
 
 
 class QuerySyntaxError(UsageError):
-    """A query that cannot be read. `column` counts characters from 1."""
+    """A query that cannot be read: `what` is wrong at `column`, which counts characters from 1."""
 
     def __init__(self, text: str, column: int, what: str, hint: str) -> None:
         super().__init__(f"The query cannot be read at column {column}: {what}", hint=hint)
         self.text = text
         self.column = column
+        self.what = what
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
-    """A value as it was written: a pattern, in which what was quoted stands for itself."""
+class Value:
+    """A value as it was written: a pattern, in which what was quoted stands for itself.
+
+    It goes from `start` to before `end`, in characters from 0.
+    """
 
     pattern: str
-    column: int
+    start: int
+    end: int
+
+    @property
+    def column(self) -> int:
+        """Where it begins, counted from 1."""
+        return self.start + 1
 
     @property
     def special(self) -> bool:
+        """Whether a part of it stands for anything."""
         return any(special for special, _ in patterns.tokens(self.pattern))
 
     @property
     def text(self) -> str:
+        """What it says, without quotation marks."""
         return "".join(character for _, character in patterns.tokens(self.pattern))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term as it was written, from `start` to before `end`, in characters from 0.
+
+    `name` is that of the vocabulary, `text` for a text alone; `operator` is `:` for `=` too.
+    """
+
+    start: int
+    end: int
+    name: str
+    operator: str
+    values: tuple[Value, ...]
+    negated: bool
+    conditions: tuple[Condition, ...]
 
 
 def parse_query(text: str, *, now_us: int) -> Query:
@@ -70,7 +89,16 @@ def parse_query(text: str, *, now_us: int) -> Query:
 
     Raises QuerySyntaxError, which names the column and what would be right.
     """
-    return Query(tuple(_Parser(text, now_us).conditions()))
+    terms = parse_terms(text, now_us=now_us)
+    return Query(tuple(each for term in terms for each in term.conditions))
+
+
+def parse_terms(text: str, *, now_us: int) -> Iterator[Term]:
+    """The terms of a query one after the other, so that those before an error are had too.
+
+    Raises what `parse_query` raises.
+    """
+    return _Parser(text, now_us).terms()
 
 
 class _Parser:
@@ -79,30 +107,34 @@ class _Parser:
         self._now_us = now_us
         self._place = 0
 
-    def conditions(self) -> Iterator[Condition]:
+    def terms(self) -> Iterator[Term]:
         while True:
             self._skip_blanks()
             if self._place == len(self._text):
                 return
-            yield from self._term()
+            yield self._term()
 
-    def _term(self) -> list[Condition]:
+    def _term(self) -> Term:
         start = self._place
         negated = self._negation()
         head = _HEAD.match(self._text, self._place)
         if head is None:
-            return [self._searched(negated=negated)]
+            value = self._value(_TEXT)
+            searched = (_searched(value, negated=negated),)
+            text = Field.TEXT.value
+            return Term(start, self._place, text, ":", (value,), negated, searched)
         self._place = head.end()
-        name, operator = head["name"].lower(), head["operator"].removeprefix(":")
+        written, operator = head["name"].lower(), head["operator"].removeprefix(":")
         values = self._values(start)
-        found = self._compared(name, operator, values, head.start() + 1)
+        name = self._name(written, head.start() + 1)
+        found = self._compared(name, written, operator, values, head.start() + 1)
         if negated and len(found) > 1:
             raise self._error(
                 start + 1, "a range cannot be turned round.", "Ask for what is below or above it."
             )
-        return [
-            Condition(each.field, each.operator, each.values, negated=negated) for each in found
-        ]
+        conditions = tuple(replace(each, negated=negated) for each in found)
+        shown = ":" if operator == "=" else operator or ":"
+        return Term(start, self._place, name.name, shown, tuple(values), negated, conditions)
 
     def _negation(self) -> bool:
         """Step over what turns the next term round."""
@@ -113,15 +145,7 @@ class _Parser:
             negated, self._place = not negated, self._place + 1
         return negated
 
-    def _searched(self, *, negated: bool) -> Condition:
-        value = self._value(_TEXT)
-        marks = patterns.tokens(value.pattern)
-        if len(marks) > 1 and marks[-1] == (True, "*"):
-            begun = "".join(character for _, character in marks[:-1])
-            return Condition(Field.TEXT, Operator.BEGINS, (begun,), negated)
-        return Condition(Field.TEXT, Operator.CONTAINS, (value.text,), negated)
-
-    def _values(self, start: int) -> list[_Value]:
+    def _values(self, start: int) -> list[Value]:
         values = []
         while True:
             if self._blank_at(self._place) or self._text.startswith(",", self._place):
@@ -137,9 +161,9 @@ class _Parser:
                 return values
             self._place += 1
 
-    def _value(self, bare: re.Pattern[str]) -> _Value:
+    def _value(self, bare: re.Pattern[str]) -> Value:
         """Bare and quoted pieces that follow each other without a blank."""
-        column = self._place + 1
+        start = self._place
         pieces = []
         while True:
             if self._text.startswith('"', self._place):
@@ -148,7 +172,7 @@ class _Parser:
                 pieces.append(found[0].replace("\\", "\\\\"))
                 self._place = found.end()
             else:
-                return _Value("".join(pieces), column)
+                return Value("".join(pieces), start, self._place)
 
     def _quoted(self) -> str:
         opened = self._place
@@ -165,51 +189,52 @@ class _Parser:
             kept.append(character)
         raise self._error(opened + 1, "this quotation mark is never closed.", 'Add a `"`.')
 
+    def _name(self, written: str, column: int) -> Name:
+        if (name := NAMES.get(written)) is not None:
+            return name
+        raise self._error(
+            column,
+            f"there is no field {written!r}.",
+            f"{_meant(written, tuple(NAMES))}To search for it as text, put it in quotes.",
+        )
+
     def _compared(
-        self, name: str, operator: str, values: list[_Value], column: int
+        self, name: Name, written: str, operator: str, values: list[Value], column: int
     ) -> list[Condition]:
-        if name in _SPECIAL:
-            return self._special(name, operator, values, column)
-        field = _FIELDS.get(name) or _ALIASES.get(name)
-        if field is None:
-            meant = _meant(name, (*_FIELDS, *_ALIASES, *_SPECIAL))
-            raise self._error(
-                column,
-                f"there is no field {name!r}.",
-                f"{meant}To search for it as text, put it in quotes.",
-            )
-        if field in NUMERIC:
-            return self._numeric(field, _COMPARISONS[operator], values)
+        if name.short:
+            return self._special(name.name, operator, values, column)
+        if name.field in NUMERIC:
+            return self._numeric(name.field, _COMPARISONS[operator], values)
         if operator not in {"", "="}:
-            raise self._error(column, f"{name} has no order.", f"Write `{name}:{values[0].text}`.")
-        if field is Field.TEXT:
+            raise self._error(
+                column, f"{written} has no order.", f"Write `{written}:{values[0].text}`."
+            )
+        if name.takes is Takes.TEXT:
             if len(values) > 1:
                 raise self._error(
                     values[1].column, "text is searched for as a whole.", "Put it in quotes."
                 )
-            return [Condition(field, Operator.CONTAINS, (values[0].text,))]
-        return [self._equal(field, values)]
+            return [Condition(name.field, Operator.CONTAINS, (values[0].text,))]
+        return [self._equal(name, values)]
 
-    def _equal(self, field: Field, values: list[_Value]) -> Condition:
-        if closed := _CLOSED.get(field):
-            return Condition(
-                field, Operator.IS, tuple(self._member(field, closed, each) for each in values)
-            )
-        if field in _PATTERNS and any(value.special for value in values):
-            return Condition(field, Operator.LIKE, tuple(value.pattern for value in values))
-        return Condition(field, Operator.IS, tuple(value.text for value in values))
+    def _equal(self, name: Name, values: list[Value]) -> Condition:
+        if name.choices:
+            chosen = tuple(self._choice(name, each) for each in values)
+            return Condition(name.field, Operator.IS, chosen)
+        if name.takes is Takes.PATTERN and any(value.special for value in values):
+            return Condition(name.field, Operator.LIKE, tuple(value.pattern for value in values))
+        return Condition(name.field, Operator.IS, tuple(value.text for value in values))
 
-    def _member(self, field: Field, closed: Iterable[StrEnum], value: _Value) -> str:
-        allowed = [each.value for each in closed]
-        if value.text.lower() in allowed:
+    def _choice(self, name: Name, value: Value) -> str:
+        if value.text.lower() in name.choices:
             return value.text.lower()
         raise self._error(
             value.column,
-            f"{field.value} is never {value.text!r}.",
-            f"{_meant(value.text, allowed)}It is one of {', '.join(allowed)}.",
+            f"{name.name} is never {value.text!r}.",
+            f"{_meant(value.text, name.choices)}It is one of {', '.join(name.choices)}.",
         )
 
-    def _numeric(self, field: Field, operator: Operator, values: list[_Value]) -> list[Condition]:
+    def _numeric(self, field: Field, operator: Operator, values: list[Value]) -> list[Condition]:
         first = values[0]
         low, dots, high = first.text.partition("..")
         if dots and operator is Operator.IS and len(values) == 1:
@@ -225,11 +250,11 @@ class _Parser:
             )
         ]
 
-    def _amount(self, field: Field, value: _Value, text: str) -> int:
+    def _amount(self, field: Field, value: Value, text: str) -> int:
         return self._read(value, lambda: read_amount(field, text, self._now_us))
 
     def _special(
-        self, name: str, operator: str, values: list[_Value], column: int
+        self, name: str, operator: str, values: list[Value], column: int
     ) -> list[Condition]:
         if operator not in {"", "="} or len(values) > 1:
             raise self._error(column, f"{name} takes one value after a colon.", "Give one.")
@@ -250,7 +275,7 @@ class _Parser:
         compared = Operator.AT_LEAST if name == "since" else Operator.LESS
         return [Condition(Field.START, compared, (moment,))]
 
-    def _read(self, value: _Value, read: Callable[[], T]) -> T:
+    def _read(self, value: Value, read: Callable[[], T]) -> T:
         try:
             return read()
         except ValueError as error:
@@ -265,6 +290,14 @@ class _Parser:
 
     def _error(self, column: int, what: str, hint: str) -> QuerySyntaxError:
         return QuerySyntaxError(self._text, column, what, hint)
+
+
+def _searched(value: Value, *, negated: bool) -> Condition:
+    marks = patterns.tokens(value.pattern)
+    if len(marks) > 1 and marks[-1] == (True, "*"):
+        begun = "".join(character for _, character in marks[:-1])
+        return Condition(Field.TEXT, Operator.BEGINS, (begun,), negated)
+    return Condition(Field.TEXT, Operator.CONTAINS, (value.text,), negated)
 
 
 def _meant(text: str, known: Sequence[str]) -> str:

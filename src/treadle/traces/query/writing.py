@@ -32,17 +32,18 @@ def _positive(condition: Condition) -> str:
         return f"{field}{compared}{','.join(write_amount(field, int(each)) for each in values)}"
     if operator is Operator.LIKE:
         return f"{field}:{','.join(_pattern(str(each)) for each in values)}"
-    return f"{field}:{','.join(_literal(str(each)) for each in values)}"
+    return f"{field}:{','.join(write_value(str(each)) for each in values)}"
 
 
-def _literal(text: str) -> str:
+def write_value(text: str) -> str:
+    """A value as it has to be written so that it stands for itself: in quotes where need be."""
     plain = _PLAIN.fullmatch(text) and not text.startswith(_COMPARISON)
     return text if plain else _quoted(text)
 
 
 def _pattern(pattern: str) -> str:
     return "".join(
-        character if special else _literal(character)
+        character if special else write_value(character)
         for special, character in patterns.tokens(pattern)
     )
 

@@ -1,0 +1,94 @@
+"""The names of the query language: which there are, what each takes, and what it means.
+
+The parser reads queries by it, and whoever helps to write one is told of it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treadle.traces.query.conditions import NUMERIC, Field, Operator
+from treadle.traces.query.moments import Period
+from treadle.traces.span import SpanKind, SpanStatus
+
+
+class Takes(StrEnum):
+    """What stands behind a name."""
+
+    CHOICE = "choice"
+    """One of a few fixed words."""
+    PATTERN = "pattern"
+    """A name, in which `*` and `?` stand for anything unless they are quoted."""
+    ID = "id"
+    """A whole id."""
+    TEXT = "text"
+    COST = "cost"
+    """US dollars."""
+    DURATION = "duration"
+    """A time with its unit, such as `250ms`."""
+    COUNT = "count"
+    """A whole number, such as `1000` or `1.5k`."""
+    MOMENT = "moment"
+    """A date, a time, or how long ago, such as `2h`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that may stand before a colon. `choices` are all values, where those are fixed.
+
+    `short` ones are brief forms for conditions that have another name too, and take one value.
+    """
+
+    name: str
+    field: Field
+    takes: Takes
+    description: str
+    choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    short: bool = False
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """What may stand between it and its value."""
+        if self.field in NUMERIC and not self.short:
+            ordered = (Operator.MORE, Operator.AT_LEAST, Operator.LESS, Operator.AT_MOST)
+            return (":", *(each.value for each in ordered))
+        return (":",)
+
+
+def _words(choices: type[StrEnum]) -> tuple[str, ...]:
+    return tuple(each.value for each in choices)
+
+
+_ID, _PATTERN, _COUNT = Takes.ID, Takes.PATTERN, Takes.COUNT
+
+VOCABULARY = (
+    Name("status", Field.STATUS, Takes.CHOICE, "how it ended", _words(SpanStatus)),
+    Name("kind", Field.KIND, Takes.CHOICE, "what kind of step it is", _words(SpanKind)),
+    Name("model", Field.MODEL, _PATTERN, "the model that was called"),
+    Name("provider", Field.PROVIDER, _PATTERN, "who serves the model"),
+    Name("label", Field.LABEL, _PATTERN, "a label that it bears", aliases=("labels",)),
+    Name("operation", Field.OPERATION, _PATTERN, "what was done, such as chat", aliases=("op",)),
+    Name("name", Field.NAME, _PATTERN, "the name of the span, for a tool that of the tool"),
+    Name("thread", Field.THREAD, _ID, "the thread that it belongs to"),
+    Name("run", Field.RUN, _ID, "the run that it belongs to"),
+    Name("trace", Field.TRACE, _ID, "the trace that it belongs to"),
+    Name("span", Field.SPAN, _ID, "the span itself"),
+    Name("parent", Field.PARENT, _ID, "the span right above it"),
+    Name("cost", Field.COST, Takes.COST, "US dollars"),
+    Name("duration", Field.DURATION, Takes.DURATION, "how long it took"),
+    Name("ttft", Field.TTFT, Takes.DURATION, "time to the first token", aliases=("first_token",)),
+    Name("tokens", Field.TOKENS, _COUNT, "tokens of input and output together"),
+    Name("input", Field.INPUT, _COUNT, "tokens of input"),
+    Name("output", Field.OUTPUT, _COUNT, "tokens of output"),
+    Name("cached", Field.CACHED, _COUNT, "tokens of input that came out of a cache"),
+    Name("start", Field.START, Takes.MOMENT, "when it began"),
+    Name("since", Field.START, Takes.MOMENT, "began then or later", short=True),
+    Name("until", Field.START, Takes.MOMENT, "began before that", short=True),
+    Name("period", Field.START, Takes.CHOICE, "began in that time", _words(Period), short=True),
+    Name("has", Field.ERROR, Takes.CHOICE, "has:error is what failed", ("error",), short=True),
+    Name("text", Field.TEXT, Takes.TEXT, "a text that its name, input or output holds"),
+)
+"""All names, those that are used most first."""
+
+NAMES = {name: each for each in VOCABULARY for name in (each.name, *each.aliases)}
+"""The same by name and by alias."""
