@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
+from starlette.websockets import WebSocketDisconnect
 
 from treadle.app.event_log import Gap, LoggedEvent
 from treadle.server.house import House, Opened
@@ -49,9 +50,58 @@ async def events(
     )
 
 
+@router.websocket("/events/socket")
+async def events_by_socket(
+    socket: WebSocket,
+    house: Opened,
+    *,
+    after: Annotated[int | None, Query(ge=0)] = None,
+    page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+    approve: bool = False,
+) -> None:
+    """The same for a page: a browser opens only six event streams to one server over all its tabs.
+
+    Each message is an event as JSON, `{"type": "gap", "after", "next"}`, or, after a silence,
+    `{"type": "alive"}`. Nothing is read from the client.
+    """
+    await socket.accept()
+    sending = asyncio.create_task(
+        _send(socket, _follow(house, after, None, approve=approve, page=page))
+    )
+    try:
+        while True:
+            await socket.receive_text()
+    except WebSocketDisconnect:
+        pass
+    finally:
+        sending.cancel()
+        with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
+            await sending
+
+
+async def _send(socket: WebSocket, following: AsyncGenerator[LoggedEvent | Gap | None]) -> None:
+    async with aclosing(following):
+        async for event in following:
+            if event is None:
+                await socket.send_text('{"type": "alive"}')
+            elif isinstance(event, Gap):
+                await socket.send_text(json.dumps({"type": "gap", **event._asdict()}))
+            else:
+                await socket.send_text(event.text)
+
+
 async def _stream(
     house: House, start: int | None, request_id: UUID | None, *, approve: bool, page: str | None
 ) -> AsyncIterator[str]:
+    async with aclosing(_follow(house, start, request_id, approve=approve, page=page)) as following:
+        async for event in following:
+            yield _message(event)
+
+
+async def _follow(
+    house: House, start: int | None, request_id: UUID | None, *, approve: bool, page: str | None
+) -> AsyncGenerator[LoggedEvent | Gap | None]:
+    """The events as they come; None after a silence, as a sign of life."""
     async with AsyncExitStack() as stack:
         if approve:
             stack.enter_context(house.calls.approvals.attend())
@@ -63,15 +113,17 @@ async def _stream(
             while True:
                 done, _ = await asyncio.wait({coming}, timeout=_SIGN_OF_LIFE_SECONDS)
                 if not done:
-                    yield ": still there\n\n"
+                    yield None
                     continue
-                yield _message(coming.result())
+                yield coming.result()
                 coming = asyncio.ensure_future(anext(following))
         finally:
             coming.cancel()
 
 
-def _message(event: LoggedEvent | Gap) -> str:
+def _message(event: LoggedEvent | Gap | None) -> str:
+    if event is None:
+        return ": still there\n\n"
     if isinstance(event, Gap):
         return f"event: gap\ndata: {json.dumps(event._asdict())}\n\n"
     return f"event: {event.type}\nid: {event.seq}\ndata: {event.text}\n\n"

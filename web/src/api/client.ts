@@ -1,0 +1,74 @@
+// The typed client of the server's API, and the one shape in which its errors reach the screens.
+import createClient from "openapi-fetch";
+import type { paths } from "./schema";
+
+export const client = createClient<paths>({ baseUrl: "/", headers: { "x-treadle-page": "1" } });
+
+/** What the server says is wrong, or that it cannot be reached. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly hint: string | null,
+    /** 0 where no answer came at all. */
+    readonly status: number,
+    readonly body: unknown = null,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+
+  get unreachable(): boolean {
+    return this.status === 0;
+  }
+}
+
+type Answer<T> = { data?: T; error?: unknown; response: Response };
+
+/** The data of an answer. Throws ApiError for every answer that is an error, and for none at all. */
+export async function ok<T>(asking: Promise<Answer<T>>): Promise<T> {
+  let answer: Answer<T>;
+  try {
+    answer = await asking;
+  } catch (error) {
+    throw unreachable(error);
+  }
+  if (!answer.response.ok) throw asApiError(answer.response.status, answer.error);
+  return answer.data as T;
+}
+
+/** The JSON at an address of the server whose path the typed client cannot write. */
+export async function getJson<T>(address: string, signal?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(address, signal ? { signal } : {});
+  } catch (error) {
+    throw unreachable(error);
+  }
+  const body: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw asApiError(response.status, body);
+  return body as T;
+}
+
+function unreachable(error: unknown): unknown {
+  if (error instanceof DOMException && error.name === "AbortError") return error;
+  return new ApiError(
+    "The server does not answer.",
+    "Is `treadle serve` still running? The page tries again by itself.",
+    0,
+  );
+}
+
+export function asApiError(status: number, body: unknown): ApiError {
+  const told = (body as { error?: unknown } | null)?.error;
+  if (typeof told === "string") {
+    // The failure of a tool: `{"ok": false, "error", "hint"}`.
+    return new ApiError(told, textOf((body as { hint?: unknown }).hint), status, body);
+  }
+  const error = told as { message?: unknown; hint?: unknown } | undefined;
+  const message = textOf(error?.message) ?? `The server answered ${status}.`;
+  return new ApiError(message, textOf(error?.hint), status, body);
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

@@ -1,0 +1,71 @@
+// Numbers as a person reads them: short, with their unit, the same on every screen. Null: unknown.
+
+export const UNKNOWN = "–";
+
+const counts = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const shortCounts = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** 1234 → "1,234". */
+export function count(value: number | null | undefined): string {
+  return value == null ? UNKNOWN : counts.format(value);
+}
+
+/** 12345 → "12.3K". */
+export function shortCount(value: number | null | undefined): string {
+  return value == null ? UNKNOWN : shortCounts.format(value);
+}
+
+/** US dollars: small ones keep two figures that count. */
+export function cost(value: number | null | undefined): string {
+  if (value == null) return UNKNOWN;
+  if (value === 0) return "$0";
+  if (Math.abs(value) >= 0.01) return `$${value.toFixed(value >= 100 ? 0 : 2)}`;
+  return `$${shortest(value)}`;
+}
+
+/** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m". */
+export function duration(microseconds: number | null | undefined): string {
+  if (microseconds == null) return UNKNOWN;
+  if (microseconds < 1_000) return `${Math.round(microseconds)} µs`;
+  if (microseconds < 1_000_000) return `${figures(microseconds / 1_000)} ms`;
+  const seconds = microseconds / 1_000_000;
+  if (seconds < 60) return `${figures(seconds)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3_600) return `${Math.floor(whole / 60)} m ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+}
+
+/** Milliseconds, as some answers give them. */
+export function milliseconds(value: number | null | undefined): string {
+  return duration(value == null ? value : value * 1_000);
+}
+
+/** 1536 → "1.5 KB". */
+export function bytes(value: number | null | undefined): string {
+  if (value == null) return UNKNOWN;
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let rest = value;
+  let unit = 0;
+  while (rest >= 1_000 && unit < units.length - 1) {
+    rest /= 1_000;
+    unit += 1;
+  }
+  return `${unit === 0 ? rest : figures(rest)} ${units[unit]}`;
+}
+
+/** -0.484 → "−48.4 %". */
+export function percent(share: number | null | undefined): string {
+  if (share == null) return UNKNOWN;
+  return `${(share * 100).toFixed(1).replace("-", "−")} %`;
+}
+
+function figures(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** Two figures that count, never with an exponent: 0.0000123 → "0.000012". */
+function shortest(value: number): string {
+  const places = Math.min(1 - Math.floor(Math.log10(Math.abs(value))), 12);
+  return value.toFixed(places);
+}

@@ -1,0 +1,43 @@
+// Moments as a person reads them. All moments of the server are Unix microseconds.
+import { UNKNOWN } from "./numbers";
+
+const clock = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const dayOfYear = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+});
+
+/** The clock for today, the day before it for others: "14:03:20", "3 Nov 14:03:20". */
+export function moment(microseconds: number | null | undefined, now: number = Date.now()): string {
+  if (microseconds == null) return UNKNOWN;
+  const at = new Date(microseconds / 1_000);
+  const today = new Date(now);
+  if (at.toDateString() === today.toDateString()) return clock.format(at);
+  const date = at.getFullYear() === today.getFullYear() ? day : dayOfYear;
+  return `${date.format(at)} ${clock.format(at)}`;
+}
+
+/** How long ago, roughly: "now", "3 min ago", "2 h ago", "5 d ago". */
+export function ago(microseconds: number | null | undefined, now: number = Date.now()): string {
+  if (microseconds == null) return UNKNOWN;
+  const seconds = Math.round(now / 1_000 - microseconds / 1_000_000);
+  if (seconds < 10) return "now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.round(seconds / 3_600)} h ago`;
+  return `${Math.round(seconds / 86_400)} d ago`;
+}
+
+/** With everything, for a title or a copy: RFC 3339 in UTC with microseconds. */
+export function exactMoment(microseconds: number | null | undefined): string {
+  if (microseconds == null) return UNKNOWN;
+  const whole = Math.floor(microseconds / 1_000);
+  const rest = String(microseconds - whole * 1_000).padStart(3, "0");
+  return new Date(whole).toISOString().replace("Z", `${rest}Z`);
+}

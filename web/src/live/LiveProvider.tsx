@@ -1,0 +1,76 @@
+// Gives the page its live events: whoever wants some says their types.
+import { useQueryClient } from "@tanstack/react-query";
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useRef,
+  useSyncExternalStore,
+} from "react";
+import { pageId } from "../mirror/pageId";
+import { GAP, type LiveEvent } from "./events";
+import { type Connection, LiveSocket } from "./socket";
+
+const LiveContext = createContext<LiveSocket | null>(null);
+
+function addressOf(after: number | null): string {
+  const scheme = location.protocol === "https:" ? "wss" : "ws";
+  const query = new URLSearchParams({ page: pageId(), approve: "true" });
+  if (after !== null) query.set("after", String(after));
+  return `${scheme}://${location.host}/api/v1/events/socket?${query}`;
+}
+
+export function LiveProvider({ children, socket }: { children: ReactNode; socket?: LiveSocket }) {
+  const queries = useQueryClient();
+  const live = useRef<LiveSocket>(null);
+  live.current ??= socket ?? new LiveSocket(addressOf);
+  useEffect(() => {
+    const current = live.current;
+    if (!current) return;
+    const stop = current.listen((event) => {
+      if (event.type === GAP) void queries.invalidateQueries();
+    });
+    current.open();
+    return () => {
+      stop();
+      current.close();
+    };
+  }, [queries]);
+  return <LiveContext value={live.current}>{children}</LiveContext>;
+}
+
+function useSocket(): LiveSocket {
+  const socket = useContext(LiveContext);
+  if (!socket) throw new Error("LiveProvider is missing");
+  return socket;
+}
+
+/** Hear the events of these types (all with none); after a gap, `gap` is heard as well. */
+export function useLiveEvents(
+  types: readonly string[] | null,
+  hear: (event: LiveEvent) => void,
+): void {
+  const socket = useSocket();
+  const newest = useRef({ types, hear });
+  useEffect(() => {
+    newest.current = { types, hear };
+  });
+  useEffect(
+    () =>
+      socket.listen((event) => {
+        const wanted = newest.current;
+        if (event.type === GAP || wanted.types === null || wanted.types.includes(event.type)) {
+          wanted.hear(event);
+        }
+      }),
+    [socket],
+  );
+}
+
+/** How the connection is, and the way to try it at once. */
+export function useConnection(): Connection & { retryNow: () => void } {
+  const socket = useSocket();
+  const connection = useSyncExternalStore(socket.watch, () => socket.connection);
+  return { ...connection, retryNow: socket.retryNow };
+}

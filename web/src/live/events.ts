@@ -1,0 +1,12 @@
+// The events of the server as the page hears them; their fields are those of the API document.
+
+/** An event by its type, with the fields that `GET /api/v1/events` documents for it. */
+export interface LiveEvent {
+  type: string;
+  seq?: number;
+  request_id?: string;
+  [field: string]: unknown;
+}
+
+/** Some events can be had no more: all that is shown is to be read again. */
+export const GAP = "gap";

@@ -1,0 +1,104 @@
+// The connection over which the server tells what happens: it is kept, retried and gone on with
+// where it broke off.
+import { GAP, type LiveEvent } from "./events";
+
+export type ConnectionState = "connecting" | "open" | "lost";
+
+export interface Connection {
+  state: ConnectionState;
+  /** When it is tried again, in milliseconds of Date.now(); null where it is not lost. */
+  retryAt: number | null;
+}
+
+type Listener = (event: LiveEvent) => void;
+
+const SILENCE_MS = 40_000; // the server gives a sign of life every 15 seconds
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 10_000;
+
+/** The live events of one page. Listeners hear them in order; `gap` says that some are missing. */
+export class LiveSocket {
+  connection: Connection = { state: "connecting", retryAt: null };
+  private socket: WebSocket | null = null;
+  private after: number | null = null;
+  private tries = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly listeners = new Set<Listener>();
+  private readonly watchers = new Set<() => void>();
+  private closed = false;
+
+  constructor(private readonly address: (after: number | null) => string) {}
+
+  listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  watch = (watcher: () => void): (() => void) => {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  };
+
+  open(): void {
+    this.closed = false;
+    this.socket = new WebSocket(this.address(this.after));
+    this.socket.onopen = () => {
+      this.tries = 0;
+      this.become({ state: "open", retryAt: null });
+      this.expectLife();
+    };
+    this.socket.onmessage = (message) => {
+      this.expectLife();
+      this.hear(String(message.data));
+    };
+    this.socket.onclose = () => this.retry();
+  }
+
+  /** Try now, whatever time was waited for. */
+  retryNow = (): void => {
+    if (this.connection.state !== "lost") return;
+    clearTimeout(this.timer);
+    this.open();
+  };
+
+  close(): void {
+    this.closed = true;
+    this.drop();
+  }
+
+  private hear(text: string): void {
+    const event = JSON.parse(text) as LiveEvent;
+    if (event.type === "alive") return;
+    if (event.type === GAP) this.after = Number(event.next);
+    else if (typeof event.seq === "number") this.after = event.seq;
+    for (const listener of this.listeners) listener(event);
+  }
+
+  private expectLife(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.retry(), SILENCE_MS);
+  }
+
+  private retry(): void {
+    this.drop();
+    if (this.closed) return;
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.tries, LAST_RETRY_MS);
+    this.tries += 1;
+    this.become({ state: "lost", retryAt: Date.now() + wait });
+    this.timer = setTimeout(() => this.open(), wait);
+  }
+
+  private drop(): void {
+    clearTimeout(this.timer);
+    if (this.socket === null) return;
+    this.socket.onclose = null;
+    this.socket.onmessage = null;
+    this.socket.close();
+    this.socket = null;
+  }
+
+  private become(connection: Connection): void {
+    this.connection = connection;
+    for (const watcher of this.watchers) watcher();
+  }
+}

@@ -1,0 +1,36 @@
+// Starts the page.
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { newQueryClient } from "./api/queries";
+import { NoticesProvider } from "./components/Notices";
+import { LiveProvider } from "./live/LiveProvider";
+import { claimPageId } from "./mirror/pageId";
+import { newRouter } from "./router";
+import { ShortcutProvider } from "./shortcuts/ShortcutProvider";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import { keepTheme } from "./styles/theme";
+
+async function start(): Promise<void> {
+  keepTheme();
+  await claimPageId();
+  const root = document.getElementById("root");
+  if (!root) throw new Error("index.html has no #root");
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={newQueryClient()}>
+        <LiveProvider>
+          <NoticesProvider>
+            <ShortcutProvider>
+              <RouterProvider router={newRouter()} />
+            </ShortcutProvider>
+          </NoticesProvider>
+        </LiveProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}
+
+void start();

@@ -1,0 +1,126 @@
+// The page's side of the state that the server holds: it says where a person is, follows what the
+// server's tools ask for, and answers. See docs/ui.md.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRouter, useRouterState } from "@tanstack/react-router";
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef } from "react";
+import { client, ok } from "../api/client";
+import type { Shown, UiChange } from "../api/schema";
+import { useNotices } from "../components/Notices";
+import { useLiveEvents } from "../live/LiveProvider";
+import { type Handler, Handlers, type UiAnswer, type UiRequest } from "./handlers";
+import { pageId } from "./pageId";
+
+const MirrorContext = createContext<Handlers | null>(null);
+const STATE = ["ui"] as const;
+
+export function MirrorProvider({ children }: { children: ReactNode }) {
+  const handlers = useRef(new Handlers()).current;
+  useSaidLocation();
+  useFollowing(handlers);
+  return <MirrorContext value={handlers}>{children}</MirrorContext>;
+}
+
+/** Say where the person is, whenever that changes. */
+function useSaidLocation(): void {
+  const location = useRouterState({ select: (state) => state.location.href });
+  const change = useUiChange();
+  useEffect(() => {
+    void change({ location: location.slice(0, 2_000) }).catch(() => {});
+  }, [location, change]);
+}
+
+/** Do what this page is asked, and answer. */
+function useFollowing(handlers: Handlers): void {
+  const router = useRouter();
+  const queries = useQueryClient();
+  const { tell } = useNotices();
+  useEffect(() => {
+    const go = (url: string) => router.navigate({ href: url });
+    const stops = [
+      handlers.add("get_collapsed_spans", async () => {
+        const shown = await ok(client.GET("/api/v1/ui"));
+        return { collapsedSpanIds: shown.collapsed_span_ids };
+      }),
+      handlers.add("navigate_to", async (request) => {
+        await go(request.url);
+        return { success: true };
+      }),
+      handlers.add("navigate_to_experiment", async (request) => {
+        await go(request.url);
+        return { success: true };
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [handlers, router]);
+  useLiveEvents(["UiChanged", "UiRequested"], (event) => {
+    if (event.type === "UiChanged" && event.by !== pageId()) {
+      void queries.invalidateQueries({ queryKey: STATE });
+    }
+    if (event.type !== "UiRequested" || event.page !== pageId()) return;
+    const request = event.request as UiRequest;
+    void handlers.answer(request).then(async (answer) => {
+      if (answer === null) return;
+      tell(toldOf(request, answer));
+      await ok(
+        client.POST("/api/v1/ui/requests/{ui_id}/answer", {
+          params: { path: { ui_id: String(event.ui_id) } },
+          body: answer,
+        }),
+      ).catch(() => {}); // too late: the server has gone on without it
+    });
+  });
+}
+
+function toldOf(request: UiRequest, answer: UiAnswer) {
+  const failed = "success" in answer && !answer.success;
+  const done = {
+    navigate_to: "opened this screen",
+    navigate_to_experiment: "opened this experiment",
+    apply_experiment_data: "changed this experiment",
+    run_experiment: "ran this experiment",
+    apply_label_filter: "changed the label filter",
+    get_collapsed_spans: "read which spans are collapsed",
+    get_experiment_data: "read this experiment",
+    evaluate_experiment_results: "read these results",
+  }[request.type];
+  return failed
+    ? { kind: "bad" as const, text: `A tool (${request.type}) could not act on this page.` }
+    : { kind: "info" as const, text: `A tool (${request.type}) ${done}.` };
+}
+
+/** Do something when the server's tools ask this page for it, as long as the component is shown. */
+export function useUiHandler<T extends UiRequest["type"]>(type: T, handle: Handler<T>): void {
+  const handlers = useContext(MirrorContext);
+  if (!handlers) throw new Error("MirrorProvider is missing");
+  const newest = useRef(handle);
+  useEffect(() => {
+    newest.current = handle;
+  });
+  useEffect(() => handlers.add(type, (request) => newest.current(request)), [handlers, type]);
+}
+
+/** The state as the server has it; null until it is read. */
+export function useUiState(): Shown | null {
+  const state = useQuery({
+    queryKey: STATE,
+    queryFn: ({ signal }) => ok(client.GET("/api/v1/ui", { signal })),
+    staleTime: Number.POSITIVE_INFINITY, // UiChanged says when it is another
+  });
+  return state.data ?? null;
+}
+
+/** Say what a person has changed on this page. */
+export function useUiChange(): (change: Omit<UiChange, "page">) => Promise<void> {
+  const queries = useQueryClient();
+  return useCallback(
+    async (change) => {
+      const shown = await ok(
+        client.PATCH("/api/v1/ui", { body: { ...change, page: pageId() } as UiChange }),
+      );
+      queries.setQueryData(STATE, shown);
+    },
+    [queries],
+  );
+}

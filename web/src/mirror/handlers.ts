@@ -1,0 +1,82 @@
+// Who on the page does what the server's tools ask for: the part that was registered last.
+import type { components } from "../api/schema";
+
+type Schemas = components["schemas"];
+export type UiRequest =
+  | Schemas["GetCollapsedSpans"]
+  | Schemas["GetExperimentData"]
+  | Schemas["EvaluateExperimentResults"]
+  | Schemas["NavigateTo"]
+  | Schemas["NavigateToExperiment"]
+  | Schemas["ApplyExperimentData"]
+  | Schemas["RunExperiment"]
+  | Schemas["ApplyLabelFilter"];
+export type UiAnswer =
+  | Schemas["CollapsedSpans"]
+  | Schemas["ExperimentData"]
+  | Schemas["ExperimentResults"]
+  | Schemas["Done"];
+
+type RequestOf<T extends UiRequest["type"]> = Extract<UiRequest, { type: T }>;
+type AnswerOf<T extends UiRequest["type"]> = T extends "get_collapsed_spans"
+  ? Omit<Schemas["CollapsedSpans"], "type">
+  : T extends "get_experiment_data"
+    ? Omit<Schemas["ExperimentData"], "type">
+    : T extends "evaluate_experiment_results"
+      ? Omit<Schemas["ExperimentResults"], "type">
+      : Omit<Schemas["Done"], "type">;
+
+export type Handler<T extends UiRequest["type"]> = (
+  request: RequestOf<T>,
+) => AnswerOf<T> | Promise<AnswerOf<T>>;
+
+type AnyHandler = (request: UiRequest) => unknown;
+
+const QUESTIONS: ReadonlySet<string> = new Set([
+  "get_collapsed_spans",
+  "get_experiment_data",
+  "evaluate_experiment_results",
+]);
+const PATIENCE_MS = 1_500; // the server waits two seconds
+const LOOK_MS = 30;
+
+export class Handlers {
+  private readonly stacks = new Map<UiRequest["type"], AnyHandler[]>();
+
+  add<T extends UiRequest["type"]>(type: T, handle: Handler<T>): () => void {
+    const stack = this.stacks.get(type) ?? [];
+    this.stacks.set(type, [...stack, handle as unknown as AnyHandler]);
+    return () => {
+      const rest = (this.stacks.get(type) ?? []).filter((each) => each !== (handle as unknown));
+      this.stacks.set(type, rest);
+    };
+  }
+
+  /**
+   * What the page answers. Where no part of it does such things now: that it does not; null to a
+   * question that only such a part could answer, since the server then says what it knows itself.
+   */
+  async answer(request: UiRequest): Promise<UiAnswer | null> {
+    const type = `${request.type.replace(/^get_/, "")}_response`;
+    const handle = await this.found(request.type);
+    try {
+      if (!handle) throw new Error("the screen that is open cannot do that");
+      return { type, ...((await handle(request)) as object) } as UiAnswer;
+    } catch (error) {
+      if (QUESTIONS.has(request.type)) return null;
+      const told = error instanceof Error ? error.message : String(error);
+      return { type, success: false, error: told.slice(0, 2_000) } as UiAnswer;
+    }
+  }
+
+  /** A screen that was just navigated to may still be loading: it is waited for a little. */
+  private async found(type: UiRequest["type"]): Promise<AnyHandler | undefined> {
+    const until = performance.now() + PATIENCE_MS;
+    let handle = this.stacks.get(type)?.at(-1);
+    while (!handle && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      handle = this.stacks.get(type)?.at(-1);
+    }
+    return handle;
+  }
+}

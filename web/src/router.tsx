@@ -1,0 +1,179 @@
+// The addresses of the page: which screen is shown at each, loaded when it is first needed.
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  retainSearchParams,
+} from "@tanstack/react-router";
+import type { DockSearch } from "./analyst/dock";
+import * as searches from "./screens/searches";
+import { parseSearch, stringifySearch, text } from "./search";
+import { CrashScreen, NotFoundScreen } from "./shell/Failures";
+import { Root } from "./shell/Root";
+
+const root = createRootRoute({
+  component: Root,
+  validateSearch: (given: Record<string, unknown>): DockSearch => text(given, ["analyst"]),
+  search: { middlewares: [retainSearchParams(["analyst"])] },
+  notFoundComponent: NotFoundScreen,
+  errorComponent: CrashScreen,
+});
+
+const parent = () => root;
+
+const routes = [
+  createRoute({
+    getParentRoute: parent,
+    path: "/",
+    beforeLoad: () => {
+      throw redirect({ to: "/threads", replace: true });
+    },
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/threads",
+    validateSearch: searches.threads,
+    component: lazyRouteComponent(() => import("./screens/threads/ThreadsScreen"), "ThreadsScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/threads/$threadId",
+    validateSearch: searches.thread,
+    component: lazyRouteComponent(() => import("./screens/threads/ThreadScreen"), "ThreadScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/runs",
+    validateSearch: searches.runs,
+    component: lazyRouteComponent(() => import("./screens/traces/RunsScreen"), "RunsScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/runs/$runId",
+    validateSearch: searches.run,
+    component: lazyRouteComponent(() => import("./screens/traces/RunScreen"), "RunScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/traces",
+    validateSearch: searches.spans,
+    component: lazyRouteComponent(() => import("./screens/traces/SpansScreen"), "SpansScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/traces/$traceId",
+    validateSearch: searches.trace,
+    component: lazyRouteComponent(() => import("./screens/trace/TraceScreen"), "TraceScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/experiments",
+    component: lazyRouteComponent(
+      () => import("./screens/experiments/ExperimentsScreen"),
+      "ExperimentsScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/experiments/new",
+    validateSearch: searches.newExperiment,
+    component: lazyRouteComponent(
+      () => import("./screens/experiments/NewExperimentScreen"),
+      "NewExperimentScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/experiments/$experimentId",
+    validateSearch: searches.experiment,
+    component: lazyRouteComponent(
+      () => import("./screens/experiments/ExperimentScreen"),
+      "ExperimentScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/analyst",
+    component: lazyRouteComponent(() => import("./analyst/AnalystScreen"), "AnalystScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/sessions",
+    component: lazyRouteComponent(
+      () => import("./screens/sessions/SessionsScreen"),
+      "SessionsScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/sessions/$sessionId",
+    component: lazyRouteComponent(
+      () => import("./screens/sessions/SessionScreen"),
+      "SessionScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/proposals",
+    validateSearch: searches.proposals,
+    component: lazyRouteComponent(
+      () => import("./screens/proposals/ProposalsScreen"),
+      "ProposalsScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/proposals/$proposalId",
+    component: lazyRouteComponent(
+      () => import("./screens/proposals/ProposalScreen"),
+      "ProposalScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/breakpoints",
+    validateSearch: searches.breakpoints,
+    component: lazyRouteComponent(
+      () => import("./screens/breakpoints/BreakpointsScreen"),
+      "BreakpointsScreen",
+    ),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/tools",
+    validateSearch: searches.tools,
+    component: lazyRouteComponent(() => import("./screens/tools/ToolsScreen"), "ToolsScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/models",
+    component: lazyRouteComponent(() => import("./screens/models/ModelsScreen"), "ModelsScreen"),
+  }),
+  createRoute({
+    getParentRoute: parent,
+    path: "/settings",
+    validateSearch: searches.settings,
+    component: lazyRouteComponent(
+      () => import("./screens/settings/SettingsScreen"),
+      "SettingsScreen",
+    ),
+  }),
+] as const;
+
+export function newRouter() {
+  return createRouter({
+    routeTree: root.addChildren(routes),
+    parseSearch,
+    stringifySearch,
+    defaultPreload: "intent",
+    scrollRestoration: true,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof newRouter>;
+  }
+}

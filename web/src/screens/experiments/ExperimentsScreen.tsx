@@ -1,0 +1,6 @@
+// Experiments
+import { Screen } from "../../shell/Screen";
+
+export function ExperimentsScreen() {
+  return <Screen title="Experiments">…</Screen>;
+}

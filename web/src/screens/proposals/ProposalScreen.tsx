@@ -1,0 +1,6 @@
+// Proposal
+import { Screen } from "../../shell/Screen";
+
+export function ProposalScreen() {
+  return <Screen title="Proposal">…</Screen>;
+}

@@ -1,0 +1,88 @@
+// What each screen keeps in its address, typed; whatever else is there is dropped.
+import { choice, text } from "../search";
+
+type Given = Record<string, unknown>;
+
+export const SORTS = ["time", "duration", "cost", "tokens"] as const;
+export type Sort = (typeof SORTS)[number];
+export const GROUPINGS = ["time", "model", "thread", "run", "label", "operation"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+export const DETAIL_TABS = ["formatted", "json", "metadata", "events"] as const;
+export type DetailTab = (typeof DETAIL_TABS)[number];
+
+export interface ListSearch {
+  /** In the language of docs/trace-queries.md. */
+  query?: string;
+  sort?: Sort;
+  /** "true": the smallest first. */
+  ascending?: "true";
+  /** Names of the columns that are shown, with commas. */
+  columns?: string;
+  /** The id of the row that is shown beside the list. */
+  peek?: string;
+  /** "off": new rows are not put in by themselves. */
+  live?: "off";
+  group?: Grouping;
+  /** Seconds of a group by time. */
+  bucket?: string;
+}
+
+function list(given: Given): ListSearch {
+  const sort = choice(given.sort, SORTS);
+  const group = choice(given.group, GROUPINGS);
+  return {
+    ...text(given, ["query", "columns", "peek", "bucket"]),
+    ...(sort ? { sort } : {}),
+    ...(String(given.ascending) === "true" ? { ascending: "true" as const } : {}),
+    ...(given.live === "off" ? { live: "off" as const } : {}),
+    ...(group ? { group } : {}),
+  };
+}
+
+export const threads = list;
+export const runs = list;
+export const spans = list;
+
+export interface ThreadSearch {
+  /** The run of the thread that is marked. */
+  run?: string;
+}
+export const thread = (given: Given): ThreadSearch => text(given, ["run"]);
+
+export interface TraceSearch {
+  span?: string;
+  tab?: DetailTab;
+  /** What is searched for in the trace. */
+  find?: string;
+  /** The part of the time that is shown: two shares of it, "0.25-0.5". */
+  zoom?: string;
+}
+export function trace(given: Given): TraceSearch {
+  const tab = choice(given.tab, DETAIL_TABS);
+  return { ...text(given, ["span", "find", "zoom"]), ...(tab ? { tab } : {}) };
+}
+export const run = trace;
+
+export interface NewExperimentSearch {
+  trace?: string;
+  span?: string;
+}
+export const newExperiment = (given: Given): NewExperimentSearch => text(given, ["trace", "span"]);
+
+export interface ExperimentSearch {
+  version?: string;
+  batch?: string;
+  /** "json": the request as JSON. */
+  edit?: "json";
+  item?: string;
+}
+export const experiment = (given: Given): ExperimentSearch => ({
+  ...text(given, ["version", "batch", "item"]),
+  ...(given.edit === "json" ? { edit: "json" as const } : {}),
+});
+
+export const proposals = (given: Given): { state?: string } => text(given, ["state"]);
+export const breakpoints = (given: Given): { held?: string } => text(given, ["held"]);
+export const tools = (given: Given): { tool?: string } => text(given, ["tool"]);
+export const settings = (given: Given): { find?: string; part?: string } =>
+  text(given, ["find", "part"]);

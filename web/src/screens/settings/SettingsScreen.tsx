@@ -1,0 +1,6 @@
+// Settings
+import { Screen } from "../../shell/Screen";
+
+export function SettingsScreen() {
+  return <Screen title="Settings">…</Screen>;
+}

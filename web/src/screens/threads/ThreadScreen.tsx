@@ -1,0 +1,6 @@
+// Thread
+import { Screen } from "../../shell/Screen";
+
+export function ThreadScreen() {
+  return <Screen title="Thread">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Threads
+import { Screen } from "../../shell/Screen";
+
+export function ThreadsScreen() {
+  return <Screen title="Threads">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Tools
+import { Screen } from "../../shell/Screen";
+
+export function ToolsScreen() {
+  return <Screen title="Tools">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Trace
+import { Screen } from "../../shell/Screen";
+
+export function TraceScreen() {
+  return <Screen title="Trace">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Run
+import { Screen } from "../../shell/Screen";
+
+export function RunScreen() {
+  return <Screen title="Run">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Runs
+import { Screen } from "../../shell/Screen";
+
+export function RunsScreen() {
+  return <Screen title="Runs">…</Screen>;
+}

@@ -1,0 +1,6 @@
+// Spans
+import { Screen } from "../../shell/Screen";
+
+export function SpansScreen() {
+  return <Screen title="Spans">…</Screen>;
+}

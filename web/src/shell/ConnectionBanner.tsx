@@ -1,0 +1,37 @@
+// Says that the connection is lost, when it is tried again, and lets a person try at once.
+import { useEffect, useState } from "react";
+import { Button } from "../components/Button";
+import { useConnection } from "../live/LiveProvider";
+import styles from "./ConnectionBanner.module.css";
+
+export function ConnectionBanner() {
+  const { state, retryAt, retryNow } = useConnection();
+  const seconds = useSecondsUntil(retryAt);
+  return (
+    <div role="status" aria-live="polite">
+      {state === "lost" && (
+        <div className={styles.banner}>
+          <strong>The server is not reachable.</strong>
+          <span>
+            What is shown may be old. Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}, and
+            nothing that happens meanwhile will be missed.
+          </span>
+          <Button small onPress={retryNow}>
+            Try now
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function useSecondsUntil(moment: number | null): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (moment === null) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 500);
+    return () => clearInterval(timer);
+  }, [moment]);
+  return moment === null ? 0 : Math.max(0, Math.ceil((moment - now) / 1_000));
+}

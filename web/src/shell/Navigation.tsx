@@ -1,0 +1,68 @@
+// The way to every screen: a column beside it, or on a narrow page a menu above it.
+import { Link, useRouter } from "@tanstack/react-router";
+import { useState } from "react";
+import { useAnalystDock } from "../analyst/dock";
+import { Button } from "../components/Button";
+import { useShortcut } from "../shortcuts/ShortcutProvider";
+import styles from "./Navigation.module.css";
+import { PLACES, type Place } from "./navigation";
+import { ThemeChoice } from "./ThemeChoice";
+
+export function Navigation() {
+  const [isOpen, open] = useState(false);
+  const dock = useAnalystDock();
+  return (
+    <header className={styles.bar} data-open={isOpen}>
+      <div className={styles.top}>
+        <Link to="/threads" className={styles.name}>
+          <img src="/icon.svg" alt="" width="20" height="20" />
+          Treadle
+        </Link>
+        <span className={styles.menu}>
+          <Button small aria-expanded={isOpen} aria-controls="places" onPress={() => open(!isOpen)}>
+            Menu
+          </Button>
+        </span>
+      </div>
+      <nav id="places" className={styles.places} aria-label="Screens">
+        {PLACES.map((group) => (
+          <ul key={group[0]?.name} className={styles.group}>
+            {group.map((place) => (
+              <Entry key={place.name} place={place} onChosen={() => open(false)} />
+            ))}
+          </ul>
+        ))}
+        <div className={styles.bottom}>
+          <Button
+            kind={dock.isOpen ? "primary" : "plain"}
+            onPress={dock.toggle}
+            tip="Ask about what is recorded"
+            keys="a"
+          >
+            Analyst
+          </Button>
+          <ThemeChoice />
+        </div>
+      </nav>
+    </header>
+  );
+}
+
+function Entry({ place, onChosen }: { place: Place; onChosen: () => void }) {
+  const router = useRouter();
+  useShortcut({ keys: place.keys, does: `Go to ${place.name}`, where: "Everywhere" }, () => {
+    void router.navigate({ to: place.to });
+  });
+  return (
+    <li>
+      <Link
+        to={place.to}
+        className={styles.place}
+        activeProps={{ "data-current": true }}
+        onClick={onChosen}
+      >
+        {place.name}
+      </Link>
+    </li>
+  );
+}

@@ -1,0 +1,11 @@
+// What every screen can rely on: live events, the mirrored state, keys, notices.
+import { MirrorProvider } from "../mirror/MirrorProvider";
+import { Shell } from "./Shell";
+
+export function Root() {
+  return (
+    <MirrorProvider>
+      <Shell />
+    </MirrorProvider>
+  );
+}

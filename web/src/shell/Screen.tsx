@@ -1,0 +1,29 @@
+// The frame of a screen: its title, what can be done on it, and its content.
+import { type ReactNode, useEffect } from "react";
+import styles from "./Screen.module.css";
+
+interface Props {
+  title: string;
+  /** Beside the title: counts, a status. */
+  about?: ReactNode;
+  actions?: ReactNode;
+  /** The content fills the height and scrolls by itself. */
+  fill?: boolean;
+  children: ReactNode;
+}
+
+export function Screen({ title, about, actions, fill = false, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · Treadle`;
+  }, [title]);
+  return (
+    <div className={[styles.screen, fill ? styles.fill : ""].join(" ")}>
+      <header className={styles.header}>
+        <h1>{title}</h1>
+        {about && <div className={styles.about}>{about}</div>}
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </header>
+      <div className={styles.content}>{children}</div>
+    </div>
+  );
+}

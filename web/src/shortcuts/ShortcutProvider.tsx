@@ -1,0 +1,103 @@
+// The keys of the page: whoever has an action registers it, one listener runs it, `?` lists all.
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useSyncExternalStore,
+} from "react";
+import { isTyping, keyOf } from "./keys";
+
+export interface Shortcut {
+  /** As `event.key`, perhaps with "Mod+" (Ctrl or ⌘), "Alt+", "Shift+" before; or two in a row: "g t". */
+  keys: string;
+  /** What it does, as a person reads it under `?`. */
+  does: string;
+  /** Where it works: the heading under `?`. */
+  where: string;
+  /** Also while a field has the focus; only for keys with Mod, and Escape. */
+  inFields?: boolean;
+}
+
+interface Registered extends Shortcut {
+  run: () => void;
+}
+
+class Shortcuts {
+  list: readonly Registered[] = [];
+  private readonly watchers = new Set<() => void>();
+  private first = "";
+  private firstAt = 0;
+
+  add(shortcut: Registered): () => void {
+    this.become([...this.list, shortcut]);
+    return () => this.become(this.list.filter((each) => each !== shortcut));
+  }
+
+  watch = (watcher: () => void): (() => void) => {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  };
+
+  press(event: KeyboardEvent): void {
+    if (event.defaultPrevented || event.isComposing) return;
+    const key = keyOf(event);
+    const typing = isTyping(event.target);
+    const pair = performance.now() - this.firstAt < 1_000 ? `${this.first} ${key}` : "";
+    // The one that was registered last is nearest to what is shown.
+    const found = this.list
+      .toReversed()
+      .find((each) => (each.keys === pair || each.keys === key) && (!typing || each.inFields));
+    this.first = key;
+    this.firstAt = performance.now();
+    if (!found) return;
+    event.preventDefault();
+    this.first = "";
+    found.run();
+  }
+
+  private become(list: readonly Registered[]): void {
+    this.list = list;
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+const ShortcutContext = createContext<Shortcuts | null>(null);
+
+export function ShortcutProvider({ children }: { children: ReactNode }) {
+  const shortcuts = useMemo(() => new Shortcuts(), []);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => shortcuts.press(event);
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [shortcuts]);
+  return <ShortcutContext value={shortcuts}>{children}</ShortcutContext>;
+}
+
+function useShortcutStore(): Shortcuts {
+  const shortcuts = useContext(ShortcutContext);
+  if (!shortcuts) throw new Error("ShortcutProvider is missing");
+  return shortcuts;
+}
+
+/** Run an action by keys as long as the component is shown and `enabled`. */
+export function useShortcut(shortcut: Shortcut, run: () => void, enabled = true): void {
+  const store = useShortcutStore();
+  const newest = useRef(run);
+  useEffect(() => {
+    newest.current = run;
+  });
+  const { keys, does, where, inFields = false } = shortcut;
+  useEffect(() => {
+    if (!enabled) return;
+    return store.add({ keys, does, where, inFields, run: () => newest.current() });
+  }, [store, keys, does, where, inFields, enabled]);
+}
+
+/** All that work now. */
+export function useShortcuts(): readonly Shortcut[] {
+  const store = useShortcutStore();
+  return useSyncExternalStore(store.watch, () => store.list);
+}

@@ -1,0 +1,26 @@
+// How keys are named, and when a person is typing rather than commanding.
+
+/** The key of an event, such as "j", "?", "Mod+Enter", "Shift+ArrowDown". */
+export function keyOf(event: KeyboardEvent): string {
+  const parts: string[] = [];
+  if (event.ctrlKey || event.metaKey) parts.push("Mod");
+  if (event.altKey) parts.push("Alt");
+  // A letter or sign already says whether Shift was held.
+  if (event.shiftKey && event.key.length > 1) parts.push("Shift");
+  parts.push(event.key === " " ? "Space" : event.key);
+  return parts.join("+");
+}
+
+/** Keys as they are shown: "Mod+Enter" → "Ctrl Enter". */
+export function shownKeys(keys: string): string[] {
+  const isMac = navigator.platform.startsWith("Mac");
+  return keys.split(/[+ ](?=.)/).map((key) => (key === "Mod" ? (isMac ? "⌘" : "Ctrl") : key));
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement) return true;
+  if (target instanceof HTMLSelectElement) return true;
+  const noText = ["checkbox", "radio", "button", "range"];
+  return target instanceof HTMLInputElement && !noText.includes(target.type);
+}

@@ -1,0 +1,29 @@
+// How the page is built: into the package that serves it, with a place for the nonce of its answer.
+import optimizeLocales from "@react-aria/optimize-locales-plugin";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+const server = process.env.TREADLE_URL ?? "http://127.0.0.1:7070";
+
+export default defineConfig({
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-US"] }), enforce: "pre" }],
+  html: { cspNonce: "__CSP_NONCE__" },
+  build: {
+    outDir: "../src/treadle/server/page",
+    emptyOutDir: true,
+    target: "es2023",
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 700,
+  },
+  server: {
+    proxy: {
+      "/api": { target: server, ws: true, changeOrigin: true, rewriteWsOrigin: true },
+    },
+  },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["src/testing/setup.ts"],
+    restoreMocks: true,
+  },
+});
