@@ -18,7 +18,7 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.loader import is_trusted
 from treadle.config.model import Settings
 from treadle.errors import StoreError
-from treadle.llm import connect_with_fallbacks, is_embedded
+from treadle.llm import connect_with_fallbacks, is_embedded, kept_keys
 from treadle.llm.port import ChatModel
 from treadle.session import SessionOutcome
 from treadle.tools.registry import Registry
@@ -52,7 +52,7 @@ class AgentDesk:
         self._env = env
         self._stack = stack
         self._clock = clock
-        self._models: dict[str | None, ChatModel] = {}
+        self._models: dict[tuple[str | None, kept_keys.Stamp], ChatModel] = {}
         self._connecting = asyncio.Lock()
         found = find_agents(calls.root, trusted=is_trusted(calls.root, settings.trusted_roots))
         self.agents, self.warnings = found.agents, found.warnings
@@ -117,12 +117,13 @@ class AgentDesk:
     async def _connect(self, asked: str | None, own: str | None) -> ChatModel:
         """The model that was asked for, else the agent's own, else that of the settings."""
         name = asked or own
+        place = name, kept_keys.stamp()  # after a key was entered it is connected to anew
         async with self._connecting:
-            if name not in self._models:
+            if place not in self._models:
                 model = await connect_with_fallbacks(self._settings, self._env, model=name)
                 self._stack.push_async_callback(model.close)
-                self._models[name] = model
-        return self._models[name]
+                self._models[place] = model
+        return self._models[place]
 
     def _steps(self) -> Steps:
         calls = self._calls

@@ -20,6 +20,7 @@ from treadle.config.model import Settings
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.events.types import MessageQueued
 from treadle.ids import new_id
+from treadle.llm import kept_keys
 from treadle.session import Conversation, RequestSession, SessionOutcome
 
 ENDED_KEPT = 1_000
@@ -54,7 +55,7 @@ class Turns:
         self._env = env
         self._clock = clock
         self._stack = AsyncExitStack()
-        self._assistants: dict[Choices, Assistant] = {}
+        self._assistants: dict[tuple[Choices, kept_keys.Stamp], Assistant] = {}
         self._opening = asyncio.Lock()
         self._places: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One for each conversation: who holds it is served."""
@@ -81,14 +82,15 @@ class Turns:
     async def assistant(self, choices: Choices | None = None) -> Assistant:
         """The assistant of such turns, opened when first needed. Raises ProviderError."""
         choices = choices or Choices()
+        place = choices, kept_keys.stamp()  # after a key was entered it is connected to anew
         async with self._opening:
-            if choices not in self._assistants:
+            if place not in self._assistants:
                 opening = Assistant.over(
                     self._calls, self._settings, self._env,
                     request_id=new_id(), choices=choices, clock=self._clock,
                 )  # fmt: skip
-                self._assistants[choices] = await self._stack.enter_async_context(opening)
-        return self._assistants[choices]
+                self._assistants[place] = await self._stack.enter_async_context(opening)
+        return self._assistants[place]
 
     async def begin(
         self,

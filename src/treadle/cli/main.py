@@ -39,7 +39,7 @@ COMMANDS = {
     "agent": Entry("agent", "ask what went wrong, what is slow, what costs"),
     "experiment": Entry("experiment", "change a recorded call, run it again, compare"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
-    "models": Entry("models", "list the models in reach, test one"),
+    "models": Entry("models", "list the models in reach, test one, keep keys"),
     "config": Entry("config", "show the settings and where they come from"),
     "doctor": Entry("doctor", "check that everything works, and say what does not"),
 }
@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the mistake as an error of ours, which `main` prints."""
         if message.endswith("required: ACTION"):
-            actions = next(a.choices for a in self._actions if a.dest == "action")
+            actions = next(a.choices for a in self._actions if a.dest.endswith("action"))
             message = f"what is it to do: {', '.join(actions or ())}?"
             raise UsageError(f"{self.prog}: {message}", hint=f"See `{self.prog} --help`.")
         raise UsageError(f"{self.prog}: {message}.", hint=f"See `{self.prog} --help`.")

@@ -11,6 +11,7 @@ from treadle.config.quantities import age_us
 from treadle.errors import TreadleError
 from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.upstream import Upstream
+from treadle.llm import kept_keys
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import (
     EMBEDDED,
@@ -55,6 +56,7 @@ class Models:
         self._max_age = age_us(settings.gateway.models_max_age) / 1e6
         self._kept: dict[str, tuple[float, Listed]] = {}
         self._local: tuple[float, list[Endpoint]] | None = None
+        self._keys = kept_keys.stamp()
         self._lock = asyncio.Lock()
 
     async def listed(self) -> list[Listed]:
@@ -63,6 +65,10 @@ class Models:
         Where there is none, there is the embedded model, as for everybody who asks for none.
         """
         async with self._lock:
+            if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+                self._keys = keys
+                self._kept.clear()
+                self._local = None
             endpoints, failed = await self._endpoints()
             if not (endpoints or failed) and self._embedded.models:
                 return [Listed(EMBEDDED, _configured(self._embedded.models))]

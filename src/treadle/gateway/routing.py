@@ -13,10 +13,19 @@ from treadle.gateway.asked import Asked
 from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.models import Listed, Models
 from treadle.gateway.refusals import RefusalError
+from treadle.llm import kept_keys
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
-from treadle.llm.profiles import EMBEDDED, PROFILES, UNNAMED, endpoint_for, unnamed_endpoint
+from treadle.llm.profiles import (
+    EMBEDDED,
+    PROFILES,
+    UNNAMED,
+    endpoint_for,
+    has_key,
+    unnamed_endpoint,
+    variable_of,
+)
 
 _NAMED = 20
 """Models that are named to a client that asked for another one."""
@@ -50,6 +59,7 @@ class Router:
         self._draw = draw or random.Random()  # noqa: S311  (it shares out calls)
         self._embedded = embedded
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
+        self._keys = kept_keys.stamp()
 
     async def plan(self, asked: Asked) -> Plan:
         """Whom to ask. Raises RefusalError, which names what there is."""
@@ -96,8 +106,9 @@ class Router:
         if name in self._settings.providers or name == EMBEDDED:
             return True
         if self._unnamed():
-            key = PROFILES[name].key_env if name in PROFILES else None
-            return name == UNNAMED or bool(key and self._env.get(key, "").strip())
+            return name == UNNAMED or (
+                name in PROFILES and has_key(self._settings, self._env, name)
+            )
         return name in PROFILES
 
     def _unnamed(self) -> bool:
@@ -111,6 +122,9 @@ class Router:
 
     async def _endpoint(self, provider: str, model: str, asked: Asked) -> Endpoint:
         own_key = asked.key if self._settings.gateway.pass_client_keys else None
+        if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+            self._keys = keys
+            self._endpoints.clear()
         place = provider, own_key is not None
         endpoint = self._endpoints.get(place)
         if endpoint is None:
@@ -138,8 +152,7 @@ class Router:
                 return unnamed
         env = self._env
         if with_key:  # the provider's own one may be missing
-            own, profile = self._settings.providers.get(provider), PROFILES.get(provider)
-            name = (own and own.api_key_env) or (profile and profile.key_env)
+            name = variable_of(self._settings, provider)
             env = {**env, name: _CLIENT_KEY} if name else env
         return await endpoint_for(self._settings, env, provider, "")
 

@@ -6,7 +6,7 @@ from treadle.llm.catalog import (
     check_model,
     list_models,
 )
-from treadle.llm.choosing import connect, connect_with_fallbacks, is_embedded
+from treadle.llm.choosing import connect, connect_with_fallbacks, default_model, is_embedded
 from treadle.llm.faults import FaultKind, ProviderError
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "check_model",
     "connect",
     "connect_with_fallbacks",
+    "default_model",
     "is_embedded",
     "list_models",
 ]

@@ -16,7 +16,7 @@ from treadle.ids import IdSource, new_id
 from treadle.llm import prices
 from treadle.llm.catalog import fetch_models
 from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
-from treadle.llm.embedded import EmbeddedModel
+from treadle.llm.embedded import MODEL_NAME, EmbeddedModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.fallback import FallbackModel
 from treadle.llm.faults import ProviderError
@@ -83,6 +83,15 @@ async def connect_with_fallbacks(
     first = await connect(settings, env, model=model, clock=clock, ids=ids)
     names = settings.fallback_models
     return FallbackModel(first, names, fallback) if names else first
+
+
+async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str, str]:
+    """Provider and model that `connect` would give where none is asked for; nothing is loaded.
+
+    Raises ConfigError and ProviderError as `connect` does.
+    """
+    endpoint, _ = await _choose(settings, env, (settings.model or "").strip())
+    return (endpoint.provider, endpoint.model) if endpoint else (EMBEDDED, MODEL_NAME)
 
 
 async def is_embedded(

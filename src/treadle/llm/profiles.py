@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from treadle import secrets
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError
+from treadle.llm import kept_keys
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.probing import ModelInfo, probe
@@ -77,8 +78,30 @@ async def endpoint_for(
 ) -> Endpoint:
     """The endpoint of a provider known by name or configured, with its key.
 
-    Raises ConfigError for an unknown provider or an odd key, ProviderError for a missing key.
+    That is the one in the keyring that the settings name, else in the environment, else the kept
+    one. Raises ConfigError for an unknown provider or an odd key, ProviderError for a missing key.
     """
+    profile = PROFILES.get(provider)
+    base_url = address_of(settings, provider)
+    own = settings.providers.get(provider) or ProviderSettings()
+    if profile and profile.local and "idle_timeout" not in own.model_fields_set:
+        own = own.model_copy(update={"idle_timeout": _LOCAL_IDLE_TIMEOUT})
+    key_name = variable_of(settings, provider)
+    if own.api_key_keyring:
+        key_name = f"the keyring entry {own.api_key_keyring!r}"
+        key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
+    else:
+        key = env.get(key_name, "").strip() if key_name else None
+        if not key and kept_keys.kept_for(provider, base_url) is not None:
+            key = await asyncio.to_thread(kept_keys.value, provider, base_url)
+            key_name = f"the kept key (`treadle models key set {provider}`)"
+    if key_name and not (key or "").strip():
+        raise _no_key(provider, key_name)
+    return Endpoint(provider, model, base_url, checked_key(key, key_name), key_name, own)
+
+
+def address_of(settings: Settings, provider: str) -> str:
+    """The address of a provider known by name or configured. Raises ConfigError."""
     profile = PROFILES.get(provider)
     own = settings.providers.get(provider)
     if profile is None and own is None:
@@ -87,28 +110,20 @@ async def endpoint_for(
             f"There is no provider named {provider!r}.",
             hint=f"Write PROVIDER/MODEL with one of {known}, or set providers.{provider}.base_url.",
         )
-    own = own or ProviderSettings()
-    base_url = own.base_url or (profile.base_url if profile else None)
+    base_url = (own.base_url if own else None) or (profile.base_url if profile else None)
     if base_url is None:
         raise ConfigError(
             f"The provider {provider!r} has no address.",
             hint=f"Set providers.{provider}.base_url.",
         )
-    if profile and profile.local and "idle_timeout" not in own.model_fields_set:
-        own = own.model_copy(update={"idle_timeout": _LOCAL_IDLE_TIMEOUT})
-    key_name = own.api_key_env or (profile.key_env if profile else None)
-    if own.api_key_keyring:
-        key_name = f"the keyring entry {own.api_key_keyring!r}"
-        key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
-    else:
-        key = env.get(key_name) if key_name else None
-    if key_name and not (key or "").strip():
-        raise ProviderError(
-            f"{provider} needs a key, and {key_name} is not set.",
-            kind=FaultKind.AUTHENTICATION,
-            hint=f"Set {key_name}, or choose another model, for example --model embedded.",
-        )
-    return Endpoint(provider, model, base_url, checked_key(key, key_name), key_name, own)
+    return base_url
+
+
+def variable_of(settings: Settings, provider: str) -> str | None:
+    """The environment variable that a provider's key is looked for in."""
+    profile = PROFILES.get(provider)
+    own = settings.providers.get(provider)
+    return (own.api_key_env if own else None) or (profile.key_env if profile else None)
 
 
 def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> Endpoint | None:
@@ -133,6 +148,7 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
 
     Those in a keyring are known from their first use on, since it may have to be unlocked.
     """
+    kept_keys.register_all()
     names = {
         "TREADLE_API_KEY",
         *(profile.key_env for profile in PROFILES.values()),
@@ -160,14 +176,19 @@ def checked_key(key: str | None, name: str | None) -> str | None:
 
 
 def hosted_with_key(settings: Settings, env: Mapping[str, str]) -> list[Profile]:
-    """The hosted providers whose key is in the environment, in order of preference."""
-    found = []
-    for profile in PROFILES.values():
-        own = settings.providers.get(profile.name)
-        key_env = own.api_key_env if own and own.api_key_env else profile.key_env
-        if not profile.local and env.get(key_env or "", "").strip():
-            found.append(profile)
-    return found
+    """The hosted providers whose key is in the environment or kept, in order of preference."""
+    return [
+        profile
+        for profile in PROFILES.values()
+        if not profile.local and has_key(settings, env, profile.name)
+    ]
+
+
+def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
+    """Whether the key of a provider is in the environment or kept; no keyring is asked."""
+    if env.get(variable_of(settings, provider) or "", "").strip():
+        return True
+    return kept_keys.kept_for(provider, address_of(settings, provider)) is not None
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
@@ -184,7 +205,20 @@ async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[Loca
 
 def _needs_no_key(settings: Settings, provider: str) -> bool:
     own = settings.providers.get(provider)
-    return own is None or not (own.api_key_env or own.api_key_keyring)
+    if own is not None and (own.api_key_env or own.api_key_keyring):
+        return False
+    return not has_key(settings, {}, provider)
+
+
+def _no_key(provider: str, key_name: str) -> ProviderError:
+    kept = kept_keys.kept(provider)
+    elsewhere = f" The kept one is for {kept.base_url} alone." if kept is not None else ""
+    return ProviderError(
+        f"{provider} needs a key, and {key_name} is not set.{elsewhere}",
+        kind=FaultKind.AUTHENTICATION,
+        hint=f"Set {key_name}, run `treadle models key set {provider}`, or choose another model, "
+        "for example --model embedded.",
+    )
 
 
 def _from_keyring(entry: str) -> str | None:

@@ -1,26 +1,43 @@
-"""`treadle models`: list the models in reach, test one."""
+"""`treadle models`: list the models in reach, test one, keep the key of a provider."""
 
 import argparse
 import asyncio
 import os
+import sys
 
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, say, table, tell
 from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
-from treadle.llm import ModelTest, ProviderModels, check_model, connect, list_models
+from treadle.llm import (
+    ModelTest,
+    ProviderModels,
+    check_model,
+    connect,
+    kept_keys,
+    list_models,
+)
+from treadle.llm.kept_keys import Place
 
 _SHOWN = 30
 """Models of one provider that are listed; some offer hundreds. `--json` has all."""
+_LONGEST_LINE = 20_000
+"""Characters; a key is shorter."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the two sub-commands."""
+    """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="what each provider in reach offers")
     test = actions.add_parser("test", help="ask a model one small question with a tool")
     test.add_argument("model", nargs="?", metavar="PROVIDER/MODEL", help="default: the one in use")
+    key = actions.add_parser("key", help="keep the key of a provider, or delete it")
+    todo = key.add_subparsers(dest="key_action", required=True, metavar="ACTION")
+    keep = todo.add_parser("set", help="keep a key, which is asked for or read from standard input")
+    keep.add_argument("provider", metavar="PROVIDER")
+    delete = todo.add_parser("delete", help="delete the kept key")
+    delete.add_argument("provider", metavar="PROVIDER")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = load(repository(options), os.environ, {})
     for warning in loaded.warnings:
         tell(f"! {warning}")
+    if options.action == "key":
+        return _key(loaded.settings, options)
     if options.action == "test":
         return _test(asyncio.run(_check(loaded.settings, options.model)), options)
     return _list(asyncio.run(list_models(loaded.settings, os.environ)), options)
@@ -51,6 +70,41 @@ def _list(found: list[ProviderModels], options: argparse.Namespace) -> int:
         return ExitStatus.PROVIDER
     say(table(rows, ("MODEL", "WINDOW")))
     return ExitStatus.DONE
+
+
+def _key(settings: Settings, options: argparse.Namespace) -> int:
+    from treadle.llm.provider_states import KeyState, forget_key, keep_key, state_of
+
+    provider: str = options.provider
+    if options.key_action == "delete":
+        gone = forget_key(settings, os.environ, provider)
+        if options.json:
+            print_json({"provider": provider, "deleted": gone})
+        else:
+            say(f"The key of {provider} is deleted." if gone else f"No key of {provider} is kept.")
+        return ExitStatus.DONE
+    place = keep_key(settings, os.environ, provider, _entered(provider))
+    state = state_of(settings, os.environ, provider)
+    if options.json:
+        print_json({"provider": provider, "kept": place, "base_url": state.base_url})
+        return ExitStatus.DONE
+    where = "the system keyring" if place is Place.KEYRING else str(kept_keys.path())
+    say(f"The key of {provider} for {state.base_url} is kept in {where}.")
+    if state.key is KeyState.ENVIRONMENT:
+        tell(f"! {state.key_name} is set and wins over it.")
+    return ExitStatus.DONE
+
+
+def _entered(provider: str) -> str:
+    """The key, from a prompt that does not show it or from standard input.
+
+    Never from an argument, which other programs could read.
+    """
+    if sys.stdin.isatty():
+        import getpass
+
+        return getpass.getpass(f"Key of {provider}: ")
+    return sys.stdin.readline(_LONGEST_LINE)
 
 
 async def _check(settings: Settings, name: str | None) -> ModelTest:
@@ -92,4 +146,4 @@ def _provider_json(provider: ProviderModels) -> dict[str, object]:
     }
 
 
-COMMAND = Command("List the models in reach, test one.", configure, run)
+COMMAND = Command("List the models in reach, test one, keep keys.", configure, run)

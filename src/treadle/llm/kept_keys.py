@@ -1,0 +1,237 @@
+"""Keys of providers that were entered once and are kept, each for one provider at one address.
+
+They are in the system keyring where that works, else in a file that only its owner may read. The
+file also says which keys are in the keyring, so that nobody has to unlock it for a provider that
+has none there. A key is given out for the very address that it was entered for and for no other,
+whatever the settings say by now.
+"""
+
+import json
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from treadle import secrets
+from treadle.errors import ConfigError
+from treadle.paths import user_config_dir
+
+FILE_NAME = "providers.key"
+"""Files with this ending are read by no tool, also where a repository holds the folder."""
+SERVICE = "treadle provider keys"
+"""In the keyring: another one than `api_key_keyring` names, so that no setting can name them."""
+_FORMAT = 1
+
+Stamp = tuple[int, int, int] | None
+
+_writing = threading.Lock()
+_read: tuple[Path, Stamp, "Mapping[str, KeptKey]"] | None = None
+
+
+class Place(StrEnum):
+    """Where a kept key is."""
+
+    KEYRING = "keyring"
+    FILE = "stored"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """A key for one address. `key` is None where it is in the keyring."""
+
+    base_url: str
+    key: str | None = field(repr=False)
+
+    @property
+    def place(self) -> Place:
+        return Place.KEYRING if self.key is None else Place.FILE
+
+
+def path() -> Path:
+    """The file, whether it is there or not."""
+    return user_config_dir() / FILE_NAME
+
+
+def stamp() -> Stamp:
+    """Something that is another one after each change; None without any kept key. Takes 2 µs."""
+    try:
+        status = path().stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def kept(provider: str) -> KeptKey | None:
+    """What is kept for a provider, at whichever address. Raises ConfigError."""
+    return _all().get(provider)
+
+
+def kept_for(provider: str, base_url: str) -> KeptKey | None:
+    """What is kept for a provider at this address. Raises ConfigError."""
+    found = kept(provider)
+    return found if found is not None and _same(found.base_url, base_url) else None
+
+
+def value(provider: str, base_url: str) -> str | None:
+    """The key itself; may wait until the keyring is unlocked, so call it in a thread.
+
+    Raises ConfigError.
+    """
+    found = kept_for(provider, base_url)
+    if found is None:
+        return None
+    key = found.key if found.key is not None else _from_keyring(provider)
+    secrets.register(key or "")
+    return key
+
+
+def keep(provider: str, base_url: str, key: str) -> Place:
+    """Keep a key in the place of the one before; slow as `value`. Raises ConfigError."""
+    secrets.register(key)
+    with _writing:
+        everything = dict(_all())
+        inside = _into_keyring(provider, key)
+        everything[provider] = KeptKey(base_url, None if inside else key)
+        _write(everything)
+    return everything[provider].place
+
+
+def forget(provider: str) -> bool:
+    """Delete what is kept for a provider; whether there was anything. Raises ConfigError."""
+    with _writing:
+        everything = dict(_all())
+        found = everything.pop(provider, None)
+        if found is None:
+            return False
+        if found.place is Place.KEYRING:
+            _out_of_keyring(provider)
+        _write(everything)
+    return True
+
+
+def register_all() -> None:
+    """Let redaction know the keys in the file; those in a keyring are known from their use on."""
+    for each in _all().values():
+        secrets.register(each.key or "")
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")
+
+
+def _all() -> Mapping[str, KeptKey]:
+    global _read
+    at, now = path(), stamp()
+    known = _read
+    if known is not None and known[:2] == (at, now):
+        return known[2]
+    everything = {} if now is None else _parsed(at)
+    _read = at, now, everything
+    return everything
+
+
+def _parsed(at: Path) -> dict[str, KeptKey]:
+    try:
+        mode = at.stat().st_mode
+        content = at.read_bytes() if stat.S_ISREG(mode) else b""
+    except OSError as error:
+        raise ConfigError(
+            f"{at} cannot be read: {error.strerror}.", hint="Check who may read it."
+        ) from error
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigError(
+            f"{at} holds keys, and others than its owner may read it.",
+            hint=f"Run `chmod 600 {at}`; think of the keys as known to them.",
+        )
+    try:
+        return {str(name): _entry(each) for name, each in json.loads(content)["keys"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise ConfigError(
+            f"{at} is not what was written there.",
+            hint="Delete it, and enter the keys anew with `treadle models key set PROVIDER`.",
+        ) from None  # the cause would show what is in it
+
+
+def _entry(entry: Mapping[str, object]) -> KeptKey:
+    base_url, key = entry["base_url"], entry.get("key")
+    if not isinstance(base_url, str) or not isinstance(key, str | None):
+        raise TypeError
+    return KeptKey(base_url, key)
+
+
+def _write(everything: Mapping[str, KeptKey]) -> None:
+    """Put the file in place as a whole, readable for its owner alone from its first byte on."""
+    entries = {
+        name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}
+        for name, each in everything.items()
+    }
+    at = path()
+    try:
+        at.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=at.parent, prefix=f".{FILE_NAME}.", suffix=".key")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"format": _FORMAT, "keys": entries}, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(at)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise ConfigError(
+            f"{at} cannot be written: {error.strerror}.",
+            hint="Name the key's environment variable with api_key_env instead.",
+        ) from error
+
+
+def _into_keyring(provider: str, key: str) -> bool:
+    """Whether the keyring took it: some take everything and keep nothing."""
+    try:
+        import keyring
+    except ImportError:
+        return False
+    try:
+        keyring.set_password(SERVICE, provider, key)
+        return keyring.get_password(SERVICE, provider) == key
+    except keyring.errors.KeyringError:
+        return False
+
+
+def _out_of_keyring(provider: str) -> None:
+    try:
+        import keyring
+    except ImportError:
+        return
+    try:
+        keyring.delete_password(SERVICE, provider)
+    except keyring.errors.PasswordDeleteError:
+        return  # it is not there any more
+    except keyring.errors.KeyringError as error:
+        raise _locked(error) from error
+
+
+def _from_keyring(provider: str) -> str | None:
+    try:
+        import keyring
+    except ImportError as error:
+        raise ConfigError(
+            f"The key of {provider} is in the system keyring, which needs the package keyring.",
+            hint="python -m pip install 'treadle[keyring]', or enter the key anew.",
+        ) from error
+    try:
+        return keyring.get_password(SERVICE, provider)
+    except keyring.errors.KeyringError as error:
+        raise _locked(error) from error
+
+
+def _locked(error: Exception) -> ConfigError:
+    return ConfigError(
+        f"The system keyring cannot be used ({error}).", hint="Unlock it and try again."
+    )

@@ -1,0 +1,156 @@
+"""What is known of each provider without asking it: its address, its key's place, its models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treadle.config.model import ProviderSettings, Settings
+from treadle.errors import ConfigError, NotFoundError, UsageError
+from treadle.llm import kept_keys
+from treadle.llm.profiles import (
+    EMBEDDED,
+    PROFILES,
+    UNNAMED,
+    address_of,
+    checked_key,
+    unnamed_endpoint,
+    variable_of,
+)
+
+_KEY_LIMIT = 10_000
+
+
+class KeyState(StrEnum):
+    """Where the key is that a provider is asked with."""
+
+    NONE = "none"
+    ENVIRONMENT = "environment"
+    KEYRING = "keyring"
+    STORED = "stored"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """One provider. `key_name` is what a person sets; None where only keeping a key helps.
+
+    `kept` says where a key is kept for it, be it in use or not, and `kept_for` for which address,
+    where that is another one than `base_url`.
+    """
+
+    name: str
+    base_url: str | None
+    key: KeyState
+    key_name: str | None
+    wants_key: bool
+    takes_key: bool
+    kept: kept_keys.Place | None
+    kept_for: str | None
+    models: tuple[str, ...]
+
+
+def provider_states(settings: Settings, env: Mapping[str, str]) -> list[ProviderState]:
+    """All that can be asked: the unnamed one first if there is one, the embedded one last.
+
+    Neither a keyring nor a server is asked. Raises ConfigError.
+    """
+    unnamed = unnamed_endpoint(settings, env, "")
+    states = []
+    if unnamed is not None:
+        key = KeyState.ENVIRONMENT if unnamed.api_key else KeyState.NONE
+        own = unnamed.settings.models
+        states.append(
+            ProviderState(
+                UNNAMED, unnamed.base_url, key, unnamed.key_name, False, False, None, None, own
+            )
+        )
+    names = dict.fromkeys([*settings.providers, *PROFILES])
+    passed = {EMBEDDED} if unnamed is None else {EMBEDDED, UNNAMED}
+    states += [_state(settings, env, name) for name in names if name not in passed]
+    states.append(ProviderState(EMBEDDED, None, KeyState.NONE, None, False, False, None, None, ()))
+    return states
+
+
+def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> ProviderState:
+    """The same of one. Raises NotFoundError and ConfigError."""
+    found = next((s for s in provider_states(settings, env) if s.name == provider), None)
+    if found is None:
+        raise _unknown(provider)
+    return found
+
+
+def keep_key(
+    settings: Settings, env: Mapping[str, str], provider: str, key: str
+) -> kept_keys.Place:
+    """Keep the key of a provider for the address that it has now; slow where a keyring is.
+
+    Raises UsageError for what is no key or a provider that takes none, NotFoundError, ConfigError.
+    """
+    base_url = _takes_key(settings, env, provider)
+    try:
+        checked = None if len(key) > _KEY_LIMIT else checked_key(key, provider)
+    except ConfigError:
+        checked = None
+    if checked is None:
+        raise UsageError(
+            "What was entered is no key.", hint="Enter the key alone, without spaces, on one line."
+        )
+    return kept_keys.keep(provider, base_url, checked)
+
+
+def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
+    """Delete what is kept for a provider, also one that is not configured any more."""
+    if kept_keys.kept(provider) is None:
+        _takes_key(settings, env, provider)
+    return kept_keys.forget(provider)
+
+
+def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str:
+    """The address that a key is kept for."""
+    if provider == EMBEDDED:
+        raise UsageError("The embedded model needs no key.", hint="Nothing is to be done.")
+    if provider == UNNAMED and unnamed_endpoint(settings, env, "") is not None:
+        raise UsageError(
+            "The provider of TREADLE_BASE_URL has its key from TREADLE_API_KEY.",
+            hint="Set that variable, or give the address a name: providers.NAME.base_url.",
+        )
+    if provider not in PROFILES and provider not in settings.providers:
+        raise _unknown(provider)
+    own = settings.providers.get(provider)
+    if own is not None and own.api_key_keyring:
+        raise UsageError(
+            f"The key of {provider} is the keyring entry that api_key_keyring names.",
+            hint="Change it there, or take api_key_keyring out of the settings.",
+        )
+    return address_of(settings, provider)
+
+
+def _unknown(provider: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no provider named {provider[:100]!r}.",
+        hint="`treadle models list` has them; a new one is set as providers.NAME.base_url.",
+    )
+
+
+def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderState:
+    own = settings.providers.get(name) or ProviderSettings()
+    profile = PROFILES.get(name)
+    base_url = own.base_url or (profile.base_url if profile else None)
+    variable = variable_of(settings, name)
+    kept = kept_keys.kept(name)
+    usable = kept_keys.kept_for(name, base_url) if base_url else None
+    key = KeyState(usable.place) if usable else KeyState.NONE
+    if own.api_key_keyring:
+        key = KeyState.KEYRING
+    elif variable and env.get(variable, "").strip():
+        key = KeyState.ENVIRONMENT
+    return ProviderState(
+        name=name,
+        base_url=base_url,
+        key=key,
+        key_name=own.api_key_keyring or variable,
+        wants_key=bool(variable or own.api_key_keyring),
+        takes_key=base_url is not None and not own.api_key_keyring,
+        kept=kept.place if kept else None,
+        kept_for=kept.base_url if kept and not usable else None,
+        models=own.models,
+    )
