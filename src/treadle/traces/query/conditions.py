@@ -147,3 +147,11 @@ class GroupBy(StrEnum):
     RUN = "run"
     LABEL = "label"
     OPERATION = "operation"
+
+
+class Rows(StrEnum):
+    """What a list has a row for."""
+
+    SPANS = "spans"
+    RUNS = "runs"
+    THREADS = "threads"

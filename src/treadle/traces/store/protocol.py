@@ -8,16 +8,18 @@ from typing import Protocol, Unpack
 
 from treadle.errors import StoreError
 from treadle.traces.detectors import Examined, Rule
-from treadle.traces.query.conditions import GroupBy, Query
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Span, Trace
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.listed import (
+    Facets,
     Group,
     LabelCounts,
     ListedSpan,
     RunSummary,
     ThreadSummary,
+    Values,
 )
 from treadle.traces.store.reading.searching import Hit
 from treadle.traces.store.reading.skeletons import Skeleton
@@ -141,6 +143,21 @@ class SpanReader(Protocol):
 
     def labels(self, query: Query = EVERYTHING, *, limit: int = 100) -> LabelCounts:
         """The labels of the spans that meet all conditions, the most frequent first."""
+        ...
+
+    def values(
+        self, field: Field, query: Query = EVERYTHING, *, text: str = "", limit: int = 20
+    ) -> Values:
+        """The values of a field that hold `text`, and how many spans that fit have each.
+
+        Raises UsageError for a field whose values are not counted.
+        """
+        ...
+
+    def facets(
+        self, rows: Rows = Rows.SPANS, query: Query = EVERYTHING, *, limit: int = 20
+    ) -> Facets:
+        """The values of each facet of a list, each counted without the conditions on itself."""
         ...
 
     def summary(self, query: Query = EVERYTHING) -> Summary:

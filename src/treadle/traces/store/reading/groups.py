@@ -123,9 +123,7 @@ def groups_page(
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
         return Page(tuple(Group(plain(row[0]), sums(row[1:])) for row in found), total, None)
-    rows = _from_rollups(connection, by, query, bucket_seconds) or _from_spans(
-        connection, by, query, bucket_seconds
-    )
+    rows = _added_up(connection, by, query, bucket_seconds)
     order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
     statement = (
         f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text})"
@@ -139,9 +137,7 @@ def groups_page(
 
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
     """The sums over all spans that fit. `query` is resolved."""
-    rows = _from_rollups(connection, GroupBy.TIME, query, HOUR_SECONDS) or _from_spans(
-        connection, GroupBy.TIME, query, HOUR_SECONDS
-    )
+    rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
     return sums(connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone())
 
 
@@ -150,6 +146,24 @@ def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) ->
     page = groups_page(connection, GroupBy.LABEL, query, limit=limit)
     data = (LabelCount(str(group.value), group.sums.totals.spans) for group in page.data)
     return LabelCounts(tuple(data), page.total or 0)
+
+
+def value_rows(connection: sqlite3.Connection, by: GroupBy, query: Query) -> Sql:
+    """Rows of a `value` with `spans` among its counters, of one value perhaps several.
+
+    `query` is resolved.
+    """
+    kept = _from_kept(connection, by, query, HOUR_SECONDS)
+    return kept or _added_up(connection, by, query, HOUR_SECONDS)
+
+
+def _added_up(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql:
+    """Rows of the sums that are kept, where they can answer, else a row for each span."""
+    return _from_rollups(connection, by, query, bucket_seconds) or _from_spans(
+        connection, by, query, bucket_seconds
+    )
 
 
 def _from_kept(

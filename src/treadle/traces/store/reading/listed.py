@@ -1,12 +1,13 @@
 """What lists of spans, runs, threads, groups and labels hold: rows without the whole content."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.events.types import Usage
 from treadle.traces.query.amounts import NANO
+from treadle.traces.query.conditions import Field
 from treadle.traces.span import CostSource, SpanKind, SpanStatus, Totals
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import COUNTERS
@@ -204,6 +205,30 @@ class LabelCounts:
 
     data: tuple[LabelCount, ...]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, and how many spans, runs or threads have it."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values, those that most have first. `more` says that there are others."""
+
+    data: tuple[ValueCount, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """The values of each facet; `complete` says that nothing was left out in counting."""
+
+    values: Mapping[Field, Values]
+    complete: bool
 
 
 def dollars(nano: int | None) -> float | None:

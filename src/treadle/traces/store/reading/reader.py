@@ -5,16 +5,26 @@ from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Unpack
 
-from treadle.traces.query.conditions import GroupBy, Query
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Trace
-from treadle.traces.store.reading import groups, runs, searching, skeletons, spans, summaries
+from treadle.traces.store.reading import (
+    facets,
+    groups,
+    runs,
+    searching,
+    skeletons,
+    spans,
+    summaries,
+)
 from treadle.traces.store.reading.listed import (
+    Facets,
     Group,
     LabelCounts,
     ListedSpan,
     RunSummary,
     ThreadSummary,
+    Values,
 )
 from treadle.traces.store.reading.searching import Hit
 from treadle.traces.store.reading.skeletons import Skeleton
@@ -79,6 +89,18 @@ class ReadingStore:
     def labels(self, query: Query = _EVERYTHING, *, limit: int = 100) -> LabelCounts:
         with self.reader() as connection:
             return groups.label_counts(connection, query, limit=limit)
+
+    def values(
+        self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
+    ) -> Values:
+        with self.reader() as connection:
+            return facets.value_counts(connection, field, query, text=text, limit=limit)
+
+    def facets(
+        self, rows: Rows = Rows.SPANS, query: Query = _EVERYTHING, *, limit: int = 20
+    ) -> Facets:
+        with self.reader() as connection:
+            return facets.facet_counts(connection, rows, query, limit=limit)
 
     def summary(self, query: Query = _EVERYTHING) -> Summary:
         with self.reader() as connection:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack
 
 from treadle.errors import NotFoundError
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query, Sort, SortKey
+from treadle.traces.query.conditions import (
+    NEWEST,
+    Condition,
+    Field,
+    Operator,
+    Query,
+    Rows,
+    Sort,
+    SortKey,
+)
 from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
 from treadle.traces.span import SpanStatus, Trace
 from treadle.traces.store import contents
@@ -141,6 +150,17 @@ def threads_page(
         )
 
     return _page(connection, _THREADS, query, summary, **part)
+
+
+def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, most: int) -> Sql:
+    """The newest runs or threads that fit: id, run or thread id, status. `query` is resolved."""
+    listed = _THREADS if rows is Rows.THREADS else _RUNS
+    where = joined(_condition(connection, listed, each) for each in query.conditions)
+    return Sql(
+        f"SELECT g.id, {listed.identity}, s.status FROM {listed.tables} WHERE {where.text}"
+        f" ORDER BY {listed.time} DESC, g.id DESC LIMIT ?",
+        (*where.values, most),
+    )
 
 
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
