@@ -1,33 +1,37 @@
 """One whole span as JSON, its large values as previews that say where the rest is."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from treadle.traces.span import Span
+from treadle.traces.span import JsonValue, Span
 from treadle.traces.store import blobs
+
+if TYPE_CHECKING:
+    from treadle.app.trace_shapes import BlobPart, Cut, SpanContent, TextPart
 
 _PREVIEW = 2_000
 """Characters of a large value that are shown in its place."""
 _SHORTEST = 1_000
 
 
-def whole_span(span: Span) -> dict[str, Any]:
+def whole_span(span: Span) -> "SpanContent":
     """All fields as they were recorded, and nothing cut."""
     return {"span": span.to_json(), "cut": []}
 
 
-def previewed_span(span: Span) -> dict[str, Any]:
+def previewed_span(span: Span) -> "SpanContent":
     """The same, with the beginning of each large value, which `cut` tells of.
 
     `cut` holds `path` to the value, `characters` of the whole, and `parts` that make it up in this
     order: `{"text"}`, or `{"blob", "media_type", "bytes", "base64"}` by its hash. So nothing that a
     span says can be taken for a link.
     """
-    cut: list[dict[str, Any]] = []
-    return {"span": _previewed(span.to_json(), [], cut), "cut": cut}
+    cut: list[Cut] = []
+    shown = cast("dict[str, JsonValue]", _previewed(span.to_json(), [], cut))
+    return {"span": shown, "cut": cut}
 
 
-def _previewed(value: Any, path: list[str | int], cut: list[dict[str, Any]]) -> Any:
+def _previewed(value: Any, path: list[str | int], cut: "list[Cut]") -> Any:
     if isinstance(value, str):
         return value if len(value) < _SHORTEST else _preview(value, path, cut)
     if isinstance(value, Mapping):
@@ -37,7 +41,7 @@ def _previewed(value: Any, path: list[str | int], cut: list[dict[str, Any]]) -> 
     return value
 
 
-def _preview(text: str, path: list[str | int], cut: list[dict[str, Any]]) -> str:
+def _preview(text: str, path: list[str | int], cut: "list[Cut]") -> str:
     pieces: blobs.Pieces = {}
     parts = blobs.cut(text, pieces)
     if parts is None:
@@ -47,7 +51,7 @@ def _preview(text: str, path: list[str | int], cut: list[dict[str, Any]]) -> str
     return text[:_PREVIEW]
 
 
-def _part(part: blobs.Part, pieces: blobs.Pieces) -> dict[str, Any]:
+def _part(part: blobs.Part, pieces: blobs.Pieces) -> "TextPart | BlobPart":
     if isinstance(part, str):
         return {"text": part}
     key, as_base64 = part

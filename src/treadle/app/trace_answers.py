@@ -1,14 +1,14 @@
 """What is told of recorded spans as JSON: by the server, the command line and tools alike.
 
-Moments and durations are microseconds where a name ends in `_us`, else milliseconds; costs are US
-dollars. What is unknown is null, never 0.
+`trace_shapes` says what each answer looks like.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from treadle.app import trace_shapes as shapes
+    from treadle.events.types import Usage
     from treadle.traces.query import Page
     from treadle.traces.store.reading.listed import (
         Group,
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from treadle.traces.store.reading.summaries import Percentiles, Summary
 
 T = TypeVar("T")
-Answer = dict[str, Any]
+Answer = TypeVar("Answer")
 
 
 def page_answer(
     page: "Page[T]", told: Callable[[T], Answer], *, limit: int, offset: int = 0
-) -> Answer:
+) -> "shapes.Page[Answer]":
     """A page of a list. `total` is null where counting would take long."""
     return {
         "data": [told(each) for each in page.data],
@@ -41,39 +41,105 @@ def page_answer(
     }
 
 
-def span_answer(span: "ListedSpan") -> Answer:
+def span_answer(span: "ListedSpan") -> "shapes.ListedSpan":
     """A span without its whole content."""
-    answer = asdict(span)
-    del answer["key"]
-    return answer
+    return {
+        "trace_id": span.trace_id,
+        "span_id": span.span_id,
+        "parent_id": span.parent_id,
+        "run_id": span.run_id,
+        "thread_id": span.thread_id,
+        "kind": span.kind,
+        "operation": span.operation,
+        "name": span.name,
+        "status": span.status,
+        "error": span.error,
+        "error_type": span.error_type,
+        "model": span.model,
+        "provider": span.provider,
+        "start_us": span.start_us,
+        "end_us": span.end_us,
+        "duration_us": span.duration_us,
+        "time_to_first_token_us": span.time_to_first_token_us,
+        "tokens": tokens_answer(span.tokens),
+        "cost": span.cost,
+        "cost_source": span.cost_source,
+        "counted": span.counted,
+        "labels": list(span.labels),
+        "input_preview": span.input_preview,
+        "output_preview": span.output_preview,
+        "revision": span.revision,
+    }
 
 
-def run_answer(run: "RunSummary") -> Answer:
+def tokens_answer(usage: "Usage") -> "shapes.Tokens":
+    """Tokens of a call or of several."""
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "cached": usage.cached,
+        "reasoning": usage.reasoning,
+        "cache_write": usage.cache_write,
+    }
+
+
+def run_answer(run: "RunSummary") -> "shapes.Run":
     """A run with its sums."""
-    return _summed(run)
+    return {
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "trace_id": run.trace_id,
+        "name": run.name,
+        "question": run.question,
+        "answer": run.answer,
+        "status": run.status,
+        "start_us": run.start_us,
+        "last_us": run.last_us,
+        "duration_us": run.duration_us,
+        "models": list(run.models),
+        "labels": list(run.labels),
+        "sums": sums_answer(run.sums),
+    }
 
 
-def thread_answer(thread: "ThreadSummary") -> Answer:
+def thread_answer(thread: "ThreadSummary") -> "shapes.Thread":
     """A thread with its sums."""
-    return _summed(thread)
+    return {
+        "thread_id": thread.thread_id,
+        "title": thread.title,
+        "runs": thread.runs,
+        "start_us": thread.start_us,
+        "last_us": thread.last_us,
+        "models": list(thread.models),
+        "labels": list(thread.labels),
+        "sums": sums_answer(thread.sums),
+    }
 
 
-def group_answer(group: "Group") -> Answer:
+def group_answer(group: "Group") -> "shapes.Group":
     """A group with its sums. `value` of a group by time is its beginning in Unix microseconds."""
     return {"value": group.value, **sums_answer(group.sums)}
 
 
-def sums_answer(sums: "Sums") -> Answer:
+def sums_answer(sums: "Sums") -> "shapes.Sums":
     """Counts, tokens and cost of several spans."""
+    totals = sums.totals
     return {
-        **asdict(sums.totals),
+        "spans": totals.spans,
+        "model_calls": totals.model_calls,
+        "tool_calls": totals.tool_calls,
+        "failed": totals.failed,
+        "tokens": tokens_answer(totals.tokens),
+        "cost": totals.cost,
+        "unmetered": totals.unmetered,
+        "unpriced": totals.unpriced,
         "errors": sums.errors,
         "unfinished": sums.unfinished,
         "busy_us": sums.busy_us,
     }
 
 
-def labels_answer(labels: "LabelCounts") -> Answer:
+def labels_answer(labels: "LabelCounts") -> "shapes.LabelCounts":
     """Labels with how many spans bear each; `total` is how many labels there are."""
     return {
         "data": [{"name": label.name, "count": label.count} for label in labels.data],
@@ -81,27 +147,48 @@ def labels_answer(labels: "LabelCounts") -> Answer:
     }
 
 
-def hit_answer(hit: "Hit") -> Answer:
+def hit_answer(hit: "Hit") -> "shapes.Hit":
     """A span that was found. `ranges` are places in `excerpt`, counted in characters."""
     return {
         **span_answer(hit.span),
         "field": hit.field,
         "excerpt": hit.excerpt,
-        "ranges": [list(each) for each in hit.ranges],
+        "ranges": list(hit.ranges),
     }
 
 
-def skeleton_answer(skeleton: "Skeleton") -> Answer:
-    """A trace column by column; see `traces.store.reading.skeletons` for what they hold."""
-    answer = {item.name: getattr(skeleton, item.name) for item in fields(skeleton)}
-    columns = skeleton.columns  # copied by `asdict`, a large one would take half a second
+def skeleton_answer(skeleton: "Skeleton") -> "shapes.Skeleton":
+    """A trace column by column. The columns are not copied: of a large trace they are large."""
+    columns = skeleton.columns
     return {
-        **answer,
-        "columns": {item.name: getattr(columns, item.name) for item in fields(columns)},
+        "trace_id": skeleton.trace_id,
+        "run_id": skeleton.run_id,
+        "thread_id": skeleton.thread_id,
+        "start_us": skeleton.start_us,
+        "last_us": skeleton.last_us,
+        "root": skeleton.root,
+        "revision": skeleton.revision,
+        "texts": list(skeleton.texts),
+        "columns": {
+            "span_ids": columns.span_ids,
+            "parents": columns.parents,
+            "depths": columns.depths,
+            "names": columns.names,
+            "kinds": columns.kinds,
+            "operations": columns.operations,
+            "models": columns.models,
+            "statuses": columns.statuses,
+            "starts": columns.starts,
+            "durations": columns.durations,
+            "input_tokens": columns.input_tokens,
+            "output_tokens": columns.output_tokens,
+            "costs": columns.costs,
+            "flags": columns.flags,
+        },
     }
 
 
-def summary_answer(summary: "Summary") -> Answer:
+def summary_answer(summary: "Summary") -> "shapes.Summary":
     """A set of spans in all, with the names of the tool `fetch_spans_summary`."""
     totals = summary.sums.totals
     return {
@@ -113,7 +200,7 @@ def summary_answer(summary: "Summary") -> Answer:
             "start_us": summary.start_us,
             "last_us": summary.last_us,
             "total_duration_ms": _milliseconds(summary.wall_us),
-            "busy_ms": _milliseconds(summary.sums.busy_us),
+            "busy_ms": summary.sums.busy_us / 1_000,
             "total_cost": totals.cost,
             "unpriced": totals.unpriced,
             "total_input_tokens": totals.tokens.input,
@@ -150,13 +237,7 @@ def summary_answer(summary: "Summary") -> Answer:
     }
 
 
-def _summed(row: "RunSummary | ThreadSummary") -> Answer:
-    answer = asdict(row)
-    del answer["key"]
-    return {**answer, "sums": sums_answer(row.sums)}
-
-
-def _percentiles_answer(percentiles: "Percentiles") -> Answer:
+def _percentiles_answer(percentiles: "Percentiles") -> "shapes.Percentiles":
     return {
         "n": percentiles.n,
         "p50": _milliseconds(percentiles.p50_us),

@@ -12,7 +12,8 @@ from treadle import __version__
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.server.bodies import BodyLimit
-from treadle.server.errors import add_error_handlers, refuse_wrong_parameters
+from treadle.server.document import operation_id
+from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
 from treadle.server.otlp_grpc import serve_grpc
@@ -86,10 +87,11 @@ def create_app(
         openapi_url="/api/openapi.json",
         docs_url=None,  # both pages load scripts from elsewhere
         redoc_url=None,
+        generate_unique_id_function=operation_id,
         lifespan=lifespan,
     )
     add_error_handlers(app)
-    api = APIRouter(prefix="/api/v1")
+    api = APIRouter(prefix="/api/v1", responses=ERRORS)
     for router in _ROUTERS:
         checked = () if router is front_ends.router else (Depends(refuse_wrong_parameters),)
         api.include_router(router, dependencies=checked)

@@ -2,8 +2,8 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable
-from typing import get_args, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Unpack, get_args, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,7 +11,9 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict
 
+from treadle.app.documented import Documented, answers, whole
 from treadle.edits.model import EditError
 from treadle.errors import (
     ConfigError,
@@ -22,6 +24,7 @@ from treadle.errors import (
     UsageError,
 )
 from treadle.events.types import ErrorKind
+from treadle.experiments.requests import Problem
 
 _STATUS: tuple[tuple[type[TreadleError], int], ...] = (
     (ConfigError, 500),
@@ -29,6 +32,32 @@ _STATUS: tuple[tuple[type[TreadleError], int], ...] = (
     (NotFoundError, 404),
     (PathRefusedError, 403),
 )
+
+
+class More(TypedDict, total=False):
+    """What else is told of some errors: the field that is wrong, or all that is."""
+
+    field: str | None
+    problems: Sequence[Annotated[Mapping[str, str], Documented(lambda: whole(Problem))]]
+
+
+class ErrorDetail(More):
+    """What is wrong in one sentence, and what to do."""
+
+    message: str
+    hint: str | None
+
+
+class ErrorAnswer(TypedDict):
+    """The body of every answer that is an error."""
+
+    error: ErrorDetail
+
+
+ERRORS = answers(ErrorAnswer, "4XX", description="It cannot be done as it was asked.") | answers(
+    ErrorAnswer, "5XX", description="It could not be done."
+)
+"""The errors of every route."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -39,7 +68,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def error_body(message: str, hint: str | None = None, **more: object) -> dict[str, object]:
+def error_body(message: str, hint: str | None = None, **more: Unpack[More]) -> ErrorAnswer:
     """The body of every answer that is an error."""
     return {"error": {"message": message, "hint": hint, **more}}
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TypeVar
 
 from treadle.app.stores import open_trace_store
-from treadle.app.trace_answers import Answer, page_answer, run_answer, span_answer, thread_answer
+from treadle.app.trace_answers import page_answer, run_answer, span_answer, thread_answer
 from treadle.cli.output import print_json, say, short_id, tell, when
 from treadle.cli.trace_queries import (
     UNKNOWN,
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(
     page: Page[T],
-    told: Callable[[T], Answer],
+    told: Callable[[T], object],
     headers: tuple[str, ...],
     rows: Sequence[tuple[str, ...]],
     options: argparse.Namespace,

@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from treadle.app import trace_answers as told
+from treadle.app import trace_shapes as shapes
+from treadle.app.documented import answers
 from treadle.app.span_content import previewed_span, whole_span
 from treadle.errors import NotFoundError
 from treadle.server.answering import answered, ids_in_path
@@ -79,25 +80,25 @@ class Counting(Filter):
     limit: int = Field(100, ge=1, le=10_000)
 
 
-@router.get("/threads", response_class=Response)
+@router.get("/threads", response_class=Response, responses=answers(shapes.ThreadPage))
 async def threads(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Threads with spans that fit, by default the one with the newest run first."""
     return await _page(request, asked, house.traces.threads, told.thread_answer)
 
 
-@router.get("/runs", response_class=Response)
+@router.get("/runs", response_class=Response, responses=answers(shapes.RunPage))
 async def runs(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Runs with spans that fit, by default the newest first."""
     return await _page(request, asked, house.traces.runs, told.run_answer)
 
 
-@router.get("/spans", response_class=Response)
+@router.get("/spans", response_class=Response, responses=answers(shapes.SpanPage))
 async def spans(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Spans that fit, without their whole content, by default the newest first."""
     return await _page(request, asked, house.traces.spans, told.span_answer)
 
 
-@router.get("/search", response_class=Response)
+@router.get("/search", response_class=Response, responses=answers(shapes.HitPage))
 async def search(house: Opened, asked: Annotated[Searching, Query()], request: Request) -> Response:
     """Spans that hold a text, with the place where they do."""
     return await _page(request, asked, house.traces.search, told.hit_answer)
@@ -107,20 +108,20 @@ async def _page(
     request: Request,
     asked: Paging,
     read: Callable[..., Page[Any]],
-    tell: Callable[[Any], dict[str, Any]],
+    tell: Callable[[Any], object],
 ) -> Response:
-    def make() -> dict[str, Any]:
+    def make() -> shapes.Page[object]:
         found = read(asked.wanted(), **asked.page())
         return told.page_answer(found, tell, limit=asked.limit, offset=asked.offset)
 
     return await answered(request, make)
 
 
-@router.get("/groups", response_class=Response)
+@router.get("/groups", response_class=Response, responses=answers(shapes.GroupPage))
 async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Request) -> Response:
     """Counts, tokens and cost by time, model, thread, run, label or operation."""
 
-    def make() -> dict[str, Any]:
+    def make() -> shapes.GroupPage:
         found = house.traces.groups(
             asked.group_by,
             asked.wanted(),
@@ -133,7 +134,7 @@ async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Re
     return await answered(request, make)
 
 
-@router.get("/labels", response_class=Response)
+@router.get("/labels", response_class=Response, responses=answers(shapes.LabelCounts))
 async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Request) -> Response:
     """Labels and how many spans bear each, most first."""
     return await answered(
@@ -142,7 +143,7 @@ async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Re
     )
 
 
-@router.get("/summary", response_class=Response)
+@router.get("/summary", response_class=Response, responses=answers(shapes.Summary))
 async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Request) -> Response:
     """All spans that fit, summed up."""
     return await answered(
@@ -150,7 +151,7 @@ async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Req
     )
 
 
-@router.get("/runs/{run_id:path}", response_class=Response)
+@router.get("/runs/{run_id:path}", response_class=Response, responses=answers(shapes.RunWithSpans))
 async def run(
     house: Opened,
     request: Request,
@@ -161,7 +162,7 @@ async def run(
     """A run with its spans, in order of time; `spans.pagination` says how to get the others."""
     (wanted,) = ids_in_path(request, "/runs/")
 
-    def make() -> dict[str, Any]:
+    def make() -> shapes.RunWithSpans:
         query = SpanQuery((any_of(About.RUN, [wanted]),))
         found = house.traces.runs(query, limit=1).data
         if not found:
@@ -175,14 +176,14 @@ async def run(
     return await answered(request, make)
 
 
-@router.get("/traces/{trace_id:path}", response_class=Response)
+@router.get("/traces/{trace_id:path}", response_class=Response, responses=answers(shapes.Skeleton))
 async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans column by column, without their content."""
     (wanted,) = ids_in_path(request, "/traces/")
     return await answered(request, lambda: told.skeleton_answer(house.traces.skeleton(wanted)))
 
 
-@router.get("/spans/{ids:path}", response_class=Response)
+@router.get("/spans/{ids:path}", response_class=Response, responses=answers(shapes.SpanContent))
 async def span(house: Opened, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
 
@@ -190,7 +191,7 @@ async def span(house: Opened, request: Request, ids: str, whole: bool = False) -
     """
     trace_id, span_id = ids_in_path(request, "/spans/", 2)
 
-    def make() -> dict[str, Any]:
+    def make() -> shapes.SpanContent:
         found = house.traces.span(trace_id, span_id)
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
@@ -199,7 +200,11 @@ async def span(house: Opened, request: Request, ids: str, whole: bool = False) -
     return await answered(request, make)
 
 
-@router.get("/blobs/{digest}", response_class=Response)
+@router.get(
+    "/blobs/{digest}",
+    response_class=Response,
+    responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
+)
 async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]) -> Response:
     """A large value or an attachment by its hash; what could run in a page is a download."""
     found = await asyncio.to_thread(house.traces.blob, digest)
@@ -220,27 +225,27 @@ async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}
 
 
 @router.delete("/threads/{thread_id:path}")
-async def delete_thread(house: Opened, request: Request, thread_id: str) -> dict[str, int]:  # noqa: ARG001
+async def delete_thread(house: Opened, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
     """Delete all runs of a thread for good, with all they hold."""
     (wanted,) = ids_in_path(request, "/threads/")
     return _gone(await asyncio.to_thread(lambda: house.traces.delete(threads=[wanted])), wanted)
 
 
 @router.delete("/runs/{run_id:path}")
-async def delete_run(house: Opened, request: Request, run_id: str) -> dict[str, int]:  # noqa: ARG001
+async def delete_run(house: Opened, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
     """Delete a run for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/runs/")
     return _gone(await asyncio.to_thread(lambda: house.traces.delete(runs=[wanted])), wanted)
 
 
 @router.delete("/traces/{trace_id:path}")
-async def delete_trace(house: Opened, request: Request, trace_id: str) -> dict[str, int]:  # noqa: ARG001
+async def delete_trace(house: Opened, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
     """Delete a trace for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/traces/")
     return _gone(await asyncio.to_thread(lambda: house.traces.delete(traces=[wanted])), wanted)
 
 
-def _gone(deleted: Deleted, what: str) -> dict[str, int]:
+def _gone(deleted: Deleted, what: str) -> Deleted:
     if not deleted.spans:
         raise NotFoundError(f"There is nothing recorded under {what}.")
-    return asdict(deleted)
+    return deleted

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Literal, Unpack
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
@@ -12,7 +12,9 @@ from treadle.traces.store.reading.listed import ListedSpan, plain
 from treadle.traces.store.reading.spans import spans_page
 
 _BEFORE, _AFTER = 80, 160
-_COLUMNS = ("name", "input", "output")
+FoundIn = Literal["name", "input", "output"]
+"""The texts of a span that are searched."""
+_COLUMNS: tuple[FoundIn, ...] = ("name", "input", "output")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Hit:
     """
 
     span: ListedSpan
-    field: str
+    field: FoundIn
     excerpt: str
     ranges: tuple[tuple[int, int], ...]
 
@@ -57,16 +59,16 @@ def _hit(connection: sqlite3.Connection, span: ListedSpan, wanted: re.Pattern[st
         "SELECT name, input, output FROM texts WHERE rowid = ?", (span.key,)
     ).fetchone()
     texts = dict(zip(_COLUMNS, (plain(text) or "" for text in found or ("", "", "")), strict=True))
-    for column in ("output", "input", "name"):
+    for column in reversed(_COLUMNS):
         if match := wanted.search(texts[column]):
             return _excerpt(span, column, texts[column], match, wanted)
     # Found with other accents than asked for; the place is not worth a second search.
-    column = next((each for each in ("output", "input") if texts[each]), "name")
+    column = next((each for each in reversed(_COLUMNS) if texts[each]), "name")
     return Hit(span, column, texts[column][: _BEFORE + _AFTER], ())
 
 
 def _excerpt(
-    span: ListedSpan, column: str, text: str, match: re.Match[str], wanted: re.Pattern[str]
+    span: ListedSpan, column: FoundIn, text: str, match: re.Match[str], wanted: re.Pattern[str]
 ) -> Hit:
     start = max(0, match.start() - _BEFORE)
     excerpt = text[start : match.end() + _AFTER]
