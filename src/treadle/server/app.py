@@ -29,6 +29,7 @@ from treadle.server.routes import (
     health,
     otlp,
     proposals,
+    query,
     redaction,
     sessions,
     tools,
@@ -42,7 +43,7 @@ from treadle.server.routes.gateway import gateway_routes, open_gateway
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
     proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router, ui.router, agents.router, experiments.router,
+    gateway.router, ui.router, agents.router, experiments.router, query.router,
 )  # fmt: skip
 
 

@@ -163,6 +163,13 @@ def fitting_rows(connection: sqlite3.Connection, rows: Rows, query: Query, most:
     )
 
 
+def of_the_whole(field: Field) -> tuple[Rows, ...]:
+    """The lists in which a condition on this field is about a row, and not about its spans."""
+    asked = Condition(field, Operator.IS)
+    own = ((Rows.RUNS, _RUNS), (Rows.THREADS, _THREADS))
+    return tuple(rows for rows, listed in own if listed.own(asked) is not None)
+
+
 def whole_run(connection: sqlite3.Connection, run_id: str) -> Trace:
     """All spans of a run by start time and then by id. Raises NotFoundError when there is none."""
     root = connection.execute(_ROOT_OF_RUN, (packed(run_id),)).fetchone()

@@ -1,0 +1,99 @@
+"""Help with queries over HTTP, as a search bar and its facets use it."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.server.serving import serving
+from tests.server.test_traces_reading import made, seeded
+from treadle.traces import SpanStatus
+from treadle.traces.query import parse_query
+from treadle.traces.query.vocabulary import VOCABULARY
+
+
+def counts(values: list[dict[str, Any]]) -> dict[str, int]:
+    return {each["value"]: each["count"] for each in values}
+
+
+async def test_the_language_is_told_and_what_is_told_is_taken(repo: Path) -> None:
+    examples = {
+        "pattern": "x*", "id": "x", "text": "x", "cost": "0.01", "duration": "2s", "count": "1k",
+        "moment": "2h",
+    }  # fmt: skip
+    async with serving(repo) as served:
+        fields = (await served.get("/query/fields"))["data"]
+        assert [each["name"] for each in fields] == [each.name for each in VOCABULARY]
+        for each in fields:
+            assert each["description"]
+            for value in each["choices"] or (examples[each["takes"]],):
+                for operator in each["operators"]:
+                    for name in (each["name"], *each["aliases"]):
+                        assert parse_query(f"{name}{operator}{value}", now_us=1 << 50).conditions
+        by_name = {each["name"]: each for each in fields}
+        assert by_name["status"]["choices"] == ["unfinished", "ok", "error", "cancelled", "denied"]
+        assert by_name["status"]["of_the_whole"] == ["runs"]
+        assert by_name["cost"]["operators"] == [":", ">", ">=", "<", "<="]
+        assert by_name["cost"]["of_the_whole"] == ["runs", "threads"]
+        assert (by_name["model"]["listed"], by_name["cost"]["listed"]) == (True, False)
+
+
+async def test_a_text_is_told_by_its_terms_or_by_its_problem(repo: Path) -> None:
+    async with serving(repo) as served:
+        text = '"😀 x" not labels:a,"b c" model:gpt* cost>=0.5'
+        told = await served.get("/query/parse", query=text)
+        assert told["problem"] is None
+        searched, label, model, cost = told["terms"]
+        assert (searched["field"], searched["end"]) == ("text", 6)  # 😀 is two units to a page
+        assert (label["field"], label["negated"]) == ("label", True)
+        assert [value["text"] for value in label["values"]] == ["a", "b c"]
+        units = text.encode("utf-16-le")
+
+        def cut(place: dict[str, Any]) -> str:
+            return units[2 * place["start"] : 2 * place["end"]].decode("utf-16-le")
+
+        assert cut(label) == 'not labels:a,"b c"'
+        assert cut(label["values"][1]) == '"b c"'
+        assert (model["values"][0]["wildcard"], cut(model)) == (True, "model:gpt*")
+        assert (cost["operator"], cut(cost)) == (">=", "cost>=0.5")
+
+        half = await served.get("/query/parse", query="kind:tool status:eror")
+        assert [term["field"] for term in half["terms"]] == ["kind"]
+        assert half["problem"]["start"] == 17
+        assert half["problem"]["message"] == "status is never 'eror'."
+        assert "'error'" in half["problem"]["hint"]
+        assert await served.get("/query/parse") == {"terms": [], "problem": None}
+
+
+async def test_values_and_facets_are_counted_under_the_filter(repo: Path) -> None:
+    seeded(
+        repo,
+        made("one", model="gpt-5", labels=("a b",), run_id="r1"),
+        made("two", model="gpt-4", labels=("a b", "\udc80"), run_id="r1"),
+        made("bad", model="my-gpt", trace_id="t2", status=SpanStatus.ERROR, error="x"),
+    )
+    async with serving(repo) as served:
+        found = await served.get("/query/values", field="model", prefix="GP", limit=2)
+        assert [each["value"] for each in found["values"]] == ["gpt-4", "gpt-5"]
+        assert found["more"] is True
+        found = await served.get("/query/values", field="labels", query="model:gpt*", prefix="b")
+        assert found["values"] == [{"value": "a b", "count": 2, "written": '"a b"'}]
+        found = await served.get("/query/values", field="period", prefix="last_h")
+        assert found["values"] == [{"value": "last_hour", "count": None, "written": "last_hour"}]
+
+        told = await served.get("/facets", query="model:gpt-5", status="ok")
+        facets = {each["field"]: counts(each["values"]) for each in told["data"]}
+        assert told["complete"] is True
+        assert facets["model"] == {"gpt-4": 1, "gpt-5": 1}
+        assert facets["status"] == {"ok": 1}
+        assert facets["label"] == {"a b": 1}
+        told = await served.get("/facets", rows="runs")
+        facets = {each["field"]: counts(each["values"]) for each in told["data"]}
+        assert facets["status"] == {"ok": 1, "error": 1}
+        assert facets["model"] == {"gpt-4": 1, "gpt-5": 1, "my-gpt": 1}
+        assert facets["label"] == {"a b": 1, "\udc80": 1}
+
+        for field in ("nothing", "cost"):
+            refused = await served.http.get("/api/v1/query/values", params={"field": field})
+            assert refused.status_code == 422
+            assert field in refused.json()["error"]["message"]
+        wrong = await served.http.get("/api/v1/facets", params={"query": "status:eror"})
+        assert wrong.status_code == 422
