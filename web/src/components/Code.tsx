@@ -1,0 +1,78 @@
+// Code with the colours of its language, which come when they are there; the text is there at once.
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { count } from "../format/numbers";
+import { highlighted, languageOf } from "../text/highlight";
+import { cut, visible } from "../text/visible";
+import { Button } from "./Button";
+import styles from "./Code.module.css";
+
+const FIRST = 20_000;
+const MOST_COLOURED = 100_000; // beyond it, colouring would hold up the page
+const LONGEST_COLOURED_LINE = 2_000;
+
+interface Props {
+  text: string;
+  /** A language, the name of a file, or the word of a fence. */
+  language?: string | undefined;
+  /** The number of the first line; with it, lines are numbered. */
+  startLine?: number;
+  label?: string;
+}
+
+export function Code({ text, language, startLine, label = "Code" }: Props) {
+  const [most, setMost] = useState(FIRST);
+  const { shown, left } = cut(text, most);
+  const safe = visible(shown);
+  const lines = useColours(safe, language) ?? safe.split("\n").map((line) => [{ content: line }]);
+  return (
+    <figure className={styles.figure} aria-label={label}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
+      <pre className={styles.code} tabIndex={0}>
+        {lines.map((line, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place
+          <div key={index} className={styles.line}>
+            {startLine !== undefined && <span className={styles.number}>{startLine + index}</span>}
+            <span className={styles.content}>
+              <Line pieces={line} />
+            </span>
+          </div>
+        ))}
+      </pre>
+      {left > 0 && (
+        <Button small onPress={() => setMost(most * 4)}>
+          Show more ({count(left)} characters left)
+        </Button>
+      )}
+    </figure>
+  );
+}
+
+interface Piece {
+  content: string;
+  color?: string;
+}
+
+function Line({ pieces }: { pieces: readonly Piece[] }) {
+  if (pieces.length === 0) return "\n";
+  // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place
+  return pieces.map((piece, place) => <Token key={place} token={piece} />);
+}
+
+function Token({ token }: { token: Piece }) {
+  return token.color ? <span style={{ color: token.color }}>{token.content}</span> : token.content;
+}
+
+function useColours(text: string, language: string | undefined): Piece[][] | undefined {
+  const known = language ? languageOf(language) : null;
+  const small =
+    text.length <= MOST_COLOURED &&
+    !text.split("\n").some((line) => line.length > LONGEST_COLOURED_LINE);
+  const found = useQuery({
+    queryKey: ["colours", known, text],
+    queryFn: () => highlighted(text, known ?? ""),
+    enabled: known !== null && small,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return found.data ?? undefined;
+}

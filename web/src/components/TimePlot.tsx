@@ -1,0 +1,82 @@
+// The drawing of a TimeChart; loaded when it is first needed.
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { TimeChartProps } from "./TimeChart";
+import styles from "./TimeChart.module.css";
+
+const HEIGHT = 120;
+
+export function TimePlot({ buckets, bucketSeconds, format, onChoose }: TimeChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const newest = useRef({ buckets, format, onChoose });
+  const plot = useRef<uPlot>(null);
+  useEffect(() => {
+    newest.current = { buckets, format, onChoose };
+    plot.current?.setData(columns(buckets, bucketSeconds));
+  }, [buckets, format, onChoose, bucketSeconds]);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const drawn = new uPlot(
+      options(element.clientWidth, (value) => newest.current.format(value)),
+      columns(newest.current.buckets, bucketSeconds),
+      element,
+    );
+    plot.current = drawn;
+    const choose = () => {
+      const index = drawn.cursor.idx;
+      const bucket = index == null ? undefined : newest.current.buckets[index];
+      if (bucket) newest.current.onChoose?.(bucket);
+    };
+    drawn.over.addEventListener("click", choose);
+    const sizes = new ResizeObserver(() =>
+      drawn.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
+    sizes.observe(element);
+    return () => {
+      sizes.disconnect();
+      drawn.destroy();
+      plot.current = null;
+    };
+  }, [bucketSeconds]);
+  return <div ref={place} className={styles.place} aria-hidden="true" />;
+}
+
+/** In uPlot's form: seconds, values. A bar stands in the middle of its time. */
+function columns(buckets: TimeChartProps["buckets"], seconds: number): uPlot.AlignedData {
+  return [
+    buckets.map((bucket) => bucket.startUs / 1_000_000 + seconds / 2),
+    buckets.map((bucket) => bucket.value),
+  ];
+}
+
+function options(width: number, format: (value: number | null) => string): uPlot.Options {
+  const colour = (name: string) => () =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const axis = {
+    stroke: colour("--ink-3"),
+    grid: { stroke: colour("--edge"), width: 1 },
+    ticks: { stroke: colour("--edge"), width: 1 },
+    font: "11px system-ui, sans-serif",
+  };
+  const bars = uPlot.paths.bars?.({ size: [0.8, 40] });
+  return {
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false } },
+    axes: [
+      { ...axis, size: 28 },
+      { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+    ],
+    series: [
+      {},
+      {
+        fill: colour("--accent"),
+        ...(bars ? { paths: bars } : {}),
+        points: { show: false },
+      },
+    ],
+  };
+}
