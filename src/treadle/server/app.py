@@ -12,6 +12,7 @@ from treadle import __version__
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.server.bodies import BodyLimit
+from treadle.server.built_page import BuiltPage
 from treadle.server.document import operation_id
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
@@ -39,6 +40,7 @@ from treadle.server.routes import (
 )
 from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
+from treadle.server.safe_headers import SafeHeaders
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
@@ -100,8 +102,10 @@ def create_app(
     app.include_router(otlp.router, prefix="/v1")
     app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
+    app.router.routes.extend(BuiltPage().routes())
     app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, token=token)
+    app.add_middleware(SafeHeaders)
     return app
 
 

@@ -1,0 +1,118 @@
+"""The built page: which addresses it has, and how its files are answered.
+
+A request is only ever compared with the names that a folder holds; no part of an address becomes
+part of a path.
+"""
+
+import asyncio
+import gzip
+import os
+import secrets
+from http import HTTPStatus
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Route
+
+from treadle.server.notices import NOT_BUILT, notice
+from treadle.server.safe_headers import page_policy
+from treadle.ui.addresses import SCREENS
+
+FOLDER = Path(__file__).parent / "page"
+"""Where `make web` and the wheel put it."""
+
+_NONCE = "__CSP_NONCE__"
+"""What the build writes where the nonce of an answer belongs (`html.cspNonce` of Vite)."""
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".ico": "image/vnd.microsoft.icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+"""A machine's own list of types may say anything, and a script of a wrong type is not run."""
+
+_COMPRESSED = frozenset({".css", ".js", ".json", ".svg", ".txt"})
+
+
+def is_of_page(path: str) -> bool:
+    """Whether the address is one that the page answers: a screen, or a file beside the index.
+
+    None of them tells anything of the user: they are the same in every copy of Treadle.
+    """
+    first, slash, _ = path.removeprefix("/").partition("/")
+    if not path.startswith("/"):
+        return False
+    return path == "/" or first in SCREENS or first == "assets" or (not slash and _is_file(first))
+
+
+class BuiltPage:
+    """The page in `folder`, which may be built anew at any time."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._packed: dict[str, bytes] = {}
+
+    def routes(self) -> list[Route]:
+        """The addresses for which `is_of_page` is true."""
+        screens = [f"/{screen}{rest}" for screen in SCREENS for rest in ("", "/{rest:path}")]
+        files = ["/assets/{name:path}", *(f"/{{name}}{ending}" for ending in _TYPES)]
+        return [
+            *(Route(path, self._screen, include_in_schema=False) for path in ("/", *screens)),
+            *(Route(path, self._file, include_in_schema=False) for path in files),
+        ]
+
+    async def _screen(self, _request: Request) -> Response:
+        try:
+            index = await asyncio.to_thread((self._folder / "index.html").read_text, "utf-8")
+        except FileNotFoundError:
+            return notice(NOT_BUILT, HTTPStatus.SERVICE_UNAVAILABLE)
+        nonce = secrets.token_urlsafe(16)
+        headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
+        return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
+
+    async def _file(self, request: Request) -> Response:
+        *folders, name = request.scope["path"].removeprefix("/").split("/", 1)
+        folder = self._folder.joinpath(*folders)  # none, or "assets": the routes have no other
+        path = await asyncio.to_thread(_held, folder, name)
+        if path is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "The page has no such file.")
+        kind = _TYPES[path.suffix]
+        if not folders:
+            return FileResponse(path, media_type=kind, headers={"Cache-Control": "no-cache"})
+        # The name holds a hash of the content.
+        headers = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+        if path.suffix in _COMPRESSED and "gzip" in request.headers.get("accept-encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+            body = await asyncio.to_thread(self._compressed, path)
+            return Response(body, media_type=kind, headers=headers)
+        return FileResponse(path, media_type=kind, headers=headers)
+
+    def _compressed(self, path: Path) -> bytes:
+        """Compressed once, since each start of a page asks for it."""
+        if path.name not in self._packed:
+            self._packed[path.name] = gzip.compress(path.read_bytes(), mtime=0)
+        return self._packed[path.name]
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).suffix in _TYPES
+
+
+def _held(folder: Path, name: str) -> Path | None:
+    """The file of that very name in the folder."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == name and _is_file(name) and entry.is_file(follow_symlinks=False):
+                    return Path(entry.path)
+    except FileNotFoundError:
+        pass
+    return None

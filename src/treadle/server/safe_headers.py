@@ -1,0 +1,69 @@
+"""Headers that keep what is served from being read, framed or run as something else."""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_OF_DOCUMENTS = (
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (
+        b"permissions-policy",
+        b"camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+)
+_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+"""For what is no page: nothing of it runs or loads, should a browser show it."""
+
+
+def page_policy(nonce: str) -> str:
+    """The Content-Security-Policy of a page whose own style elements bear the nonce.
+
+    Text from traces is never taken for markup: `require-trusted-types-for` makes every way of
+    turning text into markup or code an error, and no Trusted Types policy is made.
+    """
+    return "; ".join((
+        "default-src 'none'",
+        "script-src 'self'",
+        f"style-src 'self' 'nonce-{nonce}'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ))  # fmt: skip
+
+
+class SafeHeaders:
+    """Adds them to every answer that does not have them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def add(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _completed(message.get("headers", ()))
+            await send(message)
+
+        await self._app(scope, receive, add)
+
+
+def _completed(headers: object) -> list[tuple[bytes, bytes]]:
+    given: list[tuple[bytes, bytes]] = list(headers)  # type: ignore[call-overload]  # of ASGI
+    known = {name.lower(): value for name, value in given}
+    wanted = [*_ALWAYS, _POLICY]
+    if known.get(b"content-type", b"").startswith(b"text/html"):
+        wanted += _OF_DOCUMENTS
+    return [*given, *(header for header in wanted if header[0] not in known)]
