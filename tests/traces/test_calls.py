@@ -191,21 +191,27 @@ calls = st.lists(
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(calls, st.integers(0, 45))
+@given(calls, st.integers(0, 45), st.integers(0, 45))
 def test_the_database_counts_what_a_list_would(
     tmp_path_factory: pytest.TempPathFactory,
     made: list[tuple[str, int | None, str | None, int]],
     since: int,
+    until: int,
 ) -> None:
     opened = SqliteTraceStore.open(tmp_path_factory.mktemp("store") / "traces.db")
     opened.write([call_span(number, *each) for number, each in enumerate(made)]).result()
-    found = {stats.name: stats for stats in opened.tool_stats(since_us=1_000 + since)}
+    found = {
+        stats.name: stats
+        for stats in opened.tool_stats(since_us=1_000 + since, until_us=1_000 + until)
+    }
     opened.close()
-    kept = made[since:]
+    kept = made[since:until]
     assert set(found) == {name for name, *_ in kept}
     for name, stats in found.items():
         mine = [each[1:] for each in kept if each[0] == name]
         assert stats.calls == len(mine)
+        places = [place for place, each in enumerate(made[:until]) if each[0] == name]
+        assert stats.last_us == 1_000 + places[-1]
         ended = [(took, failure) for took, failure, _ in mine if took is not None]
         assert stats.failures == Counter(failure for _, failure in ended if failure)
         ran = sorted(took for took, failure in ended if failure != "denied")

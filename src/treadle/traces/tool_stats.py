@@ -9,16 +9,19 @@ PREFIX = "execute_tool "
 """What stands before the tool in the name of its spans."""
 
 _COUNTS = """
-    SELECT name, status, coalesce(error_type, ''), count(*), count(work_us)
+    SELECT name, status, coalesce(error_type, ''), count(*), count(work_us), max(start_us)
     FROM spans INDEXED BY tool_calls
-    WHERE kind = 'tool' AND start_us >= ?
+    WHERE kind = 'tool' AND start_us >= ? AND start_us < ?
     GROUP BY name, status, error_type"""
 
 _LATENCY = """
     SELECT work_us FROM spans INDEXED BY tool_calls
-    WHERE kind = 'tool' AND name = ? AND start_us >= ? AND work_us IS NOT NULL
+    WHERE kind = 'tool' AND name = ? AND start_us >= ? AND start_us < ? AND work_us IS NOT NULL
         AND status IN ('ok', 'error')
     ORDER BY work_us {order} LIMIT 1 OFFSET ?"""
+
+END_OF_TIME = 2**63 - 1
+"""Later than every call."""
 
 _RAN = frozenset({SpanStatus.OK, SpanStatus.ERROR})
 """How calls end that ran to an end; the others say nothing of their tool."""
@@ -35,6 +38,8 @@ class ToolStats:
     p50_us: int | None = None
     p95_us: int | None = None
     max_us: int | None = None
+    last_us: int = 0
+    """When the last call began, in Unix microseconds."""
 
     @property
     def calls(self) -> int:
@@ -51,25 +56,27 @@ class ToolStats:
         return self.by_status.get(SpanStatus.OK, 0) / ended if ended else None
 
 
-def tool_stats(connection: sqlite3.Connection, since_us: int) -> list[ToolStats]:
-    """The statistics of every tool that was called since that moment, by name."""
+def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> list[ToolStats]:
+    """The statistics of every tool that was called between these moments, by name."""
     found: dict[str, ToolStats] = {}
     timed: dict[str, int] = {}
-    for name, status, failure, count, known in connection.execute(_COUNTS, (since_us,)):
+    period = since_us, until_us
+    for name, status, failure, count, known, last in connection.execute(_COUNTS, period):
         stats = found.setdefault(name, ToolStats(name.removeprefix(PREFIX)))
         kind = SpanStatus(status)
         stats.by_status[kind] = stats.by_status.get(kind, 0) + count
+        stats.last_us = max(stats.last_us, last)
         if failure:
             stats.failures[failure] = stats.failures.get(failure, 0) + count
         timed[name] = timed.get(name, 0) + known * (kind in _RAN)
     for name, count in timed.items():
         if count:
-            _set_latencies(connection, found[name], (name, since_us), count)
+            _set_latencies(connection, found[name], (name, *period), count)
     return sorted(found.values(), key=lambda stats: stats.name)
 
 
 def _set_latencies(
-    connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int], count: int
+    connection: sqlite3.Connection, stats: ToolStats, call: tuple[str, int, int], count: int
 ) -> None:
     """The median, the 95th percentile and the longest of `count`, each the value of a real call.
 

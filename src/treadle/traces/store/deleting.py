@@ -8,13 +8,20 @@ moved to its neighbour, where no row is; so a file that is not large is written 
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from treadle.databases import transaction
 from treadle.traces.store import connections, keeping, trace_states
 from treadle.traces.store.packing import labels_of, packed
 from treadle.traces.store.protocol import Deleted
+from treadle.traces.store.retained import (
+    BEGINNING,
+    OldTrace,
+    oldest,
+    size_of,
+    to_prune,
+)
 from treadle.traces.store.rows import Row
 from treadle.traces.store.schema import SPAN_COLUMNS
 from treadle.traces.store.sums import Sums
@@ -34,33 +41,10 @@ _LOG_WAIT_MS = 200
 
 _ROWS = f"""
     SELECT {", ".join(SPAN_COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
-_OLD = """
-    SELECT trace_id, spans, start_us, id FROM traces
-    WHERE (start_us, id) > (?, ?) AND start_us < ? AND last_us < ? ORDER BY start_us, id LIMIT ?"""
-_FIRST = (-(2**63), 0)
-_END = 2**63 - 1
 _REMAINS = "remains"
 """In `given`: 1 while bytes of what was deleted may be left, also after a crash."""
 
 _Ids = Sequence[str | bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """What the store holds: spans, and bytes in pages that are in use."""
-
-    spans: int
-    bytes: int
-
-    def of(self, spans: int) -> int:
-        """About how many bytes so many spans take."""
-        return self.bytes * spans // self.spans if self.spans else 0
-
-    def needless(self, max_bytes: int | None) -> int:
-        """About how many spans have to go so that no more than so many bytes are left."""
-        if max_bytes is None or self.bytes <= max_bytes:
-            return 0
-        return -(-(self.bytes - max_bytes) * self.spans // self.bytes)
 
 
 class Deleter:
@@ -73,7 +57,7 @@ class Deleter:
         self, *, threads: Sequence[str], runs: Sequence[str], traces: Sequence[str]
     ) -> Deleted:
         """Delete all spans of these."""
-        size = self._do(_size)
+        size = self._do(size_of)
         deleted = [0, 0]
         for column, ids in (("thread_id", threads), ("run_id", runs), ("trace_id", traces)):
             for one in dict.fromkeys(map(packed, ids)):
@@ -85,47 +69,24 @@ class Deleter:
 
     def prune(self, *, before_us: int | None, max_bytes: int | None, dry_run: bool) -> Deleted:
         """Delete the traces that ended before a moment, then the oldest until the rest fits."""
-        size = self._do(_size)
+        size = self._do(size_of)
         deleted = [0, 0]
-        for found in self._pruned(size, before_us, max_bytes):
+        for found in to_prune(self._oldest, size, before_us, max_bytes):
             if dry_run:
-                deleted = [deleted[0] + sum(found.values()), deleted[1] + len(found)]
+                deleted[0] += sum(trace.spans for trace in found)
+                deleted[1] += len(found)
             else:
-                self._delete(list(found), deleted)
+                self._delete([trace.trace_id for trace in found], deleted)
         if deleted[0] * _WORTH_MERGING >= size.spans > 0 and not dry_run:
             self._clean()
         return Deleted(deleted[0], deleted[1], size.of(deleted[0]))
 
-    def _pruned(
-        self, size: _Size, before_us: int | None, max_bytes: int | None
-    ) -> Iterator[dict[str | bytes, int]]:
-        """The numbers of spans of traces that have to go, some traces at a time."""
-        gone = 0
-        old: set[str | bytes] = set()
-        if before_us is not None:
-            for some in self._oldest(before_us):
-                gone += sum(some.values())
-                old |= some.keys()
-                yield some
-        too_many = size.needless(max_bytes)
-        if gone >= too_many:
-            return
-        for some in self._oldest(_END):
-            needed: dict[str | bytes, int] = {}
-            for trace_id, count in some.items():
-                if trace_id not in old and gone < too_many:
-                    needed[trace_id] = count
-                    gone += count
-            yield needed
-            if gone >= too_many:
-                return
-
-    def _oldest(self, before_us: int) -> Iterator[dict[str | bytes, int]]:
+    def _oldest(self, before_us: int) -> Iterator[list[OldTrace]]:
         """The traces that ended before that moment, the first ones first."""
-        after = _FIRST
-        while rows := self._do(_select(_OLD, *after, before_us, before_us, _TRACES_AT_ONCE)):
-            yield {trace_id: spans for trace_id, spans, *_ in rows}
-            after = (rows[-1][2], rows[-1][3])
+        after = BEGINNING
+        while rows := self._do(partial(oldest, after=after, before_us=before_us)):
+            yield rows
+            after = rows[-1].place
 
     def _delete(self, trace_ids: _Ids, deleted: list[int]) -> None:
         left = list(trace_ids)
@@ -139,7 +100,7 @@ class Deleter:
         rounds = self._do(_pages) // _PAGES_AT_ONCE * 2 + 16  # the index is less than half of them
         while rounds and self._do(_merge):
             rounds -= 1
-        if self._do(_size).bytes <= _REWRITTEN:
+        if self._do(size_of).bytes <= _REWRITTEN:
             self._do(_rewrite)
         while self._do(_release):
             pass
@@ -152,17 +113,6 @@ class Deleter:
         return self._writer.do(job).result()
 
 
-def _size(connection: sqlite3.Connection) -> _Size:
-    (spans,) = connection.execute(
-        "SELECT coalesce(sum(spans), 0) FROM rollups WHERE dimension = 'all'"
-    ).fetchone()
-    pages, free, size = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    return _Size(spans, (pages - free) * size)
-
-
 def _traces_of(
     column: str, value: str | bytes | None
 ) -> Callable[[sqlite3.Connection], list[str | bytes]]:
@@ -173,12 +123,6 @@ def _traces_of(
         return [trace_id for (trace_id,) in connection.execute(statement, (value,))]
 
     return find
-
-
-def _select(
-    statement: str, *values: int
-) -> Callable[[sqlite3.Connection], list[tuple[str | bytes, int, int, int]]]:
-    return lambda connection: connection.execute(statement, values).fetchall()
 
 
 def _delete_some(

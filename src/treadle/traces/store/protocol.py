@@ -67,6 +67,21 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A part of a store, or all of it. `bytes` is about how much it holds; times are of its traces.
+
+    `runs` counts those that have a trace in it.
+    """
+
+    spans: int
+    traces: int
+    runs: int
+    bytes: int
+    oldest_us: int | None
+    newest_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Blob:
     """A large value or an attachment, kept once however often it is used."""
 

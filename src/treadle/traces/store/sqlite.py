@@ -22,6 +22,7 @@ from treadle.traces.store import (
     contents,
     keeping,
     migrating,
+    retained,
 )
 from treadle.traces.store.deleting import Deleter
 from treadle.traces.store.findings import Findings
@@ -33,12 +34,13 @@ from treadle.traces.store.protocol import (
     Blob,
     Changes,
     Deleted,
+    Held,
     SpanChange,
 )
 from treadle.traces.store.reading import findings
 from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
-from treadle.traces.tool_stats import ToolStats, tool_stats
+from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
 LAST = "LAST"
 """The reference of the trace that started last."""
@@ -125,10 +127,10 @@ class SqliteTraceStore(ReadingStore):
             trace_id = _resolve(connection, reference.strip())
             return Trace(trace_id, tuple(contents.spans(connection, trace_id)))
 
-    def tool_stats(self, *, since_us: int = 0) -> list[ToolStats]:
-        """How the calls of each tool went that began at that moment or later."""
+    def tool_stats(self, *, since_us: int = 0, until_us: int = END_OF_TIME) -> list[ToolStats]:
+        """How the calls of each tool went that began in that time, its end not included."""
         with self.reader() as connection:
-            return tool_stats(connection, since_us)
+            return tool_stats(connection, since_us, until_us)
 
     def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
         """Examine spans that nobody examined yet, at most so many; how many were. 0: none is left.
@@ -201,6 +203,16 @@ class SqliteTraceStore(ReadingStore):
         free pages. `dry_run` only says what would go.
         """
         return self._deleter.prune(before_us=before_us, max_bytes=max_bytes, dry_run=dry_run)
+
+    def held(self) -> Held:
+        """What the store holds, and of which time."""
+        with self.reader() as connection:
+            return retained.held(connection)
+
+    def would_prune(self, *, before_us: int | None, max_bytes: int | None) -> Held:
+        """What `prune` would delete. Only reads, so what is written meanwhile does not wait."""
+        with self.reader() as connection:
+            return retained.would_prune(connection, before_us=before_us, max_bytes=max_bytes)
 
     def blob(self, hash_hex: str) -> Blob | None:
         """The blob whose BLAKE2b-256 is that; None when there is none."""
