@@ -17,7 +17,8 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      "/api": { target: server, ws: true, changeOrigin: true, rewriteWsOrigin: true },
+      // The Host stays that of the page, with which the server compares the Origin.
+      "/api": { target: server, ws: true, changeOrigin: false },
     },
   },
   test: {

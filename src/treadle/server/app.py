@@ -44,9 +44,11 @@ from treadle.server.safe_headers import SafeHeaders
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router, ui.router, agents.router, experiments.router, query.router,
+    proposals.router, events.router, events.sockets, front_ends.router, traces.router,
+    redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
 )  # fmt: skip
+_SOCKETS = (front_ends.router, events.sockets)
+"""Routers whose routes are no requests, so that their parameters cannot be checked as those are."""
 
 
 def create_app(
@@ -96,7 +98,7 @@ def create_app(
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)
     for router in _ROUTERS:
-        checked = () if router is front_ends.router else (Depends(refuse_wrong_parameters),)
+        checked = () if router in _SOCKETS else (Depends(refuse_wrong_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")

@@ -15,6 +15,7 @@ from treadle.app.event_log import Gap, LoggedEvent
 from treadle.server.house import House, Opened
 
 router = APIRouter(tags=["events"])
+sockets = APIRouter(tags=["events"])
 
 _SIGN_OF_LIFE_SECONDS = 15
 """After so long a silence a comment is sent, lest something on the way gives the stream up."""
@@ -50,7 +51,7 @@ async def events(
     )
 
 
-@router.websocket("/events/socket")
+@sockets.websocket("/events/socket")
 async def events_by_socket(
     socket: WebSocket,
     house: Opened,
@@ -64,6 +65,8 @@ async def events_by_socket(
     Each message is an event as JSON, `{"type": "gap", "after", "next"}`, or, after a silence,
     `{"type": "alive"}`. Nothing is read from the client.
     """
+    if after is None:
+        after = house.log.newest  # what happens while it is being accepted is not missed
     await socket.accept()
     sending = asyncio.create_task(
         _send(socket, _follow(house, after, None, approve=approve, page=page))

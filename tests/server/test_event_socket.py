@@ -1,0 +1,63 @@
+"""Live events for a page over a socket: resumed where it broke off, and a page open meanwhile."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.server.serving import Served, serving
+from tests.server.test_ui import until
+
+
+def address(served: Served, query: str) -> str:
+    return f"{served.address.replace('http', 'ws')}/api/v1/events/socket?{query}"
+
+
+async def change(served: Served, location: str) -> None:
+    answer = await served.http.patch("/api/v1/ui", json={"location": location})
+    assert answer.status_code == 200
+
+
+async def hear(socket: ClientConnection, kind: str) -> dict[str, Any]:
+    """The next event of that type; the index of the repository tells of itself meanwhile."""
+    async with asyncio.timeout(20):
+        while True:
+            heard: dict[str, Any] = json.loads(await socket.recv())
+            if heard["type"] == kind:
+                return heard
+
+
+async def open_pages(served: Served) -> list[str]:
+    return [page["id"] for page in (await served.get("/ui"))["pages"]]
+
+
+async def is_so(served: Served, pages: list[str]) -> bool:
+    return await open_pages(served) == pages
+
+
+async def test_a_page_that_comes_back_hears_what_it_missed(repo: Path) -> None:
+    async with serving(repo) as served:
+        async with connect(address(served, "page=p1")) as socket:
+            await until(lambda: is_so(served, ["p1"]))
+            await change(served, "/threads")
+            first = await hear(socket, "UiChanged")
+        assert first["by"] is None
+        await until(lambda: is_so(served, []))
+        await change(served, "/runs")
+        await asyncio.sleep(0.5)  # it is heard of while nobody follows
+        async with connect(address(served, f"page=p1&after={first['seq']}")) as socket:
+            missed = await hear(socket, "UiChanged")
+            await change(served, "/traces")
+            next_one = await hear(socket, "UiChanged")
+        revisions = [first["revision"], missed["revision"], next_one["revision"]]
+        assert revisions == sorted(set(revisions))
+        assert len(revisions) == 3
+
+
+async def test_what_can_be_had_no_more_is_a_gap(repo: Path) -> None:
+    async with serving(repo) as served, connect(address(served, "after=1")) as socket:
+        gap = await hear(socket, "gap")
+        assert gap["after"] == 1
+        assert gap["next"] > 1
