@@ -1,0 +1,49 @@
+// The arguments of a tool call: edits as what they change, all others as JSON; what is no JSON is
+// said to be none and shown letter by letter.
+import { visible } from "../../text/visible";
+import { Badge } from "../Badge";
+import { Code } from "../Code";
+import { JsonView } from "../JsonView";
+import { LongText } from "../LongText";
+import { TextDiff } from "../TextDiff";
+import { isObject, parsed } from "./chat";
+import { type Edit, editsIn } from "./edits";
+import styles from "./Messages.module.css";
+
+export function ArgumentsView({ text }: { text: string | null }) {
+  if (text === null || text.trim() === "") return <p className={styles.about}>No arguments.</p>;
+  const value = parsed(text);
+  if (value === undefined) {
+    return (
+      <>
+        <p>
+          <Badge tone="bad">✕ invalid JSON</Badge>
+        </p>
+        <LongText text={text} mono />
+      </>
+    );
+  }
+  const edits = isObject(value) ? editsIn(value) : null;
+  if (edits === null) return <JsonView value={value} />;
+  // biome-ignore lint/suspicious/noArrayIndexKey: an edit is its place
+  return edits.map((edit, place) => <EditView key={place} edit={edit} />);
+}
+
+function EditView({ edit }: { edit: Edit }) {
+  if (edit.kind === "patch") return <Code text={edit.diff} language="diff" label="Patch" />;
+  return (
+    <div className={styles.snippet}>
+      <div className={styles.place}>
+        <code>{visible(edit.file)}</code>
+        <span className={styles.about}>{visible(edit.where)}</span>
+      </div>
+      {edit.before === null ? (
+        <Code text={edit.after} language={edit.file} label="New text" />
+      ) : (
+        <div className={styles.diff}>
+          <TextDiff before={edit.before} after={edit.after} />
+        </div>
+      )}
+    </div>
+  );
+}

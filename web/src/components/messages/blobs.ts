@@ -1,0 +1,63 @@
+// The whole of a value that an answer shows only the beginning of, its attachments left apart: in
+// their place stand marks that nothing recorded can imitate.
+import { queryOptions } from "@tanstack/react-query";
+import { asApiError } from "../../api/client";
+import type { BlobPart, Cut } from "../../api/schema";
+
+/** A text in which marks stand for attachments. */
+export interface MarkedText {
+  text: string;
+  attachments: ReadonlyMap<string, BlobPart>;
+  /** Finds the marks; null where there are none. */
+  marks: RegExp | null;
+}
+
+export function unmarked(text: string): MarkedText {
+  return { text, attachments: new Map(), marks: null };
+}
+
+/** How much of a cut value is text, in bytes: what loading it costs. */
+export function textBytes(cut: Cut): number {
+  const sizes = cut.parts.map((part) =>
+    "text" in part ? part.text.length : part.base64 ? 0 : part.bytes,
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+export function wholeText(parts: Cut["parts"], texts: readonly (string | null)[]): MarkedText {
+  const secret = crypto.randomUUID();
+  const attachments = new Map<string, BlobPart>();
+  const pieces = parts.map((part, place) => {
+    if ("text" in part) return part.text;
+    if (!part.base64) return texts[place] ?? "";
+    const mark = `[attachment ${secret} ${place}]`;
+    attachments.set(mark, part);
+    return mark;
+  });
+  const marks = attachments.size > 0 ? new RegExp(`\\[attachment ${secret} \\d+\\]`, "g") : null;
+  return { text: pieces.join(""), attachments, marks };
+}
+
+/** The whole of a cut value. What is loaded is kept by the browser: blobs never change. */
+export function wholeValue(traceId: string, spanId: string, cut: Cut) {
+  return queryOptions({
+    queryKey: ["whole", traceId, spanId, ...cut.path, cut.characters],
+    queryFn: async ({ signal }) => {
+      const texts = await Promise.all(
+        cut.parts.map((part) =>
+          "text" in part || part.base64 ? null : blobText(part.blob, signal),
+        ),
+      );
+      return wholeText(cut.parts, texts);
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+export const blobAddress = (digest: string): string => `/api/v1/blobs/${digest}`;
+
+async function blobText(digest: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(blobAddress(digest), { signal });
+  if (!response.ok) throw asApiError(response.status, await response.json().catch(() => null));
+  return await response.text();
+}

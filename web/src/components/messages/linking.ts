@@ -1,0 +1,39 @@
+// Which result answers which call: by the id that a provider gave, which need not be unique.
+import type { CallPart, Message } from "./message";
+
+/** The place of a call: of its message, and of the part within that. */
+export interface CallPlace {
+  message: number;
+  part: number;
+  call: CallPart;
+}
+
+export interface Links {
+  /** The call that the message at a place answers. */
+  callOf: ReadonlyMap<number, CallPlace>;
+  /** The place of the message that answers a call, by `keyOf` of the call. */
+  answerOf: ReadonlyMap<string, number>;
+}
+
+export const keyOf = (place: { message: number; part: number }): string =>
+  `${place.message}.${place.part}`;
+
+/** A result answers the nearest call above it that has its id and has no answer yet. */
+export function linked(messages: readonly Message[]): Links {
+  const open = new Map<string, CallPlace[]>();
+  const callOf = new Map<number, CallPlace>();
+  const answerOf = new Map<string, number>();
+  messages.forEach((message, at) => {
+    message.parts.forEach((part, place) => {
+      if (part.kind !== "call" || part.id === null) return;
+      const same = open.get(part.id) ?? [];
+      open.set(part.id, [...same, { message: at, part: place, call: part }]);
+    });
+    if (message.answers === null) return;
+    const called = open.get(message.answers)?.pop();
+    if (!called) return;
+    callOf.set(at, called);
+    answerOf.set(keyOf(called), at);
+  });
+  return { callOf, answerOf };
+}
