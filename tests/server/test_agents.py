@@ -38,6 +38,16 @@ async def test_agents_are_listed_and_asked(repo: Path) -> None:
             turn = await served.ended(asked["request_id"])
             assert (turn["state"], turn["final"]["text"]) == ("done", "There are none.")
             assert turn["session_id"] is None
+            told = (await served.get(f"/turns/{asked['request_id']}/events"))["data"]
+            assert "ToolCallCompleted" in {event["type"] for event in told}
+            started = [event for event in told if event["type"] == "SessionStarted"]
+            assert [each["agent"] for each in started] == ["orchestrator", "data"]
+            assert started[1]["parent_key"] == {"turn": 0, "slot": 0}
+            assert not any("input_text" in event for event in told)
+            place = await served.get(f"/turns/{started[1]['request_id']}/calls/0/0")
+            trace_id = asked["request_id"].replace("-", "")
+            span = await served.get(f"/spans/{trace_id}/{place['span_id']}")
+            assert "list_labels" in str(span)
             unknown = await served.http.post("/api/v1/agents/none/ask", json={"question": "x"})
             assert unknown.status_code == 404
             wrong = await served.http.post(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from treadle.app.event_log import EventLog, Gap, LoggedEvent
 from treadle.events import EventBus
-from treadle.events.types import Notice
+from treadle.events.types import Notice, SessionStarted
 from treadle.ids import new_id
 
 ONE, OTHER = new_id(), new_id()
@@ -51,6 +51,27 @@ async def test_a_request_is_followed_alone() -> None:
         for text, request in (("a", ONE), ("b", OTHER), ("c", ONE)):
             await say(bus, text, request)
         assert texts(await read(log, 2, after=0, request_id=ONE)) == ["a", "c"]
+
+
+async def test_a_turn_is_told_with_the_sessions_that_its_calls_began() -> None:
+    bus, part, deeper = EventBus(), new_id(), new_id()
+
+    async def begin(request_id: UUID, within: UUID | None) -> None:
+        started = SessionStarted(
+            request_id=request_id, parent_id=within, session_id=new_id(),
+            user_text="", model="m", provider="p", tools=(),
+        )  # fmt: skip
+        await bus.publish(started)
+
+    async with EventLog(bus) as log:
+        for request_id, within in ((ONE, None), (OTHER, None), (part, ONE), (deeper, part)):
+            await begin(request_id, within)
+            await say(bus, "a", request_id)
+        await asyncio.sleep(0)
+        told = log.of_turn(ONE)
+        assert [event.request_id for event in told] == [ONE, ONE, part, part, deeper, deeper]
+        assert [event.seq for event in log.of_turn(part)] == [5, 6, 7, 8]
+        assert log.of_turn(new_id()) == []
 
 
 @given(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from treadle.events import Envelope, EventBus, Subscription, event_json
 from treadle.events.listener import Listener
+from treadle.events.types import SessionStarted
 
 MOST_CHARACTERS = 16_000_000
 """Of JSON kept; the newest event is kept whatever its size."""
@@ -24,6 +25,8 @@ class LoggedEvent(NamedTuple):
     type: str
     request_id: UUID
     text: str
+    part_of: UUID | None = None
+    """The request whose call began this one, told by the event that it began with."""
 
 
 class Gap(NamedTuple):
@@ -89,6 +92,16 @@ class EventLog(Listener):
             if request_id in {None, event.request_id}:
                 yield event
 
+    def of_turn(self, request_id: UUID) -> list[LoggedEvent]:
+        """The events of a request that are kept, and of the requests that its calls began."""
+        parts, found = {request_id}, []
+        for event in self._events:
+            if event.part_of in parts:
+                parts.add(event.request_id)
+            if event.request_id in parts:
+                found.append(event)
+        return found
+
     def _subscribe(self) -> Subscription:
         return self._bus.subscribe()
 
@@ -96,7 +109,10 @@ class EventLog(Listener):
         envelope = replace(envelope, seq=self._begin + envelope.seq)
         event = envelope.event
         text = json.dumps(event_json(envelope), separators=(",", ":"))
-        self._events.append(LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text))
+        part_of = event.parent_id if isinstance(event, SessionStarted) else None
+        self._events.append(
+            LoggedEvent(envelope.seq, type(event).__name__, event.request_id, text, part_of)
+        )
         self._characters += len(text)
         while self._characters > self._most and len(self._events) > 1:
             gone = self._events.popleft()

@@ -26,7 +26,7 @@ from treadle.events.types import (
     ToolCallRequested,
     ToolFailure,
 )
-from treadle.traces.making import SpanMaker, known, microseconds
+from treadle.traces.making import SpanMaker, call_identity, known, microseconds
 from treadle.traces.span import WAITED, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 
 CALL_EVENTS: tuple[type[Event], ...] = (
@@ -100,9 +100,7 @@ class CallSpans:
     def _start(self, at_us: int, event: ToolCallRequested) -> list[Span]:
         self._maker.labels = tuple(sorted({*self._maker.labels, *event.labels}))
         span = self._maker.span(
-            "tool",
-            event.key.turn,
-            event.key.slot,
+            *call_identity(event.key.turn, event.key.slot),
             parent_id=self._maker.parent(event.parent_id),
             kind=SpanKind.TOOL,
             operation="execute_tool",

@@ -31,10 +31,9 @@ class SpanMaker:
         attributes: Attributes,
     ) -> Span:
         """A span that has begun; the same `identity` gives the same id at every replay."""
-        named = "/".join(map(str, (self._identity, *identity)))
         return Span(
             trace_id=self._trace_id,
-            span_id=blake2b(named.encode(), digest_size=8).hexdigest(),
+            span_id=_span_id(self._identity, *identity),
             parent_id=parent_id,
             kind=kind,
             operation=operation,
@@ -49,6 +48,21 @@ class SpanMaker:
     def parent(self, parent_id: UUID | None) -> str | None:
         """The span of the operation with that id, else the root."""
         return (self.operations.get(parent_id) if parent_id else None) or self.root_id
+
+
+def call_identity(turn: int, slot: int) -> tuple[object, ...]:
+    """What names a tool call among the spans of its request."""
+    return "tool", turn, slot
+
+
+def call_span_id(request_id: UUID, turn: int, slot: int) -> str:
+    """The id of the span of a tool call."""
+    return _span_id(request_id, *call_identity(turn, slot))
+
+
+def _span_id(*identity: object) -> str:
+    named = "/".join(map(str, identity))
+    return blake2b(named.encode(), digest_size=8).hexdigest()
 
 
 def microseconds(seconds: float) -> int:

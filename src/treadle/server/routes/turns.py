@@ -1,18 +1,21 @@
 """Turns: a message is sent, its turn runs, and meanwhile it is steered or cancelled."""
 
 import asyncio
+import json
 from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
+from treadle.app.event_log import LoggedEvent
 from treadle.app.turns import Turn
 from treadle.errors import TreadleError
 from treadle.server.house import Opened
+from treadle.traces.making import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
 
@@ -60,6 +63,21 @@ class TurnAnswer(BaseModel):
     error: dict[str, str | None] | None = None
 
 
+class TurnEvents(BaseModel):
+    """What happened in a turn, in order, each event as `GET /events` sends it.
+
+    Without the messages that the models were sent, which the trace holds.
+    """
+
+    data: list[dict[str, Any]]
+
+
+class CallPlace(BaseModel):
+    """The span that a tool call is recorded as; its trace is that of the turn."""
+
+    span_id: str
+
+
 class TurnList(BaseModel):
     """The turns that run or wait, oldest first."""
 
@@ -94,6 +112,24 @@ async def show(
     return turn_answer(turn)
 
 
+@router.get("/{request_id}/events")
+async def replay(house: Opened, request_id: UUID) -> TurnEvents:
+    """What happened so far, with the sessions of agents that it called.
+
+    For who comes to a turn in its middle: the events to come have higher numbers. Empty, or without
+    the beginning, where that is kept no more.
+    """
+    return TurnEvents(data=await asyncio.to_thread(_events, house.log.of_turn(request_id)))
+
+
+@router.get("/{request_id}/calls/{turn}/{slot}")
+async def call_place(
+    request_id: UUID, turn: Annotated[int, Path(ge=0)], slot: Annotated[int, Path(ge=0)]
+) -> CallPlace:
+    """Where a call of that request is recorded; nothing says that there was such a call."""
+    return CallPlace(span_id=call_span_id(request_id, turn, slot))
+
+
 @router.post("/{request_id}/steer")
 async def steer(house: Opened, request_id: UUID, message: Steer) -> dict[str, bool]:
     """Let the model have a further message with its next request; `taken` is false if too late."""
@@ -119,6 +155,13 @@ def turn_answer(turn: Turn) -> TurnAnswer:
         return answer.model_copy(update={"state": State.FAILED, "error": _told(error)})
     final = outcome_answer(turn.task.result(), turn.request_id.hex)
     return answer.model_copy(update={"state": State.DONE, "final": final})
+
+
+def _events(logged: list[LoggedEvent]) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = [json.loads(event.text) for event in logged]
+    for event in events:
+        event.pop("input_text", None)
+    return events
 
 
 def _told(error: BaseException) -> dict[str, str | None]:
