@@ -5,76 +5,102 @@ Names that end in `_us` are microseconds, `cost` is US dollars; what is unknown 
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
-from treadle.experiments.comparing import Comparison, VariantComparison
+from treadle.experiments.comparing import Comparison
 from treadle.experiments.documents import document_of
 from treadle.experiments.judgement import Judgement
-from treadle.experiments.model import Batch, Cell, Experiment, Listed, Outcome
+from treadle.experiments.model import Batch, Cell, Experiment, Item, Listed, Outcome
 from treadle.experiments.running import progress_of, run_id, thread_id
 from treadle.traces.links import experiment_link, span_link
+
+if TYPE_CHECKING:
+    from treadle.experiments import shapes
 
 EXPORT_VERSION = 1
 """Of the exported form."""
 
-Answer = dict[str, Any]
 
-
-def listed_answer(listed: Listed) -> Answer:
+def listed_answer(listed: Listed) -> "shapes.ListedExperiment":
     """An experiment as lists show it."""
     return {
-        **asdict(listed),
+        "id": listed.id,
+        "name": listed.name,
+        "created_us": listed.created_us,
+        "updated_us": listed.updated_us,
+        "items": listed.items,
+        "version": listed.version,
         "thread_id": thread_id(listed.id),
         "link": experiment_link(listed.id),
     }
 
 
-def experiment_answer(experiment: Experiment, batches: Sequence[Batch] = ()) -> Answer:
+def experiment_answer(experiment: Experiment, batches: Sequence[Batch] = ()) -> "shapes.Experiment":
     """An experiment with the requests of its items, as recorded and as changed, and its batches."""
-    listed = Listed(
-        experiment.id,
-        experiment.name,
-        experiment.created_us,
-        experiment.updated_us,
-        len(experiment.items),
-        experiment.current,
-    )
+    told = [batch_answer(batch) for batch in batches]
+    return {**versions_answer(experiment), "batches": told}
+
+
+def versions_answer(experiment: Experiment) -> "shapes.ExperimentVersions":
+    """The same without its batches."""
     return {
-        **listed_answer(listed),
-        "items": [
-            {
-                "number": item.number,
-                "trace_id": item.trace_id,
-                "span_id": item.span_id,
-                "link": span_link(item.trace_id, item.span_id),
-                "original": document_of(experiment, item.number, 0),
-                "current": document_of(experiment, item.number, experiment.current),
-                "recorded": outcome_answer(item.recorded),
-                "notes": list(item.notes),
-            }
-            for item in experiment.items
-        ],
+        "id": experiment.id,
+        "name": experiment.name,
+        "created_us": experiment.created_us,
+        "updated_us": experiment.updated_us,
+        "version": experiment.current,
+        "thread_id": thread_id(experiment.id),
+        "link": experiment_link(experiment.id),
+        "items": [_item_answer(experiment, item) for item in experiment.items],
         "versions": [asdict(version) for version in experiment.versions],
-        "batches": [batch_answer(batch) for batch in batches],
     }
 
 
-def outcome_answer(outcome: Outcome) -> Answer:
+def _item_answer(experiment: Experiment, item: Item) -> "shapes.ExperimentItem":
+    return {
+        "number": item.number,
+        "trace_id": item.trace_id,
+        "span_id": item.span_id,
+        "link": span_link(item.trace_id, item.span_id),
+        "original": document_of(experiment, item.number, 0),
+        "current": document_of(experiment, item.number, experiment.current),
+        "recorded": outcome_answer(item.recorded),
+        "notes": list(item.notes),
+    }
+
+
+def outcome_answer(outcome: Outcome) -> "shapes.CallOutcome":
     """What came of a call."""
     return {
-        **asdict(outcome),
+        "trace_id": outcome.trace_id,
+        "span_id": outcome.span_id,
+        "content": outcome.content,
+        "tool_calls": [
+            {"name": call.name, "arguments": call.arguments} for call in outcome.tool_calls
+        ],
+        "raw": outcome.raw,
+        "model": outcome.model,
+        "finish_reason": outcome.finish_reason,
+        "input_tokens": outcome.input_tokens,
+        "output_tokens": outcome.output_tokens,
+        "cached_tokens": outcome.cached_tokens,
+        "cost": outcome.cost,
+        "duration_us": outcome.duration_us,
+        "ttft_us": outcome.ttft_us,
+        "error": outcome.error,
+        "error_type": outcome.error_type,
         "tokens": outcome.tokens,
         "link": span_link(outcome.trace_id, outcome.span_id) if outcome.span_id else None,
     }
 
 
-def batch_answer(batch: Batch, *, runs: bool = False) -> Answer:
-    """A batch, how far it is, and with `runs` what came of each of its runs."""
-    answer: Answer = {
+def batch_answer(batch: Batch) -> "shapes.Batch":
+    """A batch, and how far it is."""
+    return {
         "id": batch.id,
         "experiment_id": batch.experiment_id,
         "created_us": batch.created_us,
-        "state": batch.state.value,
+        "state": batch.state,
         "reason": batch.reason,
         "variants": [variant.name for variant in batch.plan.variants],
         "repeats": batch.plan.repeats,
@@ -83,12 +109,15 @@ def batch_answer(batch: Batch, *, runs: bool = False) -> Answer:
         "seconds_each": batch.plan.seconds_each,
         "progress": asdict(progress_of(batch)),
     }
-    if runs:
-        answer["runs"] = [run_answer(batch, cell) for cell in batch.outcomes]
-    return answer
 
 
-def run_answer(batch: Batch, cell: Cell) -> Answer:
+def batch_with_runs_answer(batch: Batch) -> "shapes.BatchWithRuns":
+    """A batch with what came of each of its runs."""
+    runs = [run_answer(batch, cell) for cell in batch.outcomes]
+    return {**batch_answer(batch), "runs": runs}
+
+
+def run_answer(batch: Batch, cell: Cell) -> "shapes.ExperimentRun":
     """One run; item and repeat count from 0."""
     return {
         "variant": batch.plan.variants[cell.variant].name,
@@ -99,18 +128,12 @@ def run_answer(batch: Batch, cell: Cell) -> Answer:
     }
 
 
-def comparison_answer(comparison: Comparison) -> Answer:
+def comparison_answer(comparison: Comparison) -> "shapes.Comparison":
     """A comparison with all its figures."""
-    return {
-        "batch_id": comparison.batch_id,
-        "base": comparison.base,
-        "base_runs": comparison.base_runs,
-        "base_failed": comparison.base_failed,
-        "variants": [_variant_answer(each) for each in comparison.variants],
-    }
+    return asdict(comparison)
 
 
-def judgement_answer(judgement: Judgement, batch: Batch) -> Answer:
+def judgement_answer(judgement: Judgement, batch: Batch) -> "shapes.Judgement":
     """One answer of a judge."""
     return {
         "variant": batch.plan.variants[judgement.cell.variant].name,
@@ -120,12 +143,7 @@ def judgement_answer(judgement: Judgement, batch: Batch) -> Answer:
         "model": judgement.model,
         "criteria": judgement.criteria,
         "swapped": judgement.swapped,
-        "winner": judgement.winner.value,
+        "winner": judgement.winner,
         "reason": judgement.reason,
         "link": span_link(judgement.trace_id, judgement.span_id),
     }
-
-
-def _variant_answer(compared: VariantComparison) -> Answer:
-    answer = asdict(compared)
-    return {**answer, "verdict": compared.verdict.value}

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.answers import (
     EXPORT_VERSION,
-    batch_answer,
+    batch_with_runs_answer,
     comparison_answer,
-    experiment_answer,
     judgement_answer,
+    versions_answer,
 )
 from treadle.experiments.calling import Caller
 from treadle.experiments.claims import is_claimed
@@ -40,6 +40,9 @@ from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
 from treadle.traces.query import Query
 from treadle.traces.span import Span
+
+if TYPE_CHECKING:
+    from treadle.experiments import shapes
 
 MOST_REPEATS = 100
 MOST_RUNS = 10_000
@@ -282,16 +285,16 @@ class Experiments:
         await judge.judge(experiment, batch, number, progress)
         return await asyncio.to_thread(self.compare, batch.id, base=base)
 
-    def export(self, reference: str) -> dict[str, Any]:
+    def export(self, reference: str) -> "shapes.ExportedExperiment":
         """Everything that is known of an experiment, as JSON values."""
         experiment = self.get(reference)
         batches = self.batches(experiment.id)
         return {
             "export_version": EXPORT_VERSION,
-            **experiment_answer(experiment),
+            **versions_answer(experiment),
             "batches": [
                 {
-                    **batch_answer(batch, runs=True),
+                    **batch_with_runs_answer(batch),
                     "judgements": [
                         judgement_answer(each, batch) for each in self._store.judgements(batch.id)
                     ],

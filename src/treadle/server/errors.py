@@ -3,6 +3,7 @@
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Unpack, get_args, get_origin
 
 from fastapi import FastAPI, Request
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from treadle.app.documented import Documented, answers, whole
+from treadle.documented import Documented, answers, whole
 from treadle.edits.model import EditError
 from treadle.errors import (
     ConfigError,
@@ -25,6 +26,7 @@ from treadle.errors import (
 )
 from treadle.events.types import ErrorKind
 from treadle.experiments.requests import Problem
+from treadle.experiments.service import InvalidRequestError
 
 _STATUS: tuple[tuple[type[TreadleError], int], ...] = (
     (ConfigError, 500),
@@ -114,7 +116,10 @@ async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
         status = 409 if error.kind is ErrorKind.CONFLICT else 422
     if error.exit_status is ExitStatus.PROVIDER:
         status = 502
-    return JSONResponse(error_body(error.message, error.hint), status_code=status)
+    body = error_body(error.message, error.hint)
+    if isinstance(error, InvalidRequestError):
+        body["error"]["problems"] = [asdict(each) for each in error.problems]
+    return JSONResponse(body, status_code=status)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

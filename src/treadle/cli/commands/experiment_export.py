@@ -4,11 +4,14 @@ import argparse
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from treadle.cli.experiments import opened
 from treadle.cli.output import tell
 from treadle.cli.trace_queries import Actions
+
+if TYPE_CHECKING:
+    from treadle.experiments.shapes import ExportedExperiment
 
 
 def configure(actions: Actions) -> None:
@@ -43,7 +46,7 @@ async def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(whole: dict[str, Any]) -> str:
+def _lines(whole: "ExportedExperiment") -> str:
     runs = [
         {"experiment_id": whole["id"], "batch_id": batch["id"], **run}
         for batch in whole["batches"]

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    from treadle.experiments.answers import batch_answer, comparison_answer
+    from treadle.experiments.answers import batch_with_runs_answer, comparison_answer
     from treadle.experiments.model import BatchState
 
     async with opened(options) as experiments:
@@ -80,7 +80,7 @@ async def _run(options: argparse.Namespace) -> int:
         print_json(
             {
                 "type": "final",
-                "batch": batch_answer(batch, runs=True),
+                "batch": batch_with_runs_answer(batch),
                 "comparison": comparison_answer(comparison),
             }
         )

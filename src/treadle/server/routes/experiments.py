@@ -3,32 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import HTTPConnection
 
 from treadle.app.batches import RunningBatches
 from treadle.clock import SystemClock
+from treadle.documented import Told
 from treadle.errors import NotFoundError, StoreError
+from treadle.experiments import shapes
 from treadle.experiments.answers import (
     batch_answer,
+    batch_with_runs_answer,
     comparison_answer,
     experiment_answer,
     listed_answer,
 )
 from treadle.experiments.judging import CRITERIA
 from treadle.experiments.model import Batch, Budget
+from treadle.experiments.requests import Problem
 from treadle.experiments.service import (
     MOST_ITEMS,
     MOST_REPEATS,
     Experiments,
-    InvalidRequestError,
 )
-from treadle.server.errors import error_body
 from treadle.server.house import House, Opened
 from treadle.traces.query import parse_query
 
@@ -80,7 +80,7 @@ class NewExperiment(_Given):
         return self
 
 
-class Change(_Given):
+class ExperimentChange(_Given):
     """A merge patch of the request; `system` sets the text of its system message."""
 
     data: dict[str, Any]
@@ -124,11 +124,10 @@ class Judging(_Given):
     base: str | None = None
 
 
-class ExperimentPage(BaseModel):
-    """Experiments, the one that was changed last first."""
+class Problems(BaseModel):
+    """All that would be wrong; empty if it can be run."""
 
-    data: list[dict[str, Any]]
-    pagination: dict[str, int]
+    problems: tuple[Problem, ...]
 
 
 @router.get("")
@@ -136,15 +135,15 @@ async def experiments(
     opened: OpenedExperiments,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0)] = 0,
-) -> ExperimentPage:
+) -> Told[shapes.ExperimentPage]:
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
-    place = {"offset": offset, "limit": limit, "total": total}
-    return ExperimentPage(data=[listed_answer(each) for each in found], pagination=place)
+    place: shapes.Place = {"offset": offset, "limit": limit, "total": total}
+    return {"data": [listed_answer(each) for each in found], "pagination": place}
 
 
 @router.post("", status_code=201)
-async def new(opened: OpenedExperiments, given: NewExperiment) -> dict[str, Any]:
+async def new(opened: OpenedExperiments, given: NewExperiment) -> Told[shapes.Experiment]:
     """Make an experiment from recorded calls."""
     if given.query is None:
         made = await asyncio.to_thread(opened.from_spans, given.spans, name=given.name)
@@ -155,29 +154,26 @@ async def new(opened: OpenedExperiments, given: NewExperiment) -> dict[str, Any]
 
 
 @router.get("/{reference}")
-async def experiment(opened: OpenedExperiments, reference: str) -> dict[str, Any]:
+async def experiment(opened: OpenedExperiments, reference: str) -> Told[shapes.Experiment]:
     """An experiment with its requests, as recorded and as changed, and its batches."""
     found = await asyncio.to_thread(opened.get, reference)
     return experiment_answer(found, await asyncio.to_thread(opened.batches, found.id))
 
 
-@router.patch("/{reference}", response_model=None)
+@router.patch("/{reference}")
 async def change(
-    opened: OpenedExperiments, reference: str, given: Change
-) -> dict[str, Any] | JSONResponse:
+    opened: OpenedExperiments, reference: str, given: ExperimentChange
+) -> Told[shapes.Experiment]:
     """Add a version. A request that could not be made is refused with all that is wrong."""
-    try:
-        changed = await asyncio.to_thread(opened.edit, reference, given.data, note=given.note)
-    except InvalidRequestError as error:
-        return _invalid(error)
+    changed = await asyncio.to_thread(opened.edit, reference, given.data, note=given.note)
     return experiment_answer(changed)
 
 
 @router.post("/{reference}/check")
-async def check(opened: OpenedExperiments, reference: str, given: Change) -> dict[str, Any]:
+async def check(opened: OpenedExperiments, reference: str, given: ExperimentChange) -> Problems:
     """What would be wrong after that change; nothing is changed."""
     found = await asyncio.to_thread(opened.check, reference, given.data)
-    return {"problems": [asdict(each) for each in found]}
+    return Problems(problems=found)
 
 
 @router.delete("/{reference}", status_code=204)
@@ -187,50 +183,51 @@ async def delete(opened: OpenedExperiments, reference: str) -> None:
 
 
 @router.get("/{reference}/export")
-async def export(opened: OpenedExperiments, reference: str) -> dict[str, Any]:
+async def export(opened: OpenedExperiments, reference: str) -> Told[shapes.ExportedExperiment]:
     """Everything that is known of an experiment."""
     return await asyncio.to_thread(opened.export, reference)
 
 
 @router.get("/{reference}/batches")
-async def batches(opened: OpenedExperiments, reference: str) -> dict[str, Any]:
+async def batches(opened: OpenedExperiments, reference: str) -> Told[shapes.BatchList]:
     """The batches of an experiment, the oldest first, with how far they are."""
     found = await asyncio.to_thread(opened.get, reference)
     listed = await asyncio.to_thread(opened.batches, found.id)
     return {"data": [batch_answer(each) for each in listed]}
 
 
-@router.post("/{reference}/batches", status_code=202, response_model=None)
+@router.post("/{reference}/batches", status_code=202)
 async def run(
     opened: OpenedExperiments, running: Running, reference: str, given: NewBatch
-) -> dict[str, Any] | JSONResponse:
+) -> Told[shapes.Batch]:
     """Begin to run variants; ask for the batch to see how far it is."""
-    try:
-        planned = await asyncio.to_thread(
-            opened.plan,
-            reference,
-            repeats=given.repeats,
-            variants=given.variants,
-            models=given.models,
-            budget=given.budget.budget(),
-            at_once=given.at_once,
-            seconds_each=given.seconds_each,
-        )
-    except InvalidRequestError as error:
-        return _invalid(error)
+    planned = await asyncio.to_thread(
+        opened.plan,
+        reference,
+        repeats=given.repeats,
+        variants=given.variants,
+        models=given.models,
+        budget=given.budget.budget(),
+        at_once=given.at_once,
+        seconds_each=given.seconds_each,
+    )
     await running.start(planned.id)
     return batch_answer(await asyncio.to_thread(opened.batch, planned.id))
 
 
 @router.get("/{reference}/batches/{batch_reference}")
-async def batch(opened: OpenedExperiments, reference: str, batch_reference: str) -> dict[str, Any]:
+async def batch(
+    opened: OpenedExperiments, reference: str, batch_reference: str
+) -> Told[shapes.BatchWithRuns]:
     """A batch with what came of each of its runs."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    return batch_answer(found, runs=True)
+    return batch_with_runs_answer(found)
 
 
 @router.post("/{reference}/batches/{batch_reference}/cancel", status_code=202)
-async def cancel(opened: OpenedExperiments, reference: str, batch_reference: str) -> dict[str, Any]:
+async def cancel(
+    opened: OpenedExperiments, reference: str, batch_reference: str
+) -> Told[shapes.Batch]:
     """Ask whoever runs it to stop, which takes up to a second; what ran is kept."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return batch_answer(await asyncio.to_thread(opened.cancel, found.id))
@@ -243,7 +240,7 @@ async def resume(
     reference: str,
     batch_reference: str,
     given: Annotated[Resumption | None, Body()] = None,
-) -> dict[str, Any]:
+) -> Told[shapes.Batch]:
     """Run what is missing of a batch that was cancelled, interrupted or out of budget."""
     given = given or Resumption()
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
@@ -258,7 +255,7 @@ async def comparison(
     reference: str,
     batch_reference: str,
     base: Annotated[str | None, Query(description="a variant, or `recorded`")] = None,
-) -> dict[str, Any]:
+) -> Told[shapes.Comparison]:
     """The variants of a batch against one of them; left out, against the original."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return comparison_answer(await asyncio.to_thread(opened.compare, found.id, base=base))
@@ -267,7 +264,7 @@ async def comparison(
 @router.post("/{reference}/batches/{batch_reference}/judge")
 async def judge(
     opened: OpenedExperiments, reference: str, batch_reference: str, given: Judging
-) -> dict[str, Any]:
+) -> Told[shapes.Comparison]:
     """Let a model judge the outputs, each pair in both orders, and compare when it has."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     compared = await opened.judge(found.id, given.model, criteria=given.criteria, base=given.base)
@@ -280,9 +277,3 @@ def _batch(opened: Experiments, reference: str, batch_reference: str) -> Batch:
     if found.experiment_id != of.id:
         raise NotFoundError(f"The experiment {of.id} has no batch {batch_reference[:100]}.")
     return found
-
-
-def _invalid(error: InvalidRequestError) -> JSONResponse:
-    problems = [asdict(each) for each in error.problems]
-    body = error_body(error.message, error.hint, problems=problems)
-    return JSONResponse(body, status_code=422)

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from treadle.app import trace_answers as told
 from treadle.app import trace_shapes as shapes
-from treadle.app.documented import answers
 from treadle.app.span_content import previewed_span, whole_span
+from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import Opened

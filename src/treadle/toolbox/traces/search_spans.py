@@ -115,7 +115,7 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
         if any(not each.negated for each in query.of(About.TEXT)):
             return self._reader.search(query, **part)
         page = self._reader.spans(query, **part)
-        hits = tuple(Hit(span, "", "", ()) for span in page.data)
+        hits = tuple(Hit(span, "name", "", ()) for span in page.data)
         return Page(hits, page.total, page.next_cursor)
 
 

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from typing_extensions import TypedDict
 
@@ -45,9 +54,21 @@ class Documented:
         return dict(described["items"])
 
 
+if TYPE_CHECKING:
+    T = TypeVar("T")
+    Told = Annotated[T, "described as such"]
+else:
+
+    class Told:
+        """What a route answers with, as in `-> Told[Run]`: described as that, not held to it."""
+
+        def __class_getitem__(cls, kind: Any) -> Any:
+            return Annotated[Any, Documented(kind)]
+
+
 def answers(kind: Any, status: int | str = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route whose body is of that shape."""
-    return {status: {"model": Annotated[Any, Documented(kind)], **more}}
+    return {status: {"model": Told[kind], **more}}
 
 
 @cache
