@@ -56,6 +56,15 @@ async def test_a_page_that_comes_back_hears_what_it_missed(repo: Path) -> None:
         assert len(revisions) == 3
 
 
+async def test_a_connection_lost_before_any_event_leaves_no_hole(repo: Path) -> None:
+    async with serving(repo) as served:
+        async with connect(address(served, "page=p1")) as socket:
+            begun = await hear(socket, "open")
+        await change(served, "/runs")
+        async with connect(address(served, f"page=p1&after={begun['after']}")) as socket:
+            assert (await hear(socket, "UiChanged"))["revision"] == 1
+
+
 async def test_what_can_be_had_no_more_is_a_gap(repo: Path) -> None:
     async with serving(repo) as served, connect(address(served, "after=1")) as socket:
         gap = await hear(socket, "gap")

@@ -1,5 +1,5 @@
 // Gives the page its live events: whoever wants some says their types.
-import { useQueryClient } from "@tanstack/react-query";
+import { type Query, useQueryClient } from "@tanstack/react-query";
 import {
   createContext,
   type ReactNode,
@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import { pageId } from "../mirror/pageId";
-import { GAP, type LiveEvent } from "./events";
+import { GAP, type LiveEvent, OPEN } from "./events";
 import { type Connection, LiveSocket } from "./socket";
 
 const LiveContext = createContext<LiveSocket | null>(null);
@@ -30,6 +30,8 @@ export function LiveProvider({ children, socket }: { children: ReactNode; socket
     if (!current) return;
     const stop = current.listen((event) => {
       if (event.type === GAP) void queries.invalidateQueries();
+      // What was read before may be older than the first event that is heard.
+      if (event.type === OPEN) void queries.invalidateQueries({ predicate: hasBegun });
     });
     current.open();
     return () => {
@@ -38,6 +40,10 @@ export function LiveProvider({ children, socket }: { children: ReactNode; socket
     };
   }, [queries]);
   return <LiveContext value={live.current}>{children}</LiveContext>;
+}
+
+function hasBegun(query: Query): boolean {
+  return query.state.dataUpdatedAt > 0 || query.state.fetchStatus === "fetching";
 }
 
 function useSocket(): LiveSocket {

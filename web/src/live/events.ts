@@ -10,3 +10,6 @@ export interface LiveEvent {
 
 /** Some events can be had no more: all that is shown is to be read again. */
 export const GAP = "gap";
+
+/** The connection is open: from here on nothing is missed. */
+export const OPEN = "open";

@@ -1,6 +1,6 @@
 // The connection over which the server tells what happens: it is kept, retried and gone on with
 // where it broke off.
-import { GAP, type LiveEvent } from "./events";
+import { GAP, type LiveEvent, OPEN } from "./events";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
@@ -69,7 +69,10 @@ export class LiveSocket {
   private hear(text: string): void {
     const event = JSON.parse(text) as LiveEvent;
     if (event.type === "alive") return;
-    if (event.type === GAP) this.after = Number(event.next);
+    if (event.type === OPEN) {
+      if (this.after !== null) return; // it goes on: nothing was missed
+      this.after = Number(event.after);
+    } else if (event.type === GAP) this.after = Number(event.next) - 1;
     else if (typeof event.seq === "number") this.after = event.seq;
     for (const listener of this.listeners) listener(event);
   }

@@ -63,11 +63,14 @@ async def events_by_socket(
     """The same for a page: a browser opens only six event streams to one server over all its tabs.
 
     Each message is an event as JSON, `{"type": "gap", "after", "next"}`, or, after a silence,
-    `{"type": "alive"}`. Nothing is read from the client.
+    `{"type": "alive"}`. The first is `{"type": "open", "after"}`: the number that it begins behind,
+    so that a client that loses the connection before any event goes on from there. Nothing is read
+    from the client.
     """
     if after is None:
         after = house.log.newest  # what happens while it is being accepted is not missed
     await socket.accept()
+    await socket.send_text(json.dumps({"type": "open", "after": after}))
     sending = asyncio.create_task(
         _send(socket, _follow(house, after, None, approve=approve, page=page))
     )

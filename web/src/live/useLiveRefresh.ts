@@ -1,0 +1,64 @@
+// Reads something again when events say that it may be another: seldom, and never twice at once.
+import { useEffect, useRef } from "react";
+import { useLiveEvents } from "./LiveProvider";
+
+const APART_MS = 1_000;
+
+/** Call `refresh` after events of these types, at least a second apart, while the page is seen. */
+export function useLiveRefresh(
+  types: readonly string[],
+  refresh: (signal: AbortSignal) => Promise<unknown>,
+  enabled = true,
+): void {
+  const newest = useRef({ refresh, enabled });
+  useEffect(() => {
+    newest.current = { refresh, enabled };
+  });
+  const pace = useRef<Pace>(null);
+  useEffect(() => {
+    const own = new Pace(async (signal) => {
+      if (newest.current.enabled) await newest.current.refresh(signal);
+    });
+    pace.current = own;
+    document.addEventListener("visibilitychange", own.seen);
+    return () => {
+      document.removeEventListener("visibilitychange", own.seen);
+      own.stop();
+    };
+  }, []);
+  useLiveEvents(types, () => {
+    if (newest.current.enabled) pace.current?.want();
+  });
+}
+
+/** Runs something that is wanted often: with a pause between, and once more if wanted meanwhile. */
+class Pace {
+  private wanted = false;
+  private running = false;
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly run: (signal: AbortSignal) => Promise<unknown>) {}
+
+  want(): void {
+    this.wanted = true;
+    void this.go();
+  }
+
+  seen = (): void => void this.go();
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async go(): Promise<void> {
+    if (this.running) return;
+    this.running = true;
+    while (this.wanted && !document.hidden && !this.stopping.signal.aborted) {
+      this.wanted = false;
+      // What fails is tried again with the next event; a lost connection is told of above.
+      await this.run(this.stopping.signal).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, APART_MS));
+    }
+    this.running = false;
+  }
+}
