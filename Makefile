@@ -4,8 +4,9 @@ QUESTION ?= How are tool calls matched to their results?
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format docs bench lock run-environment dev-environment \
-	format-check lint types floors tracked-files
+.PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs bench lock \
+	run-environment web-environment dev-environment \
+	page-for-tests format-check lint types floors tracked-files
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -15,23 +16,33 @@ demo: run-environment ## ask a question about this repository and show its trace
 	.venv/bin/treadle ask "$(QUESTION)" --repo .
 	.venv/bin/treadle traces show LAST
 
-test: dev-environment ## run the tests that take seconds
+test: page-for-tests web-test ## run the tests that take seconds, those of the page too
 	$(PYTHON) -m pytest -n auto -m "not slow"
 
-test-all: dev-environment ## run every test and measure coverage
+test-all: page-for-tests web-test ## run every test and measure coverage
 	$(PYTHON) -m coverage erase
 	$(PYTHON) -m coverage run -m pytest -n auto
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 
-check: format-check lint types floors tracked-files ## formatting, lint, types, floors, tracked files
+check: format-check lint types floors tracked-files web-check ## formatting, lint, types, floors, tracked files
 
 format: dev-environment ## format and mend what ruff can mend
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 
+web: web-environment ## build the page that `treadle serve` shows
+	scripts/web.sh build
+
+web-dev: web-environment ## serve this repository, and the page as you change it
+	scripts/web.sh dev
+
+wheel: web ## build the page, and the wheel that holds it
+	$(PYTHON) -m hatchling build -t wheel
+
 docs: dev-environment ## write the generated pages of docs/ anew
-	for script in scripts/write_*.py; do $(PYTHON) $$script || exit 1; done
+	for script in $(filter-out scripts/write_openapi.py,$(wildcard scripts/write_*.py)); do \
+		$(PYTHON) $$script || exit 1; done
 	$(PYTHON) scripts/write_tool_reference.py
 
 bench: dev-environment ## measure search, index, sessions, edits and traces, and write docs/benchmarks.md
@@ -61,8 +72,22 @@ floors: dev-environment
 tracked-files: dev-environment
 	$(PYTHON) scripts/check_tracked_files.py
 
+# Without npm's registry or a browser the tests of the page are passed over, except in CI.
+web-check: dev-environment
+	scripts/web.sh check --if-possible
+
+web-test: dev-environment
+	scripts/web.sh test --if-possible
+
+page-for-tests: dev-environment
+	scripts/web.sh build --if-possible
+	scripts/browser.sh >/dev/null || test -z "$$CI"
+
 run-environment:
 	@scripts/environment.sh run
+
+web-environment:
+	@scripts/environment.sh web
 
 dev-environment:
 	@scripts/environment.sh dev

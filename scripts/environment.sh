@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv with the pinned requirements and the project in it.
 #   scripts/environment.sh run    what `treadle` needs, with the embedded model
+#   scripts/environment.sh web    the same and Node, to build the page
 #   scripts/environment.sh dev    the same and what the tests and checks need
 # A second run sees from a stamp that nothing changed and does nothing.
 set -euo pipefail
@@ -9,8 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 kind=${1:-run}
 case $kind in
     run) sets="run build" ;;
-    dev) sets="run build dev" ;;
-    *) echo "usage: $0 run|dev" >&2; exit 2 ;;
+    web) sets="run build web" ;;
+    dev) sets="run build web dev" ;;
+    *) echo "usage: $0 run|web|dev" >&2; exit 2 ;;
 esac
 stamp=.venv/.treadle-$kind
 content=$(cat requirements/*.txt pyproject.toml scripts/environment.sh src/treadle/__init__.py | cksum)

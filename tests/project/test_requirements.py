@@ -13,7 +13,8 @@ from tests.project.pages import ROOT
 
 FILES = sorted((ROOT / "requirements").glob("*.txt"))
 PERMISSIVE = re.compile(
-    r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|Zlib|CC0|Unlicense|PSF|Python Software Foundation)\b",
+    r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|Zlib|CC0|Unlicense|PSF|Python Software Foundation)\b"
+    r"|Permission is hereby granted, free of charge",
     re.IGNORECASE,
 )
 # Weak copyleft by file, used unmodified: the licence asks nothing of a program beside it.
@@ -51,6 +52,7 @@ def test_the_lock_fits_what_the_project_asks_for() -> None:
     wanted = {
         "run": project["project"]["dependencies"],
         "dev": [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]],
+        "web": project["dependency-groups"]["web"],
         "embedded": project["project"]["optional-dependencies"]["embedded"],
         "embeddings": project["project"]["optional-dependencies"]["embeddings"],
         "build": project["build-system"]["requires"],

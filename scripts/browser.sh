@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Prints where the browser for the tests of the page is: TREADLE_BROWSER, or a Chromium or Chrome.
+# As root on Debian it installs Chromium where there is none; elsewhere it says what to do.
+set -euo pipefail
+
+find_browser() {
+    local name
+    for name in ${TREADLE_BROWSER:+"$TREADLE_BROWSER"} chromium chromium-browser google-chrome \
+        google-chrome-stable "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+        if command -v "$name"; then return; fi
+    done
+    return 1
+}
+
+install_browser() {
+    # Ubuntu's package of that name is none: it asks for a store of its own.
+    [ "$(id -u)" = 0 ] && grep -qx 'ID=debian' /etc/os-release 2>/dev/null || return 1
+    echo "treadle set-up: installing Chromium for the tests of the page" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    local packages="chromium fonts-dejavu-core"
+    # shellcheck disable=SC2086  # two words
+    { apt-get update && apt-get install --yes --no-install-recommends $packages; } >&2
+}
+
+find_browser || { install_browser && find_browser; } || {
+    echo "treadle set-up: no Chromium was found for the tests of the page; install Chromium or" \
+        "Chrome, or name one in TREADLE_BROWSER." >&2
+    exit 1
+}
