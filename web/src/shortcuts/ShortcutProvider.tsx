@@ -2,6 +2,7 @@
 import {
   createContext,
   type ReactNode,
+  type RefObject,
   useContext,
   useEffect,
   useMemo,
@@ -19,6 +20,8 @@ export interface Shortcut {
   where: string;
   /** Also while a field has the focus; only for keys with Mod, and Escape. */
   inFields?: boolean;
+  /** Only while the focus is in this element. */
+  within?: RefObject<HTMLElement | null>;
 }
 
 interface Registered extends Shortcut {
@@ -49,7 +52,12 @@ class Shortcuts {
     // The one that was registered last is nearest to what is shown.
     const found = this.list
       .toReversed()
-      .find((each) => (each.keys === pair || each.keys === key) && (!typing || each.inFields));
+      .find(
+        (each) =>
+          (each.keys === pair || each.keys === key) &&
+          (!typing || each.inFields) &&
+          (!each.within || each.within.current?.contains(event.target as Node)),
+      );
     this.first = key;
     this.firstAt = performance.now();
     if (!found) return;
@@ -89,11 +97,12 @@ export function useShortcut(shortcut: Shortcut, run: () => void, enabled = true)
   useEffect(() => {
     newest.current = run;
   });
-  const { keys, does, where, inFields = false } = shortcut;
+  const { keys, does, where, inFields = false, within } = shortcut;
   useEffect(() => {
     if (!enabled) return;
-    return store.add({ keys, does, where, inFields, run: () => newest.current() });
-  }, [store, keys, does, where, inFields, enabled]);
+    const run = () => newest.current();
+    return store.add({ keys, does, where, inFields, ...(within ? { within } : {}), run });
+  }, [store, keys, does, where, inFields, within, enabled]);
 }
 
 /** All that work now. */

@@ -1,0 +1,142 @@
+// The table of all lists: virtual, sorted by the server, by keyboard and pointer; two lines a row
+// where it is narrow.
+
+import { type LinkProps, useRouter } from "@tanstack/react-router";
+import type { RowData } from "@tanstack/react-table";
+import {
+  type CSSProperties,
+  type ReactNode,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { ErrorNotice, Loading } from "../States";
+import { type Column, tracksOf } from "./columns";
+import styles from "./DataTable.module.css";
+import { NewRows } from "./NewRows";
+import { type Rows, TableBody } from "./TableBody";
+import { TableFoot } from "./TableFoot";
+import { TableHead } from "./TableHead";
+import { useIsNarrow } from "./useIsNarrow";
+import { usePutIn } from "./usePutIn";
+import type { RowList } from "./useRowList";
+import { useTableKeys } from "./useTableKeys";
+import { type Order, useTableModel } from "./useTableModel";
+
+export interface TableProps<Row extends RowData> {
+  /** What its rows are: "threads". */
+  what: string;
+  /** All columns; a constant. */
+  columns: readonly Column<Row>[];
+  /** Those that are shown (`useTableSearch`). */
+  shown: readonly Column<Row>[];
+  list: RowList<Row>;
+  /** A constant. */
+  idOf: (row: Row) => string;
+  linkOf: (row: Row) => LinkProps;
+  order: Order;
+  onOrder: (order: Order) => void;
+  /** The row that is shown beside the list. */
+  peeked?: string | undefined;
+  onPeek?: (id: string | undefined) => void;
+  /** In the place of the rows where there are none. */
+  empty: ReactNode;
+}
+
+export function DataTable<Row extends RowData>(props: TableProps<Row>) {
+  const { what, list } = props;
+  if (list.state === "loading") return <Loading what={what} lines={12} />;
+  if (list.state === "failed") {
+    const failed = `The ${what} could not be read`;
+    return <ErrorNotice what={failed} error={list.error} onRetry={list.retry} />;
+  }
+  return list.rows.length === 0 ? <Empty {...props} /> : <Grid {...props} />;
+}
+
+function Empty<Row extends RowData>({ list, empty }: TableProps<Row>) {
+  const { added } = list.waiting;
+  useEffect(() => {
+    if (added > 0) list.putIn();
+  });
+  return empty;
+}
+
+function Grid<Row extends RowData>(props: TableProps<Row>) {
+  const { what, columns, shown, list, idOf, linkOf, order, onOrder, peeked, onPeek } = props;
+  const router = useRouter();
+  const grid = useRef<HTMLDivElement>(null);
+  const body = useRef<Rows>(null);
+  const isNarrow = useIsNarrow(grid);
+  const { isHeld, settle, putIn } = usePutIn(grid, list);
+  const table = useTableModel({ columns, shown, rows: list.rows, idOf, order, onOrder });
+  const [activeId, setActiveId] = useState<string | null>(peeked ?? null);
+  const active = useMemo(
+    () => (activeId === null ? -1 : list.rows.findIndex((row) => idOf(row) === activeId)),
+    [activeId, list.rows, idOf],
+  );
+  const go = (place: number) => {
+    const row = list.rows[place];
+    if (row === undefined) return;
+    setActiveId(idOf(row));
+    if (peeked !== undefined) onPeek?.(idOf(row));
+    body.current?.show(place);
+  };
+  useTableKeys({
+    grid,
+    what,
+    count: list.rows.length,
+    place: active,
+    inView: () => body.current?.inView() ?? 1,
+    go,
+    open: () => {
+      const row = list.rows[active];
+      if (row !== undefined) void router.navigate(linkOf(row) as never);
+    },
+    ...(onPeek
+      ? { peek: () => onPeek(activeId === peeked ? undefined : (activeId ?? undefined)) }
+      : {}),
+  });
+  const prefix = useId();
+  const elementId = (place: number) => `${prefix}row${place}`;
+  const { tracks, least } = tracksOf(shown);
+  return (
+    <div className={styles.table}>
+      <NewRows what={what} waiting={list.waiting} isHeld={isHeld} onPutIn={putIn} />
+      <div
+        ref={grid}
+        role="grid"
+        tabIndex={0}
+        className={styles.grid}
+        aria-label={what}
+        aria-rowcount={list.total === null ? -1 : list.total + 1}
+        aria-activedescendant={active < 0 ? undefined : elementId(active)}
+        aria-busy={list.isOld}
+        data-narrow={isNarrow}
+        style={{ "--tracks": tracks, "--least": `${least}rem` } as CSSProperties}
+        onScroll={settle}
+        onPointerLeave={settle}
+        onBlur={settle}
+        onFocus={(event) => {
+          if (event.target === grid.current && active < 0) go(0);
+        }}
+      >
+        <TableHead table={table} />
+        <TableBody
+          ref={body}
+          table={table}
+          list={list}
+          grid={grid}
+          active={active}
+          isNarrow={isNarrow}
+          peeked={peeked}
+          linkOf={linkOf}
+          elementId={elementId}
+          onChoose={(row) => setActiveId(idOf(row))}
+        />
+      </div>
+      <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }} />
+    </div>
+  );
+}

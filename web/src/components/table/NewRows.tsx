@@ -1,0 +1,33 @@
+// Says that rows have arrived, and puts them in when asked; it lies over the rows and moves none.
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { Button } from "../Button";
+import styles from "./DataTable.module.css";
+import type { Waiting } from "./liveRows";
+
+interface Props {
+  what: string;
+  waiting: Waiting;
+  isHeld: boolean;
+  onPutIn: () => void;
+}
+
+export function NewRows({ what, waiting, isHeld, onPutIn }: Props) {
+  const where = `The list of ${what}`;
+  useShortcut({ keys: "n", does: "Put in the rows that have arrived", where }, onPutIn, isHeld);
+  return (
+    <div className={styles.newRows} role="status" aria-live="polite">
+      {isHeld && (
+        <Button kind="primary" small keys="n" tip={`Put in the ${what}`} onPress={onPutIn}>
+          {arrived(waiting)}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** "12 new, 2 moved up". */
+export function arrived({ added, moved }: Waiting): string {
+  return [added > 0 ? `${added} new` : "", moved > 0 ? `${moved} moved up` : ""]
+    .filter(Boolean)
+    .join(", ");
+}

@@ -1,0 +1,60 @@
+// Under a list: how much of it is loaded, and its order where there are no headers to click.
+import { count } from "../../format/numbers";
+import { SORTS } from "../../screens/searches";
+import { Select } from "../Select";
+import type { Column } from "./columns";
+import styles from "./DataTable.module.css";
+import type { RowList } from "./useRowList";
+import type { Order } from "./useTableModel";
+
+interface Props<Row> {
+  what: string;
+  list: RowList<Row>;
+  columns: readonly Column<Row>[];
+  order: Order;
+  onOrder: (order: Order) => void;
+  isNarrow: boolean;
+}
+
+export function TableFoot<Row>({ what, list, columns, order, onOrder, isNarrow }: Props<Row>) {
+  return (
+    <footer className={styles.foot}>
+      <span role="status">{loaded(what, list)}</span>
+      {isNarrow && (
+        <Select
+          label="Order"
+          hideLabel
+          value={`${order.sort} ${order.ascending}`}
+          options={ordersOf(columns)}
+          onChange={(chosen) => {
+            const [sort, ascending] = chosen.split(" ");
+            const wanted = SORTS.find((each) => each === sort);
+            if (wanted) onOrder({ sort: wanted, ascending: ascending === "true" });
+          }}
+        />
+      )}
+    </footer>
+  );
+}
+
+function loaded<Row>(what: string, list: RowList<Row>): string {
+  const here = count(list.rows.length);
+  if (list.isLoadingMore) return `${here} loaded, loading more ${what}…`;
+  if (!list.hasMore) return `${here} ${what}`;
+  return list.total === null
+    ? `${here} ${what} loaded, there are more`
+    : `${here} of ${count(list.total)} ${what} loaded`;
+}
+
+const WORDS = {
+  time: ["Newest first", "Oldest first"],
+  duration: ["Slowest first", "Fastest first"],
+  cost: ["Most expensive first", "Cheapest first"],
+  tokens: ["Most tokens first", "Fewest tokens first"],
+} as const;
+
+function ordersOf<Row>(columns: readonly Column<Row>[]) {
+  return SORTS.filter((sort) => columns.some((column) => column.sort === sort)).flatMap((sort) =>
+    WORDS[sort].map((name, at) => ({ id: `${sort} ${at === 1}`, name })),
+  );
+}

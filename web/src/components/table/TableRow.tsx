@@ -1,0 +1,84 @@
+// One row: a click anywhere opens it, unless text was selected or something else in it was meant.
+
+import { Link, type LinkProps, useRouter } from "@tanstack/react-router";
+import type { Row as ModelRow, RowData } from "@tanstack/react-table";
+import type { MouseEvent } from "react";
+import styles from "./DataTable.module.css";
+import type { Features, Model } from "./useTableModel";
+
+interface Props<Row extends RowData> {
+  id: string;
+  table: Model<Row>;
+  row: ModelRow<Features, Row>;
+  place: number;
+  top: number;
+  height: number;
+  isActive: boolean;
+  isPeeked: boolean;
+  isNarrow: boolean;
+  link: LinkProps;
+  onChoose: (row: Row) => void;
+}
+
+export function TableRow<Row extends RowData>(props: Props<Row>) {
+  const { id, table, row, place, top, height, isActive, isPeeked, isNarrow, link } = props;
+  const router = useRouter();
+  const open = (event: MouseEvent) => {
+    if (!isMeantForTheRow(event)) return;
+    props.onChoose(row.original);
+    if (event.ctrlKey || event.metaKey) {
+      window.open(router.buildLocation(link as never).href, "_blank", "noopener");
+    } else void router.navigate(link as never);
+  };
+  const cells = row.getVisibleCells();
+  const shown = isNarrow ? cells.filter(({ column }) => isInNarrow(column.columnDef.meta)) : cells;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the grid opens the active row
+    <div
+      id={id}
+      role="row"
+      aria-rowindex={place + 2}
+      aria-selected={isPeeked}
+      data-active={isActive}
+      className={styles.row}
+      style={{ height, transform: `translateY(${top}px)` }}
+      onClick={open}
+    >
+      {shown.map((cell) => {
+        const { align, isLink, unit } = cell.column.columnDef.meta ?? {};
+        const content = <table.FlexRender cell={cell} />;
+        return (
+          <div
+            key={cell.id}
+            role="gridcell"
+            aria-colindex={cells.indexOf(cell) + 1}
+            className={styles.cell}
+            data-align={align}
+            data-link={isLink}
+          >
+            {isLink ? (
+              <Link {...link} tabIndex={-1} className={styles.link} draggable={false}>
+                {content}
+              </Link>
+            ) : (
+              content
+            )}
+            {isNarrow && unit && ` ${unit}`}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function isInNarrow(meta: { isLink?: boolean; narrow?: boolean } | undefined): boolean {
+  return meta?.isLink === true || meta?.narrow === true;
+}
+
+/** Not a link or button in it, and not the end of selecting text. */
+function isMeantForTheRow(event: MouseEvent): boolean {
+  if (event.defaultPrevented || event.button !== 0) return false;
+  const target = event.target as Element;
+  if (target.closest("a, button, input, [role=button]")) return false;
+  return window.getSelection()?.isCollapsed !== false;
+}

@@ -1,0 +1,101 @@
+// A list of the server, page by page, kept new without moving what a person looks at.
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useRef, useState } from "react";
+import { ApiError } from "../../api/client";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
+import {
+  NOTHING_WAITS,
+  putIn,
+  type RowPage,
+  type RowPages,
+  refreshed,
+  rowsOf,
+  type Waiting,
+  waitingIn,
+} from "./liveRows";
+
+export interface RowList<Row> {
+  rows: readonly Row[];
+  /** How many there are in all; null where counting would take long. */
+  total: number | null;
+  state: "loading" | "failed" | "shown";
+  /** Why the last reading failed; rows of an earlier one may be shown. */
+  error: unknown;
+  /** The rows are those of an earlier question, since this one is not answered (yet). */
+  isOld: boolean;
+  hasMore: boolean;
+  isLoadingMore: boolean;
+  loadMore: () => void;
+  retry: () => void;
+  /** What has arrived and is not put in. */
+  waiting: Waiting;
+  putIn: () => void;
+}
+
+interface Asked<Row> {
+  /** Everything that the answer depends on. */
+  key: readonly unknown[];
+  read: (cursor: string | null, signal: AbortSignal) => Promise<RowPage<Row>>;
+  idOf: (row: Row) => string;
+  /** Types of events after which the list may be another; none: it is not followed. */
+  events: readonly string[];
+}
+
+/** Read a list. `idOf` has to be a stable function. */
+export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowList<Row> {
+  const queries = useQueryClient();
+  const asked = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page: RowPage<Row>) => page.pagination.next_cursor,
+  });
+  const { pages, isOld } = useLastGood(asked.data?.pages, asked.error);
+  const rows = useMemo(() => rowsOf(pages ?? [], idOf), [pages, idOf]);
+  const [newest, setNewest] = useState<{ key: string; page: RowPage<Row> } | null>(null);
+  const keyText = JSON.stringify(key);
+
+  useLiveRefresh(
+    events,
+    async (signal) => {
+      const page = await read(null, signal);
+      queries.setQueryData<RowPages<Row>>(key, (now) => now && refreshed(now, page, idOf));
+      setNewest({ key: keyText, page });
+    },
+    events.length > 0 && !isOld,
+  );
+
+  const current = newest?.key === keyText ? newest.page : null;
+  const waiting = useMemo(
+    () => (current && !isOld ? waitingIn(rows, current, idOf) : NOTHING_WAITS),
+    [rows, current, isOld, idOf],
+  );
+  const put = () => {
+    if (!current) return;
+    queries.setQueryData<RowPages<Row>>(key, (now) => now && putIn(now, current, idOf));
+  };
+
+  return {
+    rows,
+    total: pages?.[0]?.pagination.total ?? null,
+    state: pages ? "shown" : asked.error ? "failed" : "loading",
+    error: asked.error,
+    isOld,
+    hasMore: asked.hasNextPage && !isOld,
+    isLoadingMore: asked.isFetchingNextPage,
+    loadMore: () => void asked.fetchNextPage(),
+    retry: () => void asked.refetch(),
+    waiting,
+    putIn: put,
+  };
+}
+
+/** What was read last, while the next question is being answered or cannot be. */
+function useLastGood<Row>(pages: RowPage<Row>[] | undefined, error: unknown) {
+  const last = useRef<RowPage<Row>[]>(undefined);
+  if (pages) last.current = pages;
+  // A server that fails is told of in the place of the list; a question that is wrong is not.
+  const refused = error instanceof ApiError && error.status >= 400 && error.status < 500;
+  const kept = pages ?? (error && !refused ? undefined : last.current);
+  return { pages: kept, isOld: pages === undefined && kept !== undefined };
+}

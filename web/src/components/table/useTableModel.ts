@@ -1,0 +1,88 @@
+// The columns, order and rows of a list as TanStack Table has them; the server does the sorting.
+import {
+  type ColumnDef,
+  columnVisibilityFeature,
+  metaHelper,
+  type RowData,
+  rowSortingFeature,
+  type SortingState,
+  tableFeatures,
+  useTable,
+} from "@tanstack/react-table";
+import { useMemo } from "react";
+import type { Sort } from "../../screens/searches";
+import type { Column } from "./columns";
+
+type Look = Pick<Column<never>, "align" | "isLink" | "narrow" | "unit">;
+
+const features = tableFeatures({
+  columnVisibilityFeature,
+  rowSortingFeature,
+  columnMeta: metaHelper<Look>(),
+});
+export type Features = typeof features;
+export type Model<Row extends RowData> = ReturnType<typeof useTable<Features, Row>>;
+
+export interface Order {
+  sort: Sort;
+  ascending: boolean;
+}
+
+interface Given<Row> {
+  columns: readonly Column<Row>[];
+  shown: readonly Column<Row>[];
+  rows: readonly Row[];
+  idOf: (row: Row) => string;
+  order: Order;
+  onOrder: (order: Order) => void;
+}
+
+export function useTableModel<Row extends RowData>(given: Given<Row>): Model<Row> {
+  const { columns, shown, rows, idOf, order, onOrder } = given;
+  const definitions = useMemo(() => columns.map(definitionOf), [columns]);
+  const columnVisibility = useMemo(
+    () => Object.fromEntries(columns.map((column) => [column.id, shown.includes(column)])),
+    [columns, shown],
+  );
+  const sorting = useMemo(() => sortingOf(columns, order), [columns, order]);
+  return useTable<Features, Row>({
+    features,
+    columns: definitions,
+    data: rows as Row[],
+    getRowId: idOf,
+    manualSorting: true,
+    enableSortingRemoval: false,
+    enableMultiSort: false,
+    sortDescFirst: true,
+    state: { columnVisibility, sorting },
+    onSortingChange: (change) => {
+      const [wanted] = typeof change === "function" ? change(sorting) : change;
+      const sort = columns.find((column) => column.id === wanted?.id)?.sort;
+      if (wanted && sort) onOrder({ sort, ascending: !wanted.desc });
+    },
+  });
+}
+
+function definitionOf<Row extends RowData>(column: Column<Row>): ColumnDef<Features, Row> {
+  const { align, isLink, narrow, unit } = column;
+  return {
+    id: column.id,
+    header: column.name,
+    cell: ({ row }) => column.cell(row.original),
+    // TanStack Table sorts only columns that have a value; the server's order is what is shown.
+    accessorFn: () => null,
+    enableSorting: column.sort !== undefined,
+    enableHiding: !isLink,
+    meta: {
+      ...(align ? { align } : {}),
+      ...(isLink ? { isLink } : {}),
+      ...(narrow ? { narrow } : {}),
+      ...(unit ? { unit } : {}),
+    },
+  };
+}
+
+function sortingOf<Row>(columns: readonly Column<Row>[], order: Order): SortingState {
+  const column = columns.find((each) => each.sort === order.sort);
+  return column ? [{ id: column.id, desc: !order.ascending }] : [];
+}
