@@ -180,6 +180,7 @@ def skeleton_answer(skeleton: "Skeleton") -> "shapes.Skeleton":
             "statuses": columns.statuses,
             "starts": columns.starts,
             "durations": columns.durations,
+            "first_tokens": columns.first_tokens,
             "input_tokens": columns.input_tokens,
             "output_tokens": columns.output_tokens,
             "costs": columns.costs,

@@ -209,9 +209,10 @@ class Columns(TypedDict):
 
     `parents` are places in these lists, -1 for none; `names`, `kinds`, `operations`, `models` and
     `statuses` are places in `texts`, -1 for none. `starts` are microseconds since the start of the
-    trace, `costs` billionths of a dollar. `flags` are sums of 1 (its own ancestor), 2 (a parent
-    that never arrived), 4 (it ended before it started), 8 (unfinished), 16 (outside of the time of
-    its parent) and 32 (a model call around another one, whose tokens and cost count there).
+    trace, `first_tokens` since that of their span, `costs` billionths of a dollar. `flags` are sums
+    of 1 (its own ancestor), 2 (a parent that never arrived), 4 (it ended before it started), 8
+    (unfinished), 16 (outside of the time of its parent) and 32 (a model call around another one,
+    whose tokens and cost count there).
     """
 
     span_ids: list[str]
@@ -224,6 +225,7 @@ class Columns(TypedDict):
     statuses: list[int]
     starts: list[int | None]
     durations: list[int | None]
+    first_tokens: list[int | None]
     input_tokens: list[int | None]
     output_tokens: list[int | None]
     costs: list[int | None]

@@ -47,7 +47,10 @@ def test_parents_come_before_children_and_those_by_their_start(store: SqliteTrac
         span("late", "root", start_us=1_500),
         span("early", "root", start_us=1_200),
         replace(
-            span("below", "early", start_us=1_300, end_us=1_400), tokens=Usage(5, 7), cost=0.25
+            span("below", "early", start_us=1_300, end_us=1_400),
+            tokens=Usage(5, 7),
+            cost=0.25,
+            time_to_first_token_us=20,
         ),
         span("root", kind=SpanKind.RUN),
     )
@@ -58,6 +61,7 @@ def test_parents_come_before_children_and_those_by_their_start(store: SqliteTrac
     assert columns.depths == [0, 1, 2, 1]
     assert columns.starts == [0, 200, 300, 500]
     assert columns.durations == [1_000, 800, 100, 500]
+    assert columns.first_tokens == [None, None, 20, None]
     assert [found.texts[name] for name in columns.names] == [
         *("work root", "work early", "work below", "work late")
     ]

@@ -40,8 +40,8 @@ class Columns:
 
     `parents` are places in these lists, -1 for none. `names`, `operations` and `models` are places
     in `Skeleton.texts`, -1 for none; `kinds` and `statuses` too. `starts` are microseconds since
-    the start of the trace, `durations` microseconds, None where there is none. `costs` are
-    billionths of a dollar.
+    the start of the trace, `durations` microseconds, None where there is none; `first_tokens`
+    count from the start of their span. `costs` are billionths of a dollar.
     """
 
     span_ids: list[str] = field(default_factory=list)
@@ -54,6 +54,7 @@ class Columns:
     statuses: list[int] = field(default_factory=list)
     starts: list[int | None] = field(default_factory=list)
     durations: list[int | None] = field(default_factory=list)
+    first_tokens: list[int | None] = field(default_factory=list)
     input_tokens: list[int | None] = field(default_factory=list)
     output_tokens: list[int | None] = field(default_factory=list)
     costs: list[int | None] = field(default_factory=list)
@@ -91,6 +92,7 @@ class _Row(NamedTuple):
     start_us: int
     end_us: int | None
     duration_us: int | None
+    ttft_us: int | None
     input_tokens: int | None
     output_tokens: int | None
     cost_nano: int | None
@@ -103,7 +105,7 @@ _TRACE = """
     FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
 _SPANS = """
     SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
-        duration_us, input_tokens, output_tokens, cost_nano, counted, revision
+        duration_us, ttft_us, input_tokens, output_tokens, cost_nano, counted, revision
     FROM spans INDEXED BY spans_of_trace WHERE trace = ?"""
 
 
@@ -163,6 +165,7 @@ def _add(
     columns.statuses.append(texts.setdefault(row.status, len(texts)))
     columns.starts.append(row.start_us - start_us)
     columns.durations.append(row.duration_us)
+    columns.first_tokens.append(row.ttft_us)
     columns.input_tokens.append(row.input_tokens)
     columns.output_tokens.append(row.output_tokens)
     columns.costs.append(row.cost_nano)
@@ -182,6 +185,7 @@ def _add_missing(columns: Columns) -> None:
     for numbers in (
         columns.starts,
         columns.durations,
+        columns.first_tokens,
         columns.input_tokens,
         columns.output_tokens,
         columns.costs,
