@@ -29,7 +29,7 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.session import Conversation, ConversationStore, conversation_file
+from treadle.session import Conversation, ConversationStore, Kind, conversation_file
 from treadle.session.conversation import MessageState, title_of
 from treadle.session.message_json import decode, encode
 
@@ -114,6 +114,26 @@ async def test_the_last_one_is_that_of_the_repository(path: Path, tmp_path: Path
         assert [s.id for s in await store.list(limit=1)] == [made[0].id]
         with pytest.raises(NotFoundError, match="no conversation about"):
             await store.get("last", root=tmp_path / "three")
+
+
+async def test_those_of_agents_and_of_the_assistant_never_meet(path: Path, tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with await ConversationStore.open(path, clock=clock) as store:
+        own = await store.create(tmp_path, "m")
+        await clock.advance(1)
+        made = await store.create(tmp_path, "m", agent="data")
+        made.about = '{"thread_id":"t"}'
+        await add(store, made, UserMessage("What went wrong?"))
+        assert [each.id for each in await store.list()] == [own.id]
+        assert [each.id for each in await store.list(kind=Kind.AGENT)] == [made.id]
+        assert (await store.get("last", root=tmp_path)).id == own.id
+        loaded = await store.load("last", root=tmp_path, kind=Kind.AGENT)
+        assert (loaded.id, loaded.agent, loaded.about) == (made.id, "data", made.about)
+        for kind, other in ((Kind.AGENT, own), (Kind.ASSISTANT, made)):
+            with pytest.raises(NotFoundError):
+                await store.get(str(other.id), root=tmp_path, kind=kind)
+            with pytest.raises(NotFoundError):
+                await store.delete(str(other.id), root=tmp_path, kind=kind)
 
 
 async def test_references_are_whole_ids_or_unique_beginnings(path: Path, tmp_path: Path) -> None:

@@ -54,11 +54,12 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The one result of one call."""
+    """The one result of one call. `summary` is for people, never sent."""
 
     key: CallKey
     content: str
     ok: bool = True
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The request loop, its history, and the saved conversations."""
 
 from treadle.session.conversation import Conversation, Entry
-from treadle.session.conversations import LAST, ConversationStore, ConversationSummary
+from treadle.session.conversations import LAST, ConversationStore, ConversationSummary, Kind
 from treadle.session.history import ContextWindowError
 from treadle.session.session import AutomaticContext, RequestSession, SessionOutcome
 
@@ -13,6 +13,7 @@ __all__ = [
     "ConversationStore",
     "ConversationSummary",
     "Entry",
+    "Kind",
     "RequestSession",
     "SessionOutcome",
 ]

@@ -19,9 +19,11 @@ from treadle.events.types import (
     ToolCallRequested,
     ToolFailure,
 )
-from treadle.llm.messages import ToolCall
+from treadle.llm.messages import ToolCall, ToolMessage
+from treadle.session.cutting import cut_to_tokens
 from treadle.session.time_limit import TimeLimit
 from treadle.tools.contract import ToolClass, ToolEffect
+from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 from treadle.tools.resources import meet, write_set
 
@@ -181,6 +183,18 @@ class OpenCalls:
         if call.key not in self._published or tool is None or tool.effect is ToolEffect.READ:
             return Effect.NONE
         return Effect.UNKNOWN
+
+
+async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
+    """The message of a result: the one place where it is cut to so many tokens."""
+    if ok := isinstance(outcome, ToolCallCompleted):
+        whole, summary = outcome.content, outcome.ui.summary
+    else:
+        whole, summary = failure_content(outcome.error), outcome.error.message
+    # A long one takes a while: off the loop. No token is shorter than a byte.
+    short = len(whole) * 4 <= tokens
+    content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, tokens)
+    return ToolMessage(outcome.key, content, ok=ok, summary=summary)
 
 
 def whole_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:

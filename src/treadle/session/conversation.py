@@ -34,8 +34,8 @@ class Entry:
     """A message, its place in the tree, and when it came, in Unix microseconds.
 
     `number` names it within its conversation, `parent` is the number of the message before it.
-    `stop_reason` belongs to user messages: how the request session that served it ended; None
-    while it runs, and for ever when it was killed.
+    `stop_reason` and `request_id` belong to user messages: how the request session that served it
+    ended (None while it runs, and for ever when it was killed), and which it was.
     """
 
     message: Message
@@ -44,11 +44,15 @@ class Entry:
     parent: int | None
     state: MessageState = MessageState.COMPLETED
     stop_reason: StopReason | None = None
+    request_id: UUID | None = None
 
 
 @dataclass(slots=True)
 class Conversation:
     """One conversation about the repository at `root`. Times are Unix microseconds.
+
+    `agent` is whose it is, None for the assistant's; `about` is what its last question was about,
+    in the agent's own form.
 
     `entries` are the messages of the branch that it goes on with, oldest first; `next_number` is
     above the numbers of all its branches.
@@ -62,6 +66,8 @@ class Conversation:
     title: str = ""
     entries: list[Entry] = field(default_factory=list)
     next_number: int = 0
+    agent: str | None = None
+    about: str = ""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -72,11 +78,15 @@ class Conversation:
         return told(self.entries, len(self.entries))
 
     def add(
-        self, message: Message, at_us: int, state: MessageState = MessageState.COMPLETED
+        self,
+        message: Message,
+        at_us: int,
+        state: MessageState = MessageState.COMPLETED,
+        request_id: UUID | None = None,
     ) -> Entry:
         """Append a message to the branch. The first user message gives the title."""
         parent = self.entries[-1].number if self.entries else None
-        entry = Entry(message, at_us, self.next_number, parent, state)
+        entry = Entry(message, at_us, self.next_number, parent, state, request_id=request_id)
         self.entries.append(entry)
         self.next_number += 1
         self.updated_us = at_us

@@ -38,6 +38,12 @@ _MIGRATIONS = (
     UPDATE conversations SET head =
         (SELECT max(position) FROM messages WHERE conversation_id = conversations.id);
     """,
+    # `agent`: whose it is, null for the assistant's; `about`: what its last question was about.
+    """
+    ALTER TABLE conversations ADD COLUMN agent TEXT;
+    ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
+    ALTER TABLE messages ADD COLUMN request_id TEXT;
+    """,
 )
 """Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -25,7 +26,30 @@ T = TypeVar("T")
 LAST = "last"
 """The reference of the conversation that was changed last."""
 
-_COLUMNS = "position, parent, kind, body, at_us, state, stop_reason"
+_COLUMNS = "position, parent, kind, body, at_us, state, stop_reason, request_id"
+
+
+class Kind(StrEnum):
+    """Whose conversations are meant: lists and references of the one never meet the other's."""
+
+    ASSISTANT = "assistant"
+    AGENT = "agent"
+
+    @property
+    def condition(self) -> str:
+        """The same in SQL."""
+        return "agent IS NULL" if self is Kind.ASSISTANT else "agent IS NOT NULL"
+
+    @property
+    def command(self) -> str:
+        """The command that begins one."""
+        return "treadle ask" if self is Kind.ASSISTANT else "treadle agent"
+
+    @property
+    def listing(self) -> str:
+        """The command that lists them."""
+        listed = "treadle sessions list", "treadle agent --conversations"
+        return listed[self is Kind.AGENT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +67,7 @@ class ConversationSummary:
     updated_us: int
     turns: int
     stop_reason: StopReason | None
+    agent: str | None = None
 
 
 class ConversationStore:
@@ -87,10 +112,10 @@ class ConversationStore:
     ) -> None:
         await self.close()
 
-    async def create(self, root: Path, model: str) -> Conversation:
-        """A new, empty conversation about the repository at `root`."""
+    async def create(self, root: Path, model: str, *, agent: str | None = None) -> Conversation:
+        """A new, empty conversation about the repository at `root`, with that agent if one."""
         now = self._clock.now_us()
-        conversation = Conversation(self._ids(), _storable(root), model, now, now)
+        conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
         await self._run(lambda: self._insert(conversation))
         return conversation
 
@@ -106,9 +131,11 @@ class ConversationStore:
         """Take out an entry that nothing follows; the branch then ends at its parent."""
         await self._run(lambda: self._remove(conversation, entry))
 
-    async def rename(self, reference: str, title: str, *, root: Path) -> ConversationSummary:
+    async def rename(
+        self, reference: str, title: str, *, root: Path, kind: Kind = Kind.ASSISTANT
+    ) -> ConversationSummary:
         """Give a conversation another title. Raises what `get` raises."""
-        return await self._run(lambda: self._rename(reference, _storable(root), title))
+        return await self._run(lambda: self._rename(reference, _storable(root), title, kind))
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
         """Go on from message `at` of a conversation; what came after it stays as another branch.
@@ -117,31 +144,42 @@ class ConversationStore:
         """
         return await self._run(lambda: self._branch(reference, _storable(root), at))
 
-    async def delete(self, reference: str, *, root: Path) -> ConversationSummary:
+    async def delete(
+        self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
+    ) -> ConversationSummary:
         """Take out a conversation with all its branches, for good. Raises what `get` raises."""
-        return await self._run(lambda: self._delete(reference, _storable(root)))
+        return await self._run(lambda: self._delete(reference, _storable(root), kind))
 
     async def list(
-        self, *, root: Path | None = None, limit: int = 50
+        self, *, root: Path | None = None, limit: int = 50, kind: Kind = Kind.ASSISTANT
     ) -> tuple[ConversationSummary, ...]:
         """Conversations, changed last first; of one repository when `root` is given."""
-        where, values = ("WHERE root = ?", (_storable(root),)) if root else ("", ())
-        return await self._run(lambda: self._summaries(where, values, limit))
+        where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
+        return await self._run(lambda: self._summaries(where, values, limit, kind))
 
-    async def get(self, reference: str, *, root: Path) -> ConversationSummary:
+    async def get(
+        self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
+    ) -> ConversationSummary:
         """The conversation with that id or unique beginning of an id, or "last" of `root`.
 
         Raises `NotFoundError` when there is none, `UsageError` when several begin so.
         """
-        return await self._run(lambda: self._find(reference, _storable(root)))
+        return await self._run(lambda: self._find(reference, _storable(root), kind))
 
-    async def load(self, reference: str, *, root: Path, at: int | None = None) -> Conversation:
+    async def load(
+        self,
+        reference: str,
+        *,
+        root: Path,
+        at: int | None = None,
+        kind: Kind = Kind.ASSISTANT,
+    ) -> Conversation:
         """Like `get`, with the messages of the branch in use, or of the one that ends at `at`.
 
         Raises `NotFoundError` when there is no message `at`, `UsageError` when it stands between a
         call and its result.
         """
-        return await self._run(lambda: self._load(self._find(reference, _storable(root)), at))
+        return await self._run(lambda: self._load(self._find(reference, _storable(root), kind), at))
 
     async def tree(self, conversation: Conversation) -> tuple[Entry, ...]:
         """The messages of all branches, in the order in which they came."""
@@ -173,7 +211,8 @@ class ConversationStore:
 
     def _insert(self, conversation: Conversation) -> None:
         self._write(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            "INSERT INTO conversations (id, root, model, title, created_us, updated_us, agent)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 str(conversation.id),
                 conversation.root,
@@ -181,6 +220,7 @@ class ConversationStore:
                 conversation.title,
                 conversation.created_us,
                 conversation.updated_us,
+                conversation.agent,
             ),
         )
 
@@ -191,17 +231,18 @@ class ConversationStore:
             with transaction(self._connection) as connection:
                 connection.executemany(
                     f"INSERT INTO messages (conversation_id, {_COLUMNS})"  # noqa: S608  (a constant)
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     rows,
                 )
                 connection.execute(
                     # A title that was given meanwhile stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
-                    " updated_us = ?, head = ? WHERE id = ?",
+                    " updated_us = ?, about = ?, head = ? WHERE id = ?",
                     (
                         _text(conversation.title),
                         conversation.model,
                         conversation.updated_us,
+                        conversation.about,
                         conversation.entries[-1].number,
                         key,
                     ),
@@ -232,28 +273,28 @@ class ConversationStore:
                 (entry.parent, key, entry.number),
             )
 
-    def _rename(self, reference: str, root: str, title: str) -> ConversationSummary:
-        found = self._find(reference, root)
+    def _rename(self, reference: str, root: str, title: str, kind: Kind) -> ConversationSummary:
+        found = self._find(reference, root, kind)
         self._write(
             "UPDATE conversations SET title = ? WHERE id = ?", (_text(title), str(found.id))
         )
         return found
 
     def _branch(self, reference: str, root: str, at: int) -> Conversation:
-        conversation = self._load(self._find(reference, root), at)
+        conversation = self._load(self._find(reference, root, Kind.ASSISTANT), at)
         self._write(
             "UPDATE conversations SET head = ?, updated_us = ? WHERE id = ?",
             (at, self._clock.now_us(), str(conversation.id)),
         )
         return conversation
 
-    def _delete(self, reference: str, root: str) -> ConversationSummary:
-        found = self._find(reference, root)
+    def _delete(self, reference: str, root: str, kind: Kind) -> ConversationSummary:
+        found = self._find(reference, root, kind)
         self._write("DELETE FROM conversations WHERE id = ?", (str(found.id),))
         return found
 
     def _summaries(
-        self, where: str, values: tuple[object, ...], limit: int
+        self, where: str, values: tuple[object, ...], limit: int, kind: Kind
     ) -> tuple[ConversationSummary, ...]:
         rows = self._connection.execute(
             # `where` is one of the constants in this module; all values are bound.
@@ -261,37 +302,40 @@ class ConversationStore:
                    (SELECT count(*) FROM messages
                     WHERE conversation_id = id AND kind = 'user'),
                    (SELECT stop_reason FROM messages
-                    WHERE conversation_id = id AND kind = 'user' ORDER BY position DESC LIMIT 1)
-            FROM conversations {where} ORDER BY updated_us DESC, id DESC LIMIT ?""",  # noqa: S608
+                    WHERE conversation_id = id AND kind = 'user' ORDER BY position DESC LIMIT 1),
+                   agent
+            FROM conversations WHERE {where} AND {kind.condition}
+            ORDER BY updated_us DESC, id DESC LIMIT ?""",  # noqa: S608
             (*values, limit),
         ).fetchall()
         return tuple(
             ConversationSummary(
-                UUID(key), root, model, title, created, updated, turns, _stop_reason(reason)
+                UUID(key), root, model, title, created, updated, turns, _stop_reason(reason), agent
             )
-            for key, root, model, title, created, updated, turns, reason in rows
+            for key, root, model, title, created, updated, turns, reason, agent in rows
         )
 
-    def _find(self, reference: str, root: str) -> ConversationSummary:
+    def _find(self, reference: str, root: str, kind: Kind) -> ConversationSummary:
         if reference.strip().lower() == LAST:
-            found = self._summaries("WHERE root = ?", (root,), 1)
+            found = self._summaries("root = ?", (root,), 1, kind)
             if not found:
                 raise NotFoundError(
                     f"There is no conversation about {root} yet.",
-                    hint='Begin one with treadle ask "…".',
+                    hint=f'Begin one with {kind.command} "…".',
                 )
             return found[0]
         # With or without its dashes: lists show the beginning without them.
         prefix = reference.strip().lower().replace("-", "")
         found = self._summaries(
-            "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
+            "? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
             (prefix, prefix, prefix),
             6,
+            kind,
         )
         if not found:
             raise NotFoundError(
                 f"There is no conversation {reference!r}.",
-                hint="See treadle sessions list for their ids.",
+                hint=f"See {kind.listing} for their ids.",
             )
         if len(found) > 1:
             some = ", ".join(str(summary.id) for summary in found[:5])
@@ -304,8 +348,8 @@ class ConversationStore:
 
     def _load(self, summary: ConversationSummary, at: int | None) -> Conversation:
         with transaction(self._connection) as connection:  # head and messages of one moment
-            (head,) = connection.execute(
-                "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
+            head, about = connection.execute(
+                "SELECT head, about FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
             by_number = {entry.number: entry for entry in self._tree(summary.id)}
         if at is not None and at not in by_number:
@@ -333,6 +377,8 @@ class ConversationStore:
             summary.title,
             entries,
             max(by_number, default=-1) + 1,
+            summary.agent,
+            about,
         )
 
     def _tree(self, identity: UUID) -> tuple[Entry, ...]:
@@ -349,14 +395,17 @@ class ConversationStore:
                 parent,
                 MessageState(state),
                 _stop_reason(reason),
+                UUID(request) if request else None,
             )
-            for number, parent, kind, body, at_us, state, reason in rows
+            for number, parent, kind, body, at_us, state, reason, request in rows
         )
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
     kind, body = encode(entry.message)
-    return entry.number, entry.parent, kind, body, entry.at_us, entry.state, entry.stop_reason
+    request = None if entry.request_id is None else str(entry.request_id)
+    place = entry.number, entry.parent
+    return *place, kind, body, entry.at_us, entry.state, entry.stop_reason, request
 
 
 def _storable(root: Path) -> str:

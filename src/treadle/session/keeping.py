@@ -1,6 +1,7 @@
 """Keeps a conversation as it happens: in memory first, then in the store if there is one."""
 
 from dataclasses import replace
+from uuid import UUID
 
 from treadle.clock import Clock
 from treadle.events.types import StopReason
@@ -28,11 +29,11 @@ class Keeper:
             if entry.state in _UNFINISHED:
                 entry.state = MessageState.FAILED
 
-    async def append(self, *messages: Message) -> None:
-        """Add messages, all or none of them saved."""
+    async def append(self, *messages: Message, request_id: UUID | None = None) -> None:
+        """Add messages, all or none of them saved; `request_id` is that of a question."""
         first = len(self.conversation.entries)
         for message in messages:
-            self.conversation.add(message, self._clock.now_us())
+            self.conversation.add(message, self._clock.now_us(), request_id=request_id)
         if self._store and messages:
             await self._store.append(self.conversation, first)
 

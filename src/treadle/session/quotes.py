@@ -14,7 +14,7 @@ MOST_QUOTES = 100
 """Of one answer; more are not looked at."""
 
 
-class Verdict(StrEnum):
+class QuoteVerdict(StrEnum):
     """What the disk says of a quote."""
 
     EXACT = "exact"
@@ -39,7 +39,7 @@ class Quote:
     end: int
     start_line: int
     end_line: int
-    verdict: Verdict
+    verdict: QuoteVerdict
 
 
 def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
@@ -56,13 +56,13 @@ def _checked(root: Path, snippet: Snippet) -> Quote:
     real_root = os.path.realpath(root)
     file = path.relative_to(real_root).as_posix() if path.is_relative_to(real_root) else str(path)
     if data is None:
-        return Quote(file, snippet.start, snippet.end, 0, 0, Verdict.UNREADABLE)
+        return Quote(file, snippet.start, snippet.end, 0, 0, QuoteVerdict.UNREADABLE)
     content = snippet.content.encode()
-    verdict, start = Verdict.EXACT, snippet.start
+    verdict, start = QuoteVerdict.EXACT, snippet.start
     if not content or data[start : snippet.end] != content:
-        verdict, start = Verdict.MOVED, data.find(content) if content else -1
+        verdict, start = QuoteVerdict.MOVED, data.find(content) if content else -1
     if start < 0:
-        return Quote(file, snippet.start, snippet.end, 0, 0, Verdict.DIFFERENT)
+        return Quote(file, snippet.start, snippet.end, 0, 0, QuoteVerdict.DIFFERENT)
     end = start + len(content)
     first = data.count(b"\n", 0, start) + 1
     last = first + data.count(b"\n", start, max(start, end - 1))

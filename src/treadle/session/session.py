@@ -24,10 +24,9 @@ from treadle.llm.messages import AssistantMessage, ToolMessage, ToolSpec, UserMe
 from treadle.llm.port import ChatModel
 from treadle.session.asking import Asker
 from treadle.session.calibration import Calibration
-from treadle.session.calls import OpenCalls, ill_kinds, whole_calls
+from treadle.session.calls import OpenCalls, ill_kinds, result_message, whole_calls
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversations import ConversationStore
-from treadle.session.cutting import cut_to_tokens
 from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
 from treadle.session.prompts import assistant_for
@@ -277,7 +276,8 @@ class RequestSession:
         finally:  # what the person said is kept even when the turn is cancelled here
             if not steers:
                 self._user_place = len(self._keeper.conversation.entries)
-            await self._keeper.append(UserMessage(text, context, steers))
+            message = UserMessage(text, context, steers)
+            await self._keeper.append(message, request_id=self.request_id)
 
     async def _take_steering(self) -> None:
         """Put what was said meanwhile into the conversation, for the request that comes."""
@@ -314,7 +314,8 @@ class RequestSession:
         finally:
             outcomes = calls.outcomes()
             self._tool_calls += len(outcomes)
-            results = [await self._result(outcome) for outcome in outcomes]
+            tokens = self._settings.result_tokens
+            results = [await result_message(outcome, tokens) for outcome in outcomes]
             await self._keeper.append(*self._repetitions.note(message.calls, results))
         return outcomes
 
@@ -330,18 +331,6 @@ class RequestSession:
             ),
             None,
         )
-
-    async def _result(self, outcome: Outcome) -> ToolMessage:
-        """The message of a result: the one place where it is cut to `result_tokens`."""
-        if ok := isinstance(outcome, ToolCallCompleted):
-            whole = outcome.content
-        else:
-            whole = failure_content(outcome.error)
-        limit = self._settings.result_tokens
-        # A long one takes a while: off the loop. No token is shorter than a byte.
-        short = len(whole) * 4 <= limit
-        content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, limit)
-        return ToolMessage(outcome.key, content, ok=ok)
 
     async def _refuse_calls(self, draft: Draft, message: AssistantMessage, why: str) -> None:
         """Keep a reply whose calls may not run, each call with its refusal."""
