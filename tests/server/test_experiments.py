@@ -42,6 +42,7 @@ async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
         env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "k" * 12}
         async with serving(repo, **env) as server:
             made = await _made(server)
+            unrun = (await server.get("/experiments"))["data"][0]
             here = f"/experiments/{made['id']}"
             wrong = await server.http.patch(f"/api/v1{here}", json={"data": {"model": 3}})
             checked = await server.post(f"{here}/check", {"data": {"headers": {"Host": "x"}}})
@@ -81,6 +82,10 @@ async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
     assert [each["variant"] for each in compared["variants"]] == ["v1"]
     assert compared["variants"][0]["same_outputs"] == 3
     assert listed["pagination"] == {"offset": 0, "limit": 10, "total": 1}
+    last = listed["data"][0]["last_batch"]
+    assert (last["id"], last["state"], last["done"]) == (begun["id"], "finished", 6)
+    assert (last["failed"], last["total"]) == (0, 6)
+    assert unrun["last_batch"] is None
     assert exported["batches"][0]["comparison"] == compared
     assert (foreign.status_code, unknown.status_code, neither.status_code) == (404, 422, 422)
     assert len(queried["items"]) == 2

@@ -32,6 +32,7 @@ def listed_answer(listed: Listed) -> "shapes.ListedExperiment":
         "version": listed.version,
         "thread_id": thread_id(listed.id),
         "link": experiment_link(listed.id),
+        "last_batch": None if listed.last_batch is None else asdict(listed.last_batch),
     }
 
 

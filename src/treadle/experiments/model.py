@@ -99,18 +99,6 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """An experiment as lists show it: how many items it has, and the number of its version."""
-
-    id: str
-    name: str
-    created_us: int
-    updated_us: int
-    items: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
 class Variant:
     """What is run: a version, with its own model or with another one."""
 
@@ -155,6 +143,31 @@ class BatchState(StrEnum):
     OUT_OF_BUDGET = "out_of_budget"
     INTERRUPTED = "interrupted"
     """The process that ran it ended in the middle. Like the two above, it can be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """How far the newest batch of an experiment is: `done` of `total` runs, `failed` of them."""
+
+    id: str
+    created_us: int
+    state: BatchState
+    done: int
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An experiment as lists show it: how many items it has, and the number of its version."""
+
+    id: str
+    name: str
+    created_us: int
+    updated_us: int
+    items: int
+    version: int
+    last_batch: LastBatch | None = None
 
 
 @dataclass(frozen=True, slots=True)

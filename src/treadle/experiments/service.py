@@ -126,7 +126,8 @@ class Experiments:
 
     def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Listed], int]:
         """The experiments, the one that was changed last first, and how many there are."""
-        return self._store.listed(limit=limit, offset=offset)
+        found, total = self._store.listed(limit=limit, offset=offset)
+        return [self._listed_as_it_is(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
         """What would be wrong after a change; nothing is changed."""
@@ -338,6 +339,12 @@ class Experiments:
                     reason="The program that ran it ended in the middle.",
                 )
         return batch
+
+    def _listed_as_it_is(self, listed: Listed) -> Listed:
+        last = listed.last_batch
+        if last is None or last.state is not BatchState.RUNNING:
+            return listed
+        return replace(listed, last_batch=replace(last, state=self.batch(last.id).state))
 
 
 def _item(number: int, span: Span) -> Item:

@@ -15,6 +15,7 @@ from treadle.experiments.judgement import Winner
 JsonObject = dict[str, Any]
 Budget = Annotated[JsonObject, Documented(lambda: whole(model.Budget))]
 Version = Annotated[JsonObject, Documented(lambda: whole(model.Version))]
+LastBatch = Annotated[JsonObject, Documented(lambda: whole(model.LastBatch))]
 Progress = Annotated[JsonObject, Documented(lambda: whole(running.Progress))]
 Comparison = Annotated[JsonObject, Documented(lambda: whole(comparing.Comparison))]
 
@@ -33,6 +34,7 @@ class ListedExperiment(_Named):
     """An experiment without its requests: how many items it has, and the number of its version."""
 
     items: int
+    last_batch: LastBatch | None
 
 
 class Place(TypedDict):

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from treadle.experiments.model import (
     BatchState,
     Cell,
     Experiment,
+    LastBatch,
     Listed,
     Outcome,
     Plan,
@@ -56,6 +58,11 @@ _BUSY_SECONDS = 30.0
 _HEADS = "SELECT id, name, created_us, updated_us FROM experiments"
 _BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason,
     (SELECT count(*) FROM items i WHERE i.experiment = b.experiment) FROM batches b"""
+_LAST_BATCH = """SELECT b.id, b.created_us, b.state, b.plan,
+    (SELECT count(*) FROM items i WHERE i.experiment = b.experiment),
+    (SELECT count(outcome) FROM runs r WHERE r.batch = b.id),
+    (SELECT count(json_extract(outcome, '$.error')) FROM runs r WHERE r.batch = b.id)
+    FROM batches b WHERE b.experiment = ? ORDER BY b.id DESC LIMIT 1"""
 
 
 class ExperimentStore:
@@ -135,7 +142,9 @@ class ExperimentStore:
                 (limit, offset),
             ).fetchall()
             (total,) = connection.execute("SELECT count(*) FROM experiments").fetchone()
-        return [Listed(*row) for row in rows], total
+            return [
+                replace(Listed(*row), last_batch=_last_batch(connection, row[0])) for row in rows
+            ], total
 
     def of_span(self, trace_id: str, span_id: str) -> str | None:
         """The id of the newest experiment with that call alone; None where there is none."""
@@ -354,6 +363,16 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch | None:
+    row = connection.execute(_LAST_BATCH, (experiment_id,)).fetchone()
+    if row is None:
+        return None
+    batch_id, created_us, state, plan, items, done, failed = row
+    planned = read_plan(plan)
+    total = len(planned.variants) * items * planned.repeats
+    return LastBatch(batch_id, created_us, BatchState(state), done, failed, total)
 
 
 def _one(
