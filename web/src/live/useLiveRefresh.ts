@@ -1,14 +1,20 @@
 // Reads something again when events say that it may be another: seldom, and never twice at once.
 import { useEffect, useRef } from "react";
+import { GAP, type LiveEvent } from "./events";
 import { useLiveEvents } from "./LiveProvider";
 
 const APART_MS = 1_000;
 
-/** Call `refresh` after events of these types, at least a second apart, while the page is seen. */
+/**
+ * Call `refresh` after events of these types, at least `apartMs` apart, while the page is seen. With
+ * `concerns`, only after those that it is true of.
+ */
 export function useLiveRefresh(
   types: readonly string[],
   refresh: (signal: AbortSignal) => Promise<unknown>,
   enabled = true,
+  concerns: (event: LiveEvent) => boolean = () => true,
+  apartMs = APART_MS,
 ): void {
   const newest = useRef({ refresh, enabled });
   useEffect(() => {
@@ -18,16 +24,16 @@ export function useLiveRefresh(
   useEffect(() => {
     const own = new Pace(async (signal) => {
       if (newest.current.enabled) await newest.current.refresh(signal);
-    });
+    }, apartMs);
     pace.current = own;
     document.addEventListener("visibilitychange", own.seen);
     return () => {
       document.removeEventListener("visibilitychange", own.seen);
       own.stop();
     };
-  }, []);
-  useLiveEvents(types, () => {
-    if (newest.current.enabled) pace.current?.want();
+  }, [apartMs]);
+  useLiveEvents(types, (event) => {
+    if (newest.current.enabled && (event.type === GAP || concerns(event))) pace.current?.want();
   });
 }
 
@@ -37,7 +43,10 @@ class Pace {
   private running = false;
   private readonly stopping = new AbortController();
 
-  constructor(private readonly run: (signal: AbortSignal) => Promise<unknown>) {}
+  constructor(
+    private readonly run: (signal: AbortSignal) => Promise<unknown>,
+    private readonly apartMs: number,
+  ) {}
 
   want(): void {
     this.wanted = true;
@@ -57,7 +66,7 @@ class Pace {
       this.wanted = false;
       // What fails is tried again with the next event; a lost connection is told of above.
       await this.run(this.stopping.signal).catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, APART_MS));
+      await new Promise((resolve) => setTimeout(resolve, this.apartMs));
     }
     this.running = false;
   }

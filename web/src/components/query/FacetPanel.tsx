@@ -1,0 +1,103 @@
+// What the list can be narrowed to, with counts: each choice is a change of the query's text.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, ok } from "../../api/client";
+import type { FieldValues } from "../../api/schema";
+import { count } from "../../format/numbers";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
+import { Button } from "../Button";
+import { ErrorNotice, Loading } from "../States";
+import { chosenValues, toggled } from "./editing";
+import styles from "./FacetPanel.module.css";
+import { facetName } from "./facetNames";
+import { useParsed, useQueryEdit, useQueryText } from "./queryText";
+import type { View } from "./views";
+
+const FEW = 8;
+const MANY = 100;
+const APART_MS = 5_000; // counting is dear
+
+export function FacetPanel({ view, isLive }: { view: View; isLive: boolean }) {
+  const { text } = useQueryText();
+  const terms = useParsed(text)?.terms ?? [];
+  const edit = useQueryEdit();
+  const [limit, setLimit] = useState(FEW);
+  const queries = useQueryClient();
+  const key = ["facets", view, text, limit];
+  const facets = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => {
+      const query = { rows: view, limit, ...(text ? { query: text } : {}) };
+      return ok(client.GET("/api/v1/facets", { params: { query }, signal }));
+    },
+    // While a query is read, and where it cannot be, the last counts stay.
+    placeholderData: (last) => last,
+  });
+  useLiveRefresh(
+    ["SpanEnded", "SpansLeftOut"],
+    () => queries.invalidateQueries({ queryKey: key }),
+    isLive,
+    undefined,
+    APART_MS,
+  );
+  if (facets.isPending) return <Loading what="counts" lines={9} />;
+  if (!facets.data) return <ErrorNotice what="The counts could not be read" error={facets.error} />;
+  const { data, complete } = facets.data;
+  return (
+    <div className={styles.panel}>
+      {data.map((facet) => (
+        <Facet
+          key={facet.field}
+          facet={facet}
+          chosen={chosenValues(terms, facet.field)}
+          onToggle={(value) =>
+            void edit((now, read) => toggled(now, read, facet.field, value)).catch(() => {})
+          }
+          onMore={limit === FEW ? () => setLimit(MANY) : null}
+        />
+      ))}
+      {!complete && <p className={styles.about}>So many fit that only the newest were counted.</p>}
+    </div>
+  );
+}
+
+interface FacetProps {
+  facet: FieldValues;
+  chosen: ReadonlySet<string>;
+  onToggle: (value: string) => void;
+  onMore: (() => void) | null;
+}
+
+function Facet({ facet, chosen, onToggle, onMore }: FacetProps) {
+  const known = new Set(facet.values.map((each) => each.value));
+  // What is chosen stays in sight, though nothing has it.
+  const missing = [...chosen].filter((value) => !known.has(value));
+  const values = [
+    ...facet.values,
+    ...missing.map((value) => ({ value, count: 0 as number | null })),
+  ];
+  if (values.length === 0) return null;
+  return (
+    <fieldset className={styles.facet}>
+      <legend>{facetName(facet.field)}</legend>
+      {values.map((each) => (
+        <label key={each.value} className={styles.choice}>
+          <input
+            type="checkbox"
+            checked={chosen.has(each.value)}
+            onChange={() => onToggle(each.value)}
+          />
+          <span className={styles.value} title={each.value}>
+            {each.value || "(empty)"}
+          </span>
+          <span className={styles.count}>{count(each.count)}</span>
+        </label>
+      ))}
+      {facet.more && onMore && (
+        <Button kind="quiet" small onPress={onMore}>
+          More
+        </Button>
+      )}
+    </fieldset>
+  );
+}

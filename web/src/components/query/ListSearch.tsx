@@ -1,0 +1,56 @@
+// What stands around a list that can be searched: query, time, facets, saved views.
+import { type ReactNode, useState } from "react";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { Button } from "../Button";
+import { FacetPanel } from "./FacetPanel";
+import styles from "./ListSearch.module.css";
+import { QueryBar } from "./QueryBar";
+import { useQueryText } from "./queryText";
+import { TimeChoice } from "./TimeChoice";
+import { useSaidLabels } from "./useSaidLabels";
+import type { View } from "./views";
+
+interface Props {
+  view: View;
+  /** Whether counts follow what is recorded. */
+  isLive: boolean;
+  /** More that can be chosen for the list, beside the query. */
+  tools?: ReactNode;
+  /** The list. */
+  children: ReactNode;
+}
+
+const KEPT = "treadle.facets";
+
+export function ListSearch({ view, isLive, tools, children }: Props) {
+  const { text, setText } = useQueryText();
+  const [areFacetsShown, show] = useState(() => localStorage.getItem(KEPT) !== "hidden");
+  const toggle = () => {
+    localStorage.setItem(KEPT, areFacetsShown ? "hidden" : "shown");
+    show(!areFacetsShown);
+  };
+  useShortcut({ keys: "f", does: "Show or hide the filters", where: "Lists" }, toggle);
+  useSaidLabels(view, text);
+  return (
+    <div className={styles.search}>
+      <search className={styles.top} aria-label={`Search ${view}`}>
+        <QueryBar what={view} text={text} onText={setText} />
+        <div className={styles.tools}>
+          <TimeChoice />
+          <Button aria-expanded={areFacetsShown} aria-controls="facets" onPress={toggle} keys="f">
+            Filters
+          </Button>
+          {tools}
+        </div>
+      </search>
+      <div className={styles.below}>
+        {areFacetsShown && (
+          <aside id="facets" className={styles.facets} aria-label="Filters">
+            <FacetPanel view={view} isLive={isLive} />
+          </aside>
+        )}
+        <div className={styles.list}>{children}</div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+// Edits of the text of a query, by the terms that the server reads in it. The text is the one state
+// of bar and facets: whatever a person wrote besides stays as it is.
+import type { QueryTerm } from "../../api/schema";
+
+/** The values that a field is narrowed to: of terms that say so plainly. */
+export function chosenValues(terms: readonly QueryTerm[], field: string): ReadonlySet<string> {
+  const plain = terms.filter((term) => isPlain(term, field));
+  return new Set(plain.flatMap((term) => term.values.map((value) => value.text)));
+}
+
+/** The text with a value of a field chosen, or no more. Several values of a field: one must fit. */
+export function toggled(
+  text: string,
+  terms: readonly QueryTerm[],
+  field: string,
+  value: string,
+): string {
+  const holders = terms.filter((term) => isPlain(term, field));
+  if (!chosenValues(terms, field).has(value)) {
+    const last = holders.at(-1);
+    if (!last) return appended(text, `${field}:${written(value)}`);
+    return `${text.slice(0, last.end)},${written(value)}${text.slice(last.end)}`;
+  }
+  let edited = text;
+  for (const term of holders.toReversed()) {
+    if (term.values.some((each) => each.text === value)) edited = without(edited, term, value);
+  }
+  return edited;
+}
+
+/** The text without any term of these fields, and with what is put in their place. */
+export function replaced(
+  text: string,
+  terms: readonly QueryTerm[],
+  fields: readonly string[],
+  put: string,
+): string {
+  const rest = terms
+    .filter((term) => fields.includes(term.field))
+    .reduceRight((left, term) => cut(left, term.start, term.end), text);
+  return put ? appended(rest, put) : rest;
+}
+
+/** The text with exactly these labels asked for, one of which has to be there. */
+export function withLabels(
+  text: string,
+  terms: readonly QueryTerm[],
+  labels: readonly string[],
+): string {
+  const rest = terms
+    .filter((term) => isPlain(term, "label"))
+    .reduceRight((left, term) => cut(left, term.start, term.end), text);
+  return labels.length > 0 ? appended(rest, `label:${labels.map(written).join(",")}`) : rest;
+}
+
+export function appended(text: string, term: string): string {
+  const before = text.trimEnd();
+  return before ? `${before} ${term}` : term;
+}
+
+/** A value as it has to be written so that it stands for itself: in quotes where need be. */
+export function written(value: string): string {
+  if (/^[^\s",*?\\<>=][^\s",*?\\]*$/.test(value)) return value;
+  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+function isPlain(term: QueryTerm, field: string): boolean {
+  return (
+    term.field === field &&
+    term.operator === ":" &&
+    !term.negated &&
+    term.values.every((value) => !value.wildcard)
+  );
+}
+
+function without(text: string, term: QueryTerm, value: string): string {
+  const kept = term.values.filter((each) => each.text !== value);
+  const first = term.values[0];
+  if (kept.length === 0 || !first) return cut(text, term.start, term.end);
+  const values = kept.map((each) => text.slice(each.start, each.end)).join(",");
+  return text.slice(0, first.start) + values + text.slice(term.end);
+}
+
+function cut(text: string, start: number, end: number): string {
+  const before = text.slice(0, start).trimEnd();
+  const behind = text.slice(end).trimStart();
+  return before && behind ? `${before} ${behind}` : before + behind;
+}

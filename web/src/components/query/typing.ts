@@ -1,0 +1,85 @@
+// What a person is writing at the caret of a query: the name of a field, or a value of one.
+
+export interface Writing {
+  /** Whether a name is begun, or the value of `field`. */
+  what: "name" | "value";
+  /** As it was written, in small letters. */
+  field: string;
+  /** What stands there so far, without quotation marks. */
+  begun: string;
+  /** What a choice takes the place of. */
+  start: number;
+  end: number;
+  /** The whole term around it. */
+  termStart: number;
+  termEnd: number;
+}
+
+const HEAD = /^(-?)([A-Za-z_]+)(:(?:>=|<=|>|<)|:|>=|<=|>|<|=)/;
+
+/** What is being written at the caret. */
+export function writingAt(text: string, caret: number): Writing {
+  const { start: termStart, end: termEnd } = termAround(text, caret);
+  const term = text.slice(termStart, termEnd);
+  const head = HEAD.exec(term);
+  const values = termStart + (head?.[0].length ?? 0);
+  if (!head || caret < values) {
+    const sign = term.startsWith("-") ? 1 : 0;
+    const start = Math.min(termStart + sign, caret);
+    const begun = text.slice(start, caret);
+    return { what: "name", field: "", begun, start, end: termEnd, termStart, termEnd };
+  }
+  const { start, end } = valueAround(text, values, termEnd, caret);
+  const begun = text.slice(start, caret).replaceAll('"', "");
+  const field = (head[2] ?? "").toLowerCase();
+  return { what: "value", field, begun, start, end, termStart, termEnd };
+}
+
+function termAround(text: string, caret: number): { start: number; end: number } {
+  let start = 0;
+  let end = text.length;
+  eachOutsideQuotes(text, 0, (place, character) => {
+    if (!/\s/.test(character)) return;
+    if (place < caret) start = place + 1;
+    else end = Math.min(end, place);
+  });
+  return { start, end };
+}
+
+function valueAround(text: string, from: number, to: number, caret: number) {
+  let start = from;
+  let end = to;
+  eachOutsideQuotes(text.slice(0, to), from, (place, character) => {
+    if (character !== ",") return;
+    if (place < caret) start = place + 1;
+    else end = Math.min(end, place);
+  });
+  return { start, end };
+}
+
+function eachOutsideQuotes(
+  text: string,
+  from: number,
+  see: (place: number, character: string) => void,
+): void {
+  let quoted = false;
+  for (let place = from; place < text.length; place += 1) {
+    const character = text.charAt(place);
+    if (quoted && character === "\\") place += 1;
+    else if (character === '"') quoted = !quoted;
+    else if (!quoted) see(place, character);
+  }
+}
+
+/** The text with a choice in the place of what was begun, and where the caret goes. */
+export function completed(
+  text: string,
+  writing: Writing,
+  choice: string,
+): { text: string; caret: number } {
+  const before = text.slice(0, writing.start) + choice;
+  const behind = text.slice(writing.end);
+  // A whole value is followed by the next term; a name by its value.
+  const gap = writing.what === "value" && behind === "" ? " " : "";
+  return { text: before + gap + behind, caret: (before + gap).length };
+}

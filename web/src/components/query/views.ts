@@ -1,0 +1,13 @@
+// The three lists that can be searched: how the server calls them, and where they are.
+export const VIEWS = ["threads", "runs", "spans"] as const;
+export type View = (typeof VIEWS)[number];
+
+export const ADDRESS_OF: Record<View, "/threads" | "/runs" | "/traces"> = {
+  threads: "/threads",
+  runs: "/runs",
+  spans: "/traces",
+};
+
+export function viewAt(path: string): View | undefined {
+  return VIEWS.find((view) => ADDRESS_OF[view] === path.replace(/\/$/, ""));
+}
