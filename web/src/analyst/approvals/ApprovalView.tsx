@@ -1,0 +1,131 @@
+// What a tool would do, and the answers that a person may give; then how it was answered.
+import { useState } from "react";
+import { Button } from "../../components/Button";
+import { Code } from "../../components/Code";
+import { JsonView } from "../../components/JsonView";
+import { LongText } from "../../components/LongText";
+import { ErrorNotice } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import { visible } from "../../text/visible";
+import type { Question } from "../turn/events";
+import { isRecord, parsed } from "../turn/wording";
+import styles from "./ApprovalView.module.css";
+import { useAnswer, wasAnsweredHere } from "./useApprovals";
+
+interface Props {
+  question: Question;
+  /** How it was answered; null while it waits. */
+  scope: string | null;
+  words: string | null;
+  /** The JSON of the call's arguments, where it is known. */
+  argumentsText?: string;
+}
+
+export function ApprovalView({ question, scope, words, argumentsText }: Props) {
+  if (scope !== null) return <Answered id={question.approval_id} scope={scope} words={words} />;
+  return (
+    <section className={styles.card} aria-label={`Permission for ${question.name}`}>
+      <h3 className={styles.title}>
+        <span aria-hidden="true">? </span>May it do this?
+      </h3>
+      <p className={styles.summary}>{visible(question.summary)}</p>
+      <p className={styles.reason}>{visible(question.reason)}</p>
+      <Exactly question={question} argumentsText={argumentsText} />
+      <Answers id={question.approval_id} />
+    </section>
+  );
+}
+
+const ANSWERS: Record<string, string> = {
+  once: "Allowed once",
+  session: "Allowed for this session",
+  always: "Allowed always",
+  denied: "Denied",
+  withdrawn: "Nobody answered before it ended",
+};
+
+function Answered({ id, scope, words }: { id: string; scope: string; words: string | null }) {
+  const where = scope === "withdrawn" ? "" : wasAnsweredHere(id) ? " on this page" : " elsewhere";
+  return (
+    <p className={styles.answered}>
+      {ANSWERS[scope] ?? scope}
+      {where}
+      {words && <>: “{visible(words)}”</>}
+    </p>
+  );
+}
+
+/** What would change, or the arguments: a person is to know what is allowed. */
+function Exactly({
+  question,
+  argumentsText,
+}: {
+  question: Question;
+  argumentsText: string | undefined;
+}) {
+  if (question.preview) {
+    return <Code text={question.preview} language="diff" label="What would change" />;
+  }
+  const value = argumentsText === undefined ? null : parsed(argumentsText);
+  if (isRecord(value) && Object.keys(value).length > 0) {
+    return <JsonView value={value} openDepth={4} />;
+  }
+  if (question.subjects.length === 0) return null;
+  return <LongText text={question.subjects.join("\n")} mono first={2_000} />;
+}
+
+function Answers({ id }: { id: string }) {
+  const answer = useAnswer(id);
+  const [denying, deny] = useState(false);
+  const [words, setWords] = useState("");
+  const isBusy = answer.isPending || answer.isSuccess;
+  return (
+    <>
+      {denying ? (
+        <form
+          className={styles.denial}
+          onSubmit={(event) => {
+            event.preventDefault();
+            answer.mutate({ scope: "denied", words });
+          }}
+        >
+          <TextField
+            label="Why not? The model is told."
+            value={words}
+            onChange={setWords}
+            autoFocus
+          />
+          <div className={styles.answers}>
+            <Button small kind="danger" type="submit" isDisabled={isBusy}>
+              Deny
+            </Button>
+            <Button small kind="quiet" onPress={() => deny(false)} isDisabled={isBusy}>
+              Back
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <div className={styles.answers}>
+          <Button
+            small
+            kind="primary"
+            isDisabled={isBusy}
+            onPress={() => answer.mutate({ scope: "once" })}
+          >
+            Allow once
+          </Button>
+          <Button small isDisabled={isBusy} onPress={() => answer.mutate({ scope: "session" })}>
+            For this session
+          </Button>
+          <Button small isDisabled={isBusy} onPress={() => answer.mutate({ scope: "always" })}>
+            Always
+          </Button>
+          <Button small kind="danger" isDisabled={isBusy} onPress={() => deny(true)}>
+            Deny…
+          </Button>
+        </div>
+      )}
+      {answer.error && <ErrorNotice what="The answer was not taken" error={answer.error} />}
+    </>
+  );
+}

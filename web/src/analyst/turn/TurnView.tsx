@@ -1,0 +1,119 @@
+// A question and what came of it: the steps, the answer, what it cost, or why there is none.
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Button } from "../../components/Button";
+import { CopyButton } from "../../components/CopyButton";
+import { LongText } from "../../components/LongText";
+import { Markdown } from "../../components/Markdown";
+import { cost, duration, shortCount } from "../../format/numbers";
+import { visible } from "../../text/visible";
+import { useElapsed } from "./CallView";
+import type { Outcome } from "./outcome";
+import { SessionView } from "./SessionView";
+import styles from "./TurnView.module.css";
+import { rootOf, type Turn } from "./turn";
+
+interface Props {
+  question: string;
+  turn: Turn;
+  outcome: Outcome;
+  onAskAgain: (() => void) | null;
+  onStop: (() => void) | null;
+}
+
+export function TurnView({ question, turn, outcome, onAskAgain, onStop }: Props) {
+  const root = rootOf(turn);
+  const answer = outcome.answer;
+  return (
+    <article className={styles.turn} aria-label={`Question: ${question.slice(0, 80)}`}>
+      <div className={styles.question}>
+        <LongText text={question} first={1_500} />
+      </div>
+      {root && <SessionView turn={turn} session={root} traceId={outcome.traceId} answer={answer} />}
+      {outcome.state === "running" && (
+        <Working since={root?.startedAt ?? null} isQueued={turn.isQueued} onStop={onStop} />
+      )}
+      {answer && (
+        <div className={styles.answer}>
+          <Markdown text={answer} />
+        </div>
+      )}
+      {outcome.trouble && <Trouble outcome={outcome} onAskAgain={onAskAgain} />}
+      {outcome.state !== "running" && (
+        <footer className={styles.footer}>
+          <Spent outcome={outcome} />
+          {outcome.traceId && (
+            <Link to="/traces/$traceId" params={{ traceId: outcome.traceId }}>
+              Trace
+            </Link>
+          )}
+          {answer && <CopyButton text={answer} label="Copy the answer" />}
+        </footer>
+      )}
+    </article>
+  );
+}
+
+function Working({
+  since,
+  isQueued,
+  onStop,
+}: {
+  since: number | null;
+  isQueued: boolean;
+  onStop: (() => void) | null;
+}) {
+  const seconds = useElapsed(since);
+  return (
+    <div className={styles.working}>
+      <span className={styles.pulse} aria-hidden="true" />
+      <span>
+        {isQueued ? "Waits for the answer before it" : "At work"}
+        {seconds === null ? "…" : ` for ${duration(seconds * 1e6)}`}
+      </span>
+      {onStop && (
+        <Button small onPress={onStop} keys="Escape">
+          Stop
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Trouble({ outcome, onAskAgain }: { outcome: Outcome; onAskAgain: (() => void) | null }) {
+  const { trouble } = outcome;
+  if (!trouble) return null;
+  return (
+    <div className={styles.trouble} data-kind={trouble.kind}>
+      <strong>
+        <span aria-hidden="true">{trouble.kind === "bad" ? "⚠ " : "⊘ "}</span>
+        {trouble.title}
+      </strong>
+      {trouble.why && <p>{visible(trouble.why)}</p>}
+      {trouble.hint && <p className={styles.hint}>{visible(trouble.hint)}</p>}
+      {onAskAgain && (
+        <Button small onPress={onAskAgain}>
+          Ask again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Spent({ outcome }: { outcome: Outcome }) {
+  const parts: ReactNode[] = [];
+  if (outcome.input !== null || outcome.output !== null) {
+    const title = `${outcome.input ?? "?"} tokens in, ${outcome.output ?? "?"} out`;
+    parts.push(
+      <span key="tokens" title={title}>
+        {shortCount(outcome.input)} in, {shortCount(outcome.output)} out
+      </span>,
+    );
+  }
+  if (outcome.cost !== null) parts.push(<span key="cost">{cost(outcome.cost)}</span>);
+  if (outcome.duration !== null) {
+    parts.push(<span key="time">{duration(Math.round(outcome.duration * 1e6))}</span>);
+  }
+  if (outcome.model) parts.push(<span key="model">{visible(outcome.model)}</span>);
+  return <>{parts}</>;
+}

@@ -1,0 +1,100 @@
+// How far a turn is and what came of it, put together from its events and what the server says.
+import type { TurnAnswer } from "../../api/schema";
+import { rootOf, type Session, type Turn } from "./turn";
+import { isRecord, spentIn, stoppedBecause } from "./wording";
+
+export interface Outcome {
+  state: "running" | "done" | "failed" | "cancelled" | "interrupted";
+  answer: string | null;
+  trouble: { kind: "bad" | "quiet"; title: string; why: string | null; hint: string | null } | null;
+  input: number | null;
+  output: number | null;
+  cost: number | null;
+  /** Seconds. */
+  duration: number | null;
+  model: string | null;
+  traceId: string | null;
+}
+
+interface Told {
+  turn: Turn;
+  /** What the server says of it; null where it says nothing. */
+  answer: TurnAnswer | null;
+  /** The server knows it no more. */
+  isForgotten: boolean;
+}
+
+export function outcomeOf({ turn, answer, isForgotten }: Told): Outcome {
+  const root = rootOf(turn);
+  const state = stateOf(root, answer, isForgotten);
+  const final = isRecord(answer?.final) ? answer.final : null;
+  const usage = isRecord(final?.usage) ? final.usage : null;
+  const spent = spentIn(turn);
+  return {
+    state,
+    // Before the server has held it against the record once more, it is not shown.
+    answer: state === "running" ? null : (textOf(final?.text) ?? root?.answer ?? null),
+    trouble: troubleOf(state, root, answer, textOf(final?.stop_reason) ?? root?.stopReason ?? null),
+    input: numberOf(usage?.input) ?? spent.input,
+    output: numberOf(usage?.output) ?? spent.output,
+    cost: numberOf(final?.cost) ?? spent.cost,
+    duration: root?.duration ?? null,
+    model: root?.model ?? null,
+    traceId: root ? traceOf(turn.requestId) : null,
+  };
+}
+
+/** A turn is recorded as the trace of its request. */
+export function traceOf(requestId: string): string {
+  return requestId.replaceAll("-", "");
+}
+
+function stateOf(
+  root: Session | null,
+  answer: TurnAnswer | null,
+  isForgotten: boolean,
+): Outcome["state"] {
+  if (answer && answer.state !== "running") return answer.state;
+  if (!isForgotten) return "running";
+  return root === null || root.state === "running" ? "interrupted" : root.state;
+}
+
+function troubleOf(
+  state: Outcome["state"],
+  root: Session | null,
+  answer: TurnAnswer | null,
+  stopReason: string | null,
+): Outcome["trouble"] {
+  switch (state) {
+    case "running":
+      return null;
+    case "done": {
+      const why = stoppedBecause(stopReason);
+      return why ? { kind: "quiet", title: why, why: null, hint: null } : null;
+    }
+    case "cancelled":
+      return { kind: "quiet", title: "You stopped it.", why: null, hint: null };
+    case "interrupted":
+      return {
+        kind: "bad",
+        title: "The server ended in the middle of this answer.",
+        why: null,
+        hint: "What was said until then is kept. Ask again for the rest.",
+      };
+    case "failed":
+      return {
+        kind: "bad",
+        title: "There is no answer.",
+        why: answer?.error?.message ?? root?.error?.message ?? null,
+        hint: answer?.error?.hint ?? root?.error?.hint ?? null,
+      };
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
+}

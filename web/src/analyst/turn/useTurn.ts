@@ -1,0 +1,69 @@
+// Follows a turn: what happens in it, and how far the server says it is.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { ApiError, client, ok } from "../../api/client";
+import type { TurnAnswer } from "../../api/schema";
+import type { LiveEvent } from "../../live/events";
+import { useConnection, useLiveEvents } from "../../live/LiveProvider";
+import { type Fed, TurnFeed } from "./feed";
+import { rootOf } from "./turn";
+
+const LOOK_MS = 3_000;
+const END_SECONDS = 10; // after the last event little is left to do
+
+export interface FollowedTurn extends Fed {
+  /** What the server says of it; null while it was not asked yet. */
+  answer: TurnAnswer | null;
+  /** The server knows it no more: it was started anew, or it is long ago. */
+  isForgotten: boolean;
+  readAgain: () => void;
+}
+
+export function useTurn(requestId: string): FollowedTurn {
+  const fed = useFeed(requestId);
+  const queries = useQueryClient();
+  const key = useMemo(() => ["turn", requestId] as const, [requestId]);
+  const root = rootOf(fed.turn);
+  const hasEnded = root !== null && root.state !== "running";
+  const asked = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) =>
+      ok(
+        client.GET("/api/v1/turns/{request_id}", {
+          params: { path: { request_id: requestId }, query: hasEnded ? { wait: END_SECONDS } : {} },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (query.state.data?.state === "running" ? LOOK_MS : false),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  useEffect(() => {
+    if (hasEnded) void queries.invalidateQueries({ queryKey: key });
+  }, [hasEnded, queries, key]);
+  const isForgotten = asked.error instanceof ApiError && asked.error.status === 404;
+  return { ...fed, answer: asked.data ?? null, isForgotten };
+}
+
+function useFeed(requestId: string): Fed & { readAgain: () => void } {
+  const feed = useMemo(
+    () =>
+      new TurnFeed(requestId, async (signal) => {
+        const asked = client.GET("/api/v1/turns/{request_id}/events", {
+          params: { path: { request_id: requestId } },
+          signal,
+        });
+        return (await ok(asked)).data as unknown as LiveEvent[];
+      }),
+    [requestId],
+  );
+  const { state } = useConnection();
+  const isOpen = state === "open";
+  useLiveEvents(null, (event) => feed.hear(event));
+  // What is heard begins when the connection is open: only then what was before can be read whole.
+  useEffect(() => {
+    if (isOpen && feed.shown.state === "loading") void feed.start();
+  }, [feed, isOpen]);
+  useEffect(() => () => feed.stop(), [feed]);
+  const fed = useSyncExternalStore(feed.watch, () => feed.shown);
+  return { ...fed, readAgain: () => void feed.start() };
+}
