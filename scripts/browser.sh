@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints where the browser for the tests of the page is: TREADLE_BROWSER, or a Chromium or Chrome.
-# As root on Debian it installs Chromium where there is none; elsewhere it says what to do.
+# As root on Debian it installs Chromium where there is none, but not with --find; elsewhere it says
+# what to do.
 set -euo pipefail
 
 find_browser() {
@@ -22,7 +23,7 @@ install_browser() {
     { apt-get update && apt-get install --yes --no-install-recommends $packages; } >&2
 }
 
-find_browser || { install_browser && find_browser; } || {
+find_browser || { [ "${1:-}" != --find ] && install_browser && find_browser; } || {
     echo "treadle set-up: no Chromium was found for the tests of the page; install Chromium or" \
         "Chrome, or name one in TREADLE_BROWSER." >&2
     exit 1
