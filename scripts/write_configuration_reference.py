@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.config import schema
+from treadle.config.describing import kind
 from treadle.config.model import Settings
 from treadle.config.section import Section
 
@@ -51,23 +52,10 @@ def _lines(section: type[Section], at: schema.Path) -> Iterator[str]:
 def _row(name: str, description: dict[str, Any], *, consent: bool) -> str:
     default = description.get("default", {})
     shown = "unset" if default is None else f"`{json.dumps(default)}`"
-    if "default" not in description and _kind(description) != "table":
+    if "default" not in description and kind(description) != "table":
         shown = "required"
     what = description["description"] + (" *Needs consent.*" if consent else "")
-    return f"| `{name}` | {_kind(description)} | {shown} | {what} |"
-
-
-def _kind(description: dict[str, Any]) -> str:
-    if "anyOf" in description:
-        return next(_kind(kind) for kind in description["anyOf"] if kind.get("type") != "null")
-    if "enum" in description:
-        return " or ".join(f"`{json.dumps(word)}`" for word in description["enum"])
-    words = {"string": "text", "boolean": "true or false", "array": "list of texts"}
-    words |= {"object": "table", "integer": "whole number", "number": "number"}
-    kind = words[description["type"]]
-    limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
-    bounds = [f"{word} {description[key]:,}" for key, word in limits.items() if key in description]
-    return " ".join([kind, *bounds])
+    return f"| `{name}` | {kind(description)} | {shown} | {what} |"
 
 
 def main() -> int:

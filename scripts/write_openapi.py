@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.server import create_app
 
@@ -12,7 +13,7 @@ from treadle.server import create_app
 def main() -> None:
     """Write it to the file that is named, or to standard output."""
     with tempfile.TemporaryDirectory() as root:
-        document = create_app(Path(root), Settings(), {}).openapi()
+        document = create_app(Path(root), LoadedConfig(Settings(), {}), {}).openapi()
     text = json.dumps(document, indent=1) + "\n"
     if len(sys.argv) > 1:
         path = Path(sys.argv[1])

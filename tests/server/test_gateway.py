@@ -49,7 +49,7 @@ async def test_a_program_calls_and_the_call_is_found(repo: Path) -> None:
             health = await served.get("/health")
     assert "fake/m" in models
     assert text == "Hello"
-    assert health["gateway"] == {"calls": 2, "unrecorded": 0, "reason": None}
+    assert health["gateway"] == {"path": "/v1", "calls": 2, "unrecorded": 0, "reason": None}
     with sqlite3.connect(repo.parent / "home" / "data" / "traces.db") as file:
         rows = file.execute("SELECT kind, status, output_tokens FROM spans ORDER BY id").fetchall()
     file.close()

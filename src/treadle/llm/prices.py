@@ -14,7 +14,7 @@ from treadle.events.types import Usage
 from treadle.llm.endpoint import Endpoint, is_loopback
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo, ModelPrice
+    from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 _KNOWN_MODELS = 2_048
 """How many models are remembered, with those that have no price: a look takes 1 ms."""
@@ -79,7 +79,70 @@ def price(
 def context_window(endpoint: Endpoint) -> int | None:
     """Tokens that the model takes, or None when the data does not say. Call it in a thread."""
     found = _find(endpoint.model, endpoint.provider, endpoint.base_url)
-    return None if found is None else found.context_window
+    return None if found is None else found[1].context_window
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrice:
+    """What the price list has of a model now. Prices are US dollars for a million tokens.
+
+    `stepped`: longer inputs cost more, and the prices are those of short ones. `request` is US
+    dollars for each call. `provider` and `entry` are the list's own names.
+    """
+
+    provider: str
+    entry: str
+    input: float | None
+    output: float | None
+    cached: float | None
+    cache_write: float | None
+    reasoning: float | None
+    request: float
+    stepped: bool
+    context_window: int | None
+    pages: tuple[str, ...]
+    comment: str | None
+
+
+def listed_price(
+    model: str, provider: str | None, *, base_url: str | None = None
+) -> ListedPrice | None:
+    """The prices that `price` reckons with, or None where the list has none. Call it in a thread.
+
+    A model without a price for tokens may still be there, with its window.
+    """
+    found = _find(model, provider, base_url)
+    if found is None:
+        return None
+    owner, entry = found
+    choose = _table(model, provider, base_url)
+    rates = (choose(None) if choose is not None else None) or _UNKNOWN
+    parts = (rates.input, rates.output, rates.cached, rates.cache_write, rates.reasoning)
+    return ListedPrice(
+        provider=owner.id,
+        entry=entry.id,
+        input=_million(rates.input),
+        output=_million(rates.output),
+        cached=_million(rates.cached),
+        cache_write=_million(rates.cache_write),
+        reasoning=_million(rates.reasoning),
+        request=rates.request,
+        stepped=any(rate.steps for rate in parts if rate is not None),
+        context_window=entry.context_window,
+        pages=tuple(owner.pricing_urls or ()),
+        comment=entry.price_comments,
+    )
+
+
+def _million(rate: "_Rate | None") -> float | None:
+    return None if rate is None else round(rate.base * 1e6, 6)
+
+
+def list_version() -> str:
+    """Name and version of the price list."""
+    from importlib.metadata import version
+
+    return f"genai-prices {version('genai-prices')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +189,7 @@ class _Rates:
         return round(self.request + total, 12)
 
 
+_UNKNOWN = _Rates(None, None, None, None, None, 0.0)
 _FREE = _Rates(_Rate(0.0), _Rate(0.0), None, None, None, 0.0)
 
 _Table = Callable[[int | None], _Rates | None]
@@ -135,9 +199,10 @@ _Table = Callable[[int | None], _Rates | None]
 @lru_cache(maxsize=_KNOWN_MODELS)
 def _table(model: str, provider: str | None, base_url: str | None) -> _Table | None:
     """The prices of a model; None when the data has none."""
-    found = _find(model, provider, base_url)
-    if found is None:
+    place = _find(model, provider, base_url)
+    if place is None:
         return None
+    found = place[1]
     if not isinstance(found.prices, list):
         constant = _rates(found.prices, found)
         return lambda _at_us: constant
@@ -151,7 +216,10 @@ def _table(model: str, provider: str | None, base_url: str | None) -> _Table | N
     return choose
 
 
-def _find(model: str, provider: str | None, base_url: str | None) -> "ModelInfo | None":
+_Place = tuple["Provider", "ModelInfo"]
+
+
+def _find(model: str, provider: str | None, base_url: str | None) -> _Place | None:
     """The entry of a model, under the names that routers and instrumentations give it."""
     if base_url is not None and is_loopback(base_url):
         return None
@@ -176,11 +244,11 @@ def _places(model: str, provider: str | None) -> Sequence[tuple[str | None, str]
     return places
 
 
-def _look(model: str, provider: str | None, base_url: str | None) -> "ModelInfo | None":
+def _look(model: str, provider: str | None, base_url: str | None) -> _Place | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        return get_snapshot().find_provider_model(model, None, provider, base_url)[1]
+        return get_snapshot().find_provider_model(model, None, provider, base_url)
     except LookupError:
         return None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
-from treadle.config.model import Settings
+from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
 from treadle.server.guard import LOOPBACK_NAMES
@@ -20,7 +20,7 @@ _GRACE_SECONDS = 1
 
 async def serve(
     root: Path,
-    settings: Settings,
+    loaded: LoadedConfig,
     env: Mapping[str, str],
     *,
     host: str,
@@ -38,7 +38,7 @@ async def serve(
         loopback = _is_loopback(host)
         token = None if loopback else env.get("TREADLE_SERVE_TOKEN") or secrets.token_urlsafe(24)
         hosts = LOOPBACK_NAMES if loopback else _names(host)
-        app = create_app(root, settings, env, hosts=hosts, token=token, host=host)
+        app = create_app(root, loaded, env, hosts=hosts, token=token, host=host)
         config = uvicorn.Config(
             app,
             lifespan="on",

@@ -44,9 +44,7 @@ def run(options: argparse.Namespace) -> int:
             # Beside the server, which has to answer meanwhile; a browser may be the one that ends.
             Thread(target=_open, args=(page,), daemon=True).start()
 
-    serving = serve(
-        root, loaded.settings, os.environ, host=options.host, port=options.port, ready=ready
-    )
+    serving = serve(root, loaded, os.environ, host=options.host, port=options.port, ready=ready)
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
         asyncio.run(serving)
     return 0

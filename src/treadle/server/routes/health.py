@@ -5,9 +5,10 @@ from dataclasses import asdict
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from treadle import __version__
+from treadle.server.configuration import Configured
 from treadle.server.house import House, Opened
 from treadle.server.routes.gateway import OpenedGateway
 
@@ -25,8 +26,12 @@ class IndexHealth(BaseModel):
 
 
 class GatewayHealth(BaseModel):
-    """Calls since the start, and how many of them could not be recorded, for which reason."""
+    """Calls since the start, and how many of them could not be recorded, for which reason.
 
+    `path` is where clients of OpenAI find it, behind the address of the server.
+    """
+
+    path: str = "/v1"
     calls: int
     unrecorded: int
     reason: str | None
@@ -35,14 +40,31 @@ class GatewayHealth(BaseModel):
 class TraceHealth(BaseModel):
     """The store of spans: what is lost to it, how large it is, and what waits to be written.
 
-    `redactions` counts the secrets of each kind that were taken out before storing.
+    `redactions` counts the secrets of each kind that were taken out before storing. `otlp_path` is
+    where exporters send spans, behind the address of the server.
     """
+
+    otlp_path: str = "/v1/traces"
 
     recorder: Literal["on", "off"]
     lost: int
     size_bytes: int
     pending_bytes: int
     redactions: dict[str, int]
+
+
+class ModelHealth(BaseModel):
+    """Who answers where nobody is named; `embedded` is the demonstration model.
+
+    Without one `error` says why; all is null while it is still looked for.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    provider: str | None
+    model: str | None
+    embedded: bool
+    error: str | None
 
 
 class Health(BaseModel):
@@ -55,10 +77,11 @@ class Health(BaseModel):
     recording: str | None
     traces: TraceHealth
     gateway: GatewayHealth
+    model: ModelHealth
 
 
 @router.get("/health")
-async def health(house: Opened, gateway: OpenedGateway) -> Health:
+async def health(house: Opened, gateway: OpenedGateway, configured: Configured) -> Health:
     """The version, the repository, its index, and whether all is recorded."""
     status = await asyncio.to_thread(house.calls.index.status)
     return Health(
@@ -69,6 +92,7 @@ async def health(house: Opened, gateway: OpenedGateway) -> Health:
         recording=house.calls.recording.missing,
         traces=await asyncio.to_thread(_traces, house),
         gateway=GatewayHealth.model_validate(asdict(gateway.health())),
+        model=ModelHealth.model_validate(await configured.default_model()),
     )
 
 

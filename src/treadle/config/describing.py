@@ -1,0 +1,107 @@
+"""Every setting in force with what a person wants to know of it: value, origin, kind, meaning."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from treadle import secrets
+from treadle.config import schema
+from treadle.config.layers import PREFIX, LayerKind, Origin
+from treadle.config.loader import LoadedConfig, config_paths
+from treadle.config.model import Settings
+from treadle.config.section import Section
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedSetting:
+    """One setting. `value` is as in JSON, with secrets masked.
+
+    `file` is where a person changes it, `variable` what does so too; None where a variable
+    cannot, since a name in its path has characters that none has.
+    """
+
+    key: str
+    value: object
+    default: object
+    origin: Origin
+    kind: str
+    description: str
+    needs_consent: bool
+    file: str
+    variable: str | None
+
+
+def described(loaded: LoadedConfig, root: Path) -> list[DescribedSetting]:
+    """All settings, in the order of the reference."""
+    user, repository = map(str, config_paths(root))
+    found = []
+    for path, value, field, properties in _fields(
+        loaded.settings.model_dump(mode="json"), Settings, ()
+    ):
+        origin = loaded.origin_of(".".join(path))
+        in_repository = origin.layer is LayerKind.REPOSITORY
+        found.append(
+            DescribedSetting(
+                key=schema.dotted(path),
+                value=_masked(path[-1], value),
+                default=properties.get("default"),
+                origin=origin,
+                kind=kind(properties),
+                description=field.description or "",
+                needs_consent=schema.needs_consent(path),
+                file=repository if in_repository else user,
+                variable=_variable(path),
+            )
+        )
+    return found
+
+
+def kind(properties: Mapping[str, Any]) -> str:
+    """What a setting takes, in words, by its JSON schema."""
+    if "anyOf" in properties:
+        return next(kind(each) for each in properties["anyOf"] if each.get("type") != "null")
+    if "enum" in properties:
+        return " or ".join(f"`{json.dumps(word)}`" for word in properties["enum"])
+    words = {"string": "text", "boolean": "true or false", "array": "list of texts"}
+    words |= {"object": "table", "integer": "whole number", "number": "number"}
+    limits = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
+    bounds = [f"{word} {properties[key]:,}" for key, word in limits.items() if key in properties]
+    return " ".join([words[properties["type"]], *bounds])
+
+
+def _fields(
+    values: Mapping[str, Any], section: type[Section], at: schema.Path
+) -> Iterator[tuple[schema.Path, Any, FieldInfo, Mapping[str, Any]]]:
+    properties = section.model_json_schema(by_alias=False)["properties"]
+    for name, value in values.items():
+        path = (*at, name)
+        node = schema.child(section, path)
+        if isinstance(node, FieldInfo):
+            yield path, value, node, properties[name]
+        elif isinstance(node, schema.NamedSections):
+            for each, inner in value.items():
+                yield from _fields(inner, node.section, (*path, each))
+        else:
+            yield from _fields(value, node, path)
+
+
+def _masked(name: str, value: object) -> object:
+    """A value without what looks like a secret: somebody may have put one where none belongs."""
+    if isinstance(value, str):
+        return secrets.redact_named(name, value)[0]
+    if isinstance(value, dict):
+        return {key: _masked(key, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(name, each) for each in value]
+    return value
+
+
+def _variable(path: schema.Path) -> str | None:
+    """Names of tables are in small letters where a variable is to set them."""
+    if any(not part.isidentifier() or part != part.lower() or "__" in part for part in path):
+        return None
+    return PREFIX + "__".join(path).upper()

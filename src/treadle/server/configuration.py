@@ -1,0 +1,96 @@
+"""The settings that the server was started with, and which model answers by them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Self
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from treadle.config.loader import LoadedConfig
+from treadle.config.model import Settings
+from treadle.errors import TreadleError
+from treadle.llm import default_model, kept_keys
+from treadle.llm.profiles import EMBEDDED
+
+_MAX_AGE = 30.0
+"""Seconds that a choice of the model is remembered: finding local servers takes a moment."""
+_PATIENCE = 1.0
+"""Seconds that is waited for it; a page shows the rest meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultModel:
+    """Who answers where nobody is named; without `model`, `error` says why there is none.
+
+    Neither is known yet while it is still looked for.
+    """
+
+    provider: str | None = None
+    model: str | None = None
+    error: str | None = None
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is the demonstration model."""
+        return self.provider == EMBEDDED
+
+
+class Configuration:
+    """What the server was configured with. The files are read at its start alone, but for keys."""
+
+    def __init__(self, root: Path, loaded: LoadedConfig, env: Mapping[str, str]) -> None:
+        self.root = root
+        self.loaded = loaded
+        self.env = env
+        self._looking: asyncio.Task[DefaultModel] | None = None
+        self._since: tuple[float, kept_keys.Stamp] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait({self._looking})
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    async def default_model(self) -> DefaultModel:
+        """The model that is asked by default, as far as it can be told within a second."""
+        now, keys = asyncio.get_running_loop().time(), kept_keys.stamp()
+        if (
+            self._looking is None
+            or self._since is None
+            or self._since[1] != keys
+            or (self._looking.done() and now - self._since[0] > _MAX_AGE)
+        ):
+            self._looking = asyncio.create_task(self._look(), name="default model")
+            self._since = now, keys
+        done, _ = await asyncio.wait({self._looking}, timeout=_PATIENCE)
+        return self._looking.result() if done else DefaultModel()
+
+    async def _look(self) -> DefaultModel:
+        try:
+            return DefaultModel(*await default_model(self.settings, self.env))
+        except TreadleError as error:
+            return DefaultModel(error=str(error))
+
+
+def _configuration(connection: HTTPConnection) -> Configuration:
+    configuration: Configuration = connection.app.state.configuration
+    return configuration
+
+
+Configured = Annotated[Configuration, Depends(_configuration)]
+"""The configuration, as a parameter of a route."""

@@ -1,0 +1,197 @@
+"""Providers: what is known of them, whether one answers, and the key that a person enters.
+
+No answer holds a key or a part of one.
+"""
+
+import asyncio
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from treadle import secrets
+from treadle.config.layers import LayerKind, Origin
+from treadle.config.loader import LoadedConfig
+from treadle.errors import TreadleError
+from treadle.llm import ModelTest, check_model, connect
+from treadle.llm.kept_keys import Place
+from treadle.llm.profiles import EMBEDDED, UNNAMED
+from treadle.llm.provider_states import (
+    KeyState,
+    ProviderState,
+    forget_key,
+    keep_key,
+    provider_states,
+    state_of,
+)
+from treadle.server.configuration import Configuration, Configured
+from treadle.server.routes.effective_settings import ToldOrigin
+
+router = APIRouter(prefix="/providers", tags=["settings"])
+
+Name = Annotated[str, Path(min_length=1, max_length=100)]
+
+
+class ToldKey(BaseModel):
+    """Where the key of a provider is; the key itself is never told.
+
+    `state` is of the one in use. `name` is the environment variable or the keyring entry that is
+    looked at before a kept key. `kept`: where an entered key is kept, be it in use or not;
+    `kept_for`: for which address, where that is not the present one. `wanted`: without a key it
+    cannot be asked. `enterable`: whether one can be entered.
+    """
+
+    state: KeyState
+    name: str | None
+    kept: Place | None
+    kept_for: str | None
+    wanted: bool
+    enterable: bool
+
+
+class ToldProvider(BaseModel):
+    """A provider. Without `base_url` it runs within the server, or has no address yet.
+
+    `origin` is where its address is from; of the layer `default` it is known by name. `models` are
+    those that the settings name; all are at `/models`.
+    """
+
+    name: str
+    base_url: str | None
+    origin: ToldOrigin
+    key: ToldKey
+    models: tuple[str, ...]
+    default: bool
+
+
+class ProviderList(BaseModel):
+    """All providers. `default_model` is asked where nobody names one; `error` says why none is.
+
+    Both are null while it is still looked for.
+    """
+
+    data: list[ToldProvider]
+    default_model: str | None
+    error: str | None
+
+
+class TestAsked(BaseModel):
+    """Which model to ask; without one, the provider's first. It may take so many seconds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = Field(None, min_length=1, max_length=500)
+    seconds: float = Field(60.0, gt=0, le=600)
+
+
+class TestAnswer(BaseModel):
+    """How one small question with a tool went: `error` is a sentence, times are in seconds."""
+
+    provider: str
+    model: str | None
+    reachable: bool
+    latency: float | None
+    tool_call: bool
+    error: str | None
+
+
+class EnteredKey(BaseModel):
+    """A key, alone and on one line."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: SecretStr
+
+
+@router.get("")
+async def providers(configured: Configured) -> ProviderList:
+    """All providers that can be asked, and where the key of each is."""
+    chosen = await configured.default_model()
+    states = await asyncio.to_thread(provider_states, configured.settings, configured.env)
+    return ProviderList(
+        data=[_told(configured.loaded, each, chosen.provider) for each in states],
+        default_model=f"{chosen.provider}/{chosen.model}" if chosen.model else None,
+        error=chosen.error,
+    )
+
+
+@router.post("/{name}/test")
+async def check(configured: Configured, name: Name, asked: TestAsked | None = None) -> TestAnswer:
+    """Ask a model of the provider one small question; a failure is told in the answer."""
+    asked = asked or TestAsked()
+    await asyncio.to_thread(state_of, configured.settings, configured.env, name)
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(asked.seconds):
+            outcome = await _tested(configured, name, asked.model)
+    except TimeoutError:
+        error = f"{name} did not answer within {asked.seconds:g} s."
+        outcome = ModelTest(name, asked.model or "", False, error, None, False)
+    except TreadleError as failure:
+        outcome = ModelTest(name, asked.model or "", False, str(failure), None, False)
+    return TestAnswer(
+        provider=name,
+        model=outcome.model or None,
+        reachable=outcome.reachable,
+        latency=time.monotonic() - began if outcome.latency is None else outcome.latency,
+        tool_call=outcome.tool_call,
+        error=None if outcome.error is None else secrets.redact(outcome.error),
+    )
+
+
+@router.put("/{name}/key")
+async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ToldProvider:
+    """Keep a key for the address that the provider has now. It is in use from the next call on."""
+    key = entered.key.get_secret_value()
+    await asyncio.to_thread(keep_key, configured.settings, configured.env, name, key)
+    return await _one(configured, name)
+
+
+@router.delete("/{name}/key", status_code=204)
+async def delete_key(configured: Configured, name: Name) -> None:
+    """Delete the kept key, if there is one. One of the environment or the settings stays."""
+    await asyncio.to_thread(forget_key, configured.settings, configured.env, name)
+
+
+async def _one(configured: Configuration, name: str) -> ToldProvider:
+    chosen = await configured.default_model()
+    state = await asyncio.to_thread(state_of, configured.settings, configured.env, name)
+    return _told(configured.loaded, state, chosen.provider)
+
+
+async def _tested(configured: Configuration, name: str, model: str | None) -> ModelTest:
+    """The outcome for this very provider, which TREADLE_BASE_URL would stand before."""
+    env = dict(configured.env)
+    wanted = f"{name}/{model}" if model and name != EMBEDDED else name
+    if name != UNNAMED:
+        env.pop("TREADLE_BASE_URL", None)
+    elif "TREADLE_BASE_URL" in env:
+        wanted = model or configured.settings.model or ""
+    connected = await connect(configured.settings, env, model=wanted)
+    try:
+        return await check_model(connected)
+    finally:
+        await connected.close()
+
+
+def _told(loaded: LoadedConfig, state: ProviderState, default: str | None) -> ToldProvider:
+    if state.name == UNNAMED and not state.takes_key:
+        origin = Origin(LayerKind.ENVIRONMENT, "TREADLE_BASE_URL")
+    else:
+        origin = loaded.origin_of(f"providers.{state.name}.base_url")
+    return ToldProvider(
+        name=state.name,
+        base_url=None if state.base_url is None else secrets.redact(state.base_url),
+        origin=ToldOrigin.of(origin),
+        key=ToldKey(
+            state=state.key,
+            name=state.key_name,
+            kept=state.kept,
+            kept_for=state.kept_for,
+            wanted=state.wants_key,
+            enterable=state.takes_key,
+        ),
+        models=state.models,
+        default=state.name == default,
+    )

@@ -1,0 +1,91 @@
+"""How much of the traces is kept, and what other limits would delete."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.config.quantities import age_us, size_bytes
+from treadle.errors import UsageError
+from treadle.server.configuration import Configured
+from treadle.server.house import House, Opened
+
+router = APIRouter(prefix="/retention", tags=["settings"])
+
+
+class HeldTraces(BaseModel):
+    """A part of the traces, or all of them; bytes are about. Times are Unix microseconds.
+
+    `runs` counts those that have a trace among them.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    spans: int
+    traces: int
+    runs: int
+    bytes: int
+    oldest_us: int | None
+    newest_us: int | None
+
+
+class RetentionAnswer(BaseModel):
+    """What the settings keep (null: all), what is there now, and what goes at the next pruning."""
+
+    keep: str | None
+    max_size: str | None
+    held: HeldTraces
+    due: HeldTraces
+
+
+class RetentionPreview(BaseModel):
+    """What these limits would delete, and what there is in all."""
+
+    keep: str | None
+    max_size: str | None
+    held: HeldTraces
+    deleted: HeldTraces
+
+
+class Limits(BaseModel):
+    """Limits as in the settings; what is not given is without a limit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    keep: str | None = Field(None, description="age at which a trace goes, such as 12h or 30d")
+    max_size: str | None = Field(None, description="size to keep below, such as 500MB or 2GB")
+    token: str | None = None
+
+
+@router.get("")
+async def retention(house: Opened, configured: Configured) -> RetentionAnswer:
+    """What is kept, and how much there is."""
+    own = configured.settings.traces
+    held, due = await asyncio.to_thread(_looked, house, own.keep, own.max_size)
+    return RetentionAnswer(keep=own.keep, max_size=own.max_size, held=held, due=due)
+
+
+@router.get("/preview")
+async def preview(house: Opened, limits: Annotated[Limits, Query()]) -> RetentionPreview:
+    """What would be deleted if this were kept; nothing is changed."""
+    held, deleted = await asyncio.to_thread(_looked, house, limits.keep, limits.max_size)
+    return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
+
+
+def _looked(house: House, keep: str | None, max_size: str | None) -> tuple[HeldTraces, HeldTraces]:
+    age = _read("keep", keep, age_us, "30d")
+    before = None if age is None else time.time_ns() // 1_000 - age
+    most = _read("max_size", max_size, size_bytes, "2GB")
+    held = house.traces.held()
+    gone = house.traces.would_prune(before_us=before, max_bytes=most)
+    return HeldTraces.model_validate(held), HeldTraces.model_validate(gone)
+
+
+def _read(name: str, given: str | None, read: Callable[[str], int], such: str) -> int | None:
+    try:
+        return None if given is None else read(given)
+    except ValueError as error:
+        raise UsageError(f"{name} {error}.", hint=f"Write it like {such}.") from error

@@ -1,0 +1,108 @@
+"""How the recorded calls of each tool went."""
+
+import asyncio
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from treadle.errors import UsageError
+from treadle.server.house import Opened
+from treadle.traces.query.moments import Period, period_bounds, read_moment
+from treadle.traces.span import SpanStatus
+from treadle.traces.tool_stats import END_OF_TIME, ToolStats
+
+router = APIRouter(prefix="/tools", tags=["tools"])
+
+
+class CallLatency(BaseModel):
+    """Milliseconds of calls that ran to an end, without the waits for a person."""
+
+    p50: float
+    p95: float
+    max: float
+
+
+class ToolCalls(BaseModel):
+    """The calls of one tool, of whichever program. `last_us` is when the last one began.
+
+    `by_status` counts them by how they ended, `failures` the failed ones by the kind of failure.
+    `success_rate` is of those that ran to an end; null where none did, as `latency_ms`.
+    """
+
+    name: str
+    calls: int
+    by_status: dict[SpanStatus, int]
+    failures: dict[str, int]
+    success_rate: float | None
+    latency_ms: CallLatency | None
+    last_us: int
+
+
+class ToolStatistics(BaseModel):
+    """Every tool that was called in that time, by name; null is without a limit."""
+
+    data: list[ToolCalls]
+    since_us: int | None
+    until_us: int | None
+
+
+class Asked(BaseModel):
+    """Of which time; without anything, of all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    since: str | None = Field(None, description="ISO time, or how long ago, such as 2h")
+    until: str | None = Field(None, description="ISO time, or how long ago; not included")
+    period: Period | None = None
+    token: str | None = None
+
+
+@router.get("/statistics")
+async def tool_statistics(house: Opened, asked: Annotated[Asked, Query()]) -> ToolStatistics:
+    """Calls, failures and times of each tool, counted by the database."""
+    since, until = _bounds(asked, time.time_ns() // 1_000)
+    found = await asyncio.to_thread(
+        house.traces.tool_stats,
+        since_us=0 if since is None else since,
+        until_us=END_OF_TIME if until is None else until,
+    )
+    return ToolStatistics(data=[_told(each) for each in found], since_us=since, until_us=until)
+
+
+def _bounds(asked: Asked, now_us: int) -> tuple[int | None, int | None]:
+    """The time in which all that is asked for holds."""
+    bounds = (None, None) if asked.period is None else period_bounds(asked.period, now_us)
+    since = _known(bounds[0], _moment("since", asked.since, now_us))
+    until = _known(bounds[1], _moment("until", asked.until, now_us))
+    return max(since, default=None), min(until, default=None)
+
+
+def _known(*moments: int | None) -> list[int]:
+    return [each for each in moments if each is not None]
+
+
+def _moment(name: str, given: str | None, now_us: int) -> int | None:
+    try:
+        return None if given is None else read_moment(given, now_us)
+    except ValueError as error:
+        what, hint = error.args
+        raise UsageError(f"{name}: {what}", hint=hint) from error
+
+
+def _told(stats: ToolStats) -> ToolCalls:
+    latency = None
+    if stats.p50_us is not None and stats.p95_us is not None and stats.max_us is not None:
+        latency = CallLatency(
+            p50=stats.p50_us / 1_000, p95=stats.p95_us / 1_000, max=stats.max_us / 1_000
+        )
+    return ToolCalls(
+        name=stats.name,
+        calls=stats.calls,
+        by_status=stats.by_status,
+        failures=stats.failures,
+        success_rate=stats.success_rate,
+        latency_ms=latency,
+        last_us=stats.last_us,
+    )
