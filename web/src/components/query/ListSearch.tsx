@@ -21,12 +21,17 @@ interface Props {
 }
 
 const KEPT = "treadle.facets";
+const WIDE = "(min-width: 64rem)";
+
+function areFacetsWanted(): boolean {
+  return matchMedia(WIDE).matches && localStorage.getItem(KEPT) !== "hidden";
+}
 
 export function ListSearch({ view, isLive, tools, children }: Props) {
   const { text, setText } = useQueryText();
-  const [areFacetsShown, show] = useState(() => localStorage.getItem(KEPT) !== "hidden");
+  const [areFacetsShown, show] = useState(areFacetsWanted);
   const toggle = () => {
-    localStorage.setItem(KEPT, areFacetsShown ? "hidden" : "shown");
+    if (matchMedia(WIDE).matches) localStorage.setItem(KEPT, areFacetsShown ? "hidden" : "shown");
     show(!areFacetsShown);
   };
   useShortcut({ keys: "f", does: "Show or hide the filters", where: "Lists" }, toggle);

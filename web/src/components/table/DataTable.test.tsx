@@ -5,7 +5,7 @@ import {
   createRouter,
   RouterProvider,
 } from "@tanstack/react-router";
-import { act, render, screen, waitFor } from "@testing-library/react";
+import { act, configure, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
 import { ShortcutProvider } from "../../shortcuts/ShortcutProvider";
@@ -13,6 +13,8 @@ import type { Column } from "./columns";
 import { DataTable } from "./DataTable";
 import { NOTHING_WAITS } from "./liveRows";
 import type { RowList } from "./useRowList";
+
+configure({ asyncUtilTimeout: 4_000 });
 
 interface Row {
   id: string;

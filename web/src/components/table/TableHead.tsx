@@ -26,7 +26,7 @@ export function TableHead<Row extends RowData>({ table }: { table: Model<Row> })
                     onClick={column.getToggleSortingHandler()}
                   >
                     {name}
-                    <span aria-hidden="true">{SIGNS[String(sorted)]}</span>
+                    {sorted && <span aria-hidden="true">{sorted === "desc" ? "↓" : "↑"}</span>}
                   </button>
                 ) : (
                   name
@@ -39,5 +39,3 @@ export function TableHead<Row extends RowData>({ table }: { table: Model<Row> })
     </div>
   );
 }
-
-const SIGNS: Record<string, string> = { desc: "↓", asc: "↑" };

@@ -31,7 +31,9 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
     } else void router.navigate(link as never);
   };
   const cells = row.getVisibleCells();
-  const shown = isNarrow ? cells.filter(({ column }) => isInNarrow(column.columnDef.meta)) : cells;
+  const shown = isNarrow
+    ? cells.filter(({ column }) => column.columnDef.meta?.isInNarrow(row.original as never))
+    : cells;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the grid opens the active row
     <div
@@ -69,10 +71,6 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
       })}
     </div>
   );
-}
-
-function isInNarrow(meta: { isLink?: boolean; narrow?: boolean } | undefined): boolean {
-  return meta?.isLink === true || meta?.narrow === true;
 }
 
 /** Not a link or button in it, and not the end of selecting text. */

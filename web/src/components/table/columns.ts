@@ -19,7 +19,7 @@ export interface Column<Row> {
   /** What the row is called: its link, always shown. One column has it. */
   isLink?: boolean;
   /** Shown where it is narrow, in the second line of the row (the link is in the first). */
-  narrow?: boolean;
+  narrow?: boolean | ((row: Row) => boolean);
   /** Said there behind the value, which has no header over it: "tokens". */
   unit?: string;
 }

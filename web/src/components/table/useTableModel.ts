@@ -13,7 +13,10 @@ import { useMemo } from "react";
 import type { Sort } from "../../screens/searches";
 import type { Column } from "./columns";
 
-type Look = Pick<Column<never>, "align" | "isLink" | "narrow" | "unit">;
+interface Look extends Pick<Column<never>, "align" | "isLink" | "unit"> {
+  /** Whether it is shown of a row where it is narrow. */
+  isInNarrow: (row: never) => boolean;
+}
 
 const features = tableFeatures({
   columnVisibilityFeature,
@@ -76,7 +79,8 @@ function definitionOf<Row extends RowData>(column: Column<Row>): ColumnDef<Featu
     meta: {
       ...(align ? { align } : {}),
       ...(isLink ? { isLink } : {}),
-      ...(narrow ? { narrow } : {}),
+      isInNarrow: (row: Row) =>
+        isLink === true || (typeof narrow === "function" ? narrow(row) : narrow === true),
       ...(unit ? { unit } : {}),
     },
   };
