@@ -15,7 +15,9 @@ from treadle.agents.steps import Steps
 from treadle.agents.tables import comparison_table, label_table
 from treadle.errors import UsageError
 from treadle.events.types import StopReason, Usage
+from treadle.llm.messages import UserMessage
 from treadle.session import SessionOutcome
+from treadle.session.keeping import Keeper
 from treadle.tools.contract import ToolError
 from treadle.traces.analysis.results import Focus
 from treadle.traces.fencing import inline
@@ -41,6 +43,7 @@ Ask, for example:
 - why is this thread slow? (with `--thread ID`, or with it open on the page)
 - what costs most? which labels are there? compare the labels A and B
 """
+_SAME = "This is about the same as the question before; name something else to leave it."
 _PLACES = re.compile(
     r"\b(threads?|runs?|traces?|experiments?|sessions|settings|tools|models)\b", re.IGNORECASE
 )
@@ -53,13 +56,17 @@ _LINKS = {"thread": thread_link, "run": run_link, "trace": trace_link}
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question with its route; `known` is what list_labels gave."""
+    """A question with its route; `known` is what list_labels gave.
+
+    `again` says that it is about what the question before was about.
+    """
 
     question: str
     page: PageContext
     routed: Routed
     known: Mapping[str, Any]
     steps: Steps
+    again: bool
 
     @property
     def some_labels(self) -> str:
@@ -79,23 +86,36 @@ class Planner:
         self._new_steps = steps
         self._analyse = analyse
 
-    async def run(self, question: str, page: PageContext, *, request_id: UUID) -> SessionOutcome:
-        """The answer. Raises UsageError for an empty question, StoreError and ToolError."""
+    async def run(
+        self,
+        question: str,
+        page: PageContext,
+        *,
+        request_id: UUID,
+        keeper: Keeper,
+        again: bool = False,
+    ) -> SessionOutcome:
+        """The answer, kept in the conversation of `keeper`.
+
+        `again` says that the page is what the question before was about. Raises UsageError for an
+        empty question, StoreError and ToolError.
+        """
         if not question.strip():
             raise UsageError("The question is empty.", hint="Say what is to be looked into.")
         steps = self._new_steps()
-        async with steps.session("analyst", question, request_id) as answer:
-            answer["text"] = await self._answer(question, page, steps)
+        asked = UserMessage(question, page.told())
+        async with steps.session("analyst", asked, request_id, keeper) as answer:
+            answer["text"] = await self._answer(question, page, steps, again=again)
         return SessionOutcome(
             answer["text"], StopReason.COMPLETED, Usage(0, 0), 0.0, steps.made, ()
         )
 
-    async def _answer(self, question: str, page: PageContext, steps: Steps) -> str:
+    async def _answer(self, question: str, page: PageContext, steps: Steps, *, again: bool) -> str:
         if find_route(question, page).route is Route.GREETING:
             return _GREETING
         known = await steps.call("list_labels", limit=MOST_LABELS, maxTokens=100_000)
         names = [row["name"] for row in known["data"]]
-        asked = _Asked(question, page, find_route(question, page, names), known, steps)
+        asked = _Asked(question, page, find_route(question, page, names), known, steps, again)
         answer = {
             Route.LABEL_DISCOVERY: self._list_labels,
             Route.DATA_BY_LABEL: self._sum_up_label,
@@ -108,7 +128,9 @@ class Planner:
         return await answer(asked)
 
     async def _report(self, asked: _Asked) -> str:
-        return await self._analyse(_scope(asked), FOCUS.get(asked.routed.route, Focus.EVERYTHING))
+        focus = FOCUS.get(asked.routed.route, Focus.EVERYTHING)
+        report = await self._analyse(_scope(asked), focus)
+        return f"{_SAME}\n\n{report}" if asked.again else report
 
     async def _list_labels(self, asked: _Asked) -> str:
         return label_table(asked.known)

@@ -16,8 +16,10 @@ from treadle.errors import ConfigError, NotFoundError
 from treadle.events import EventBus
 from treadle.events.types import CallKey
 from treadle.ids import new_id
+from treadle.llm.messages import AssistantMessage
 from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession, SessionOutcome
+from treadle.session.keeping import Keeper
 from treadle.session.repetition import Patience
 from treadle.session.role import Role
 from treadle.session.tally import Tally
@@ -85,10 +87,12 @@ class AgentRunner:
         page: PageContext,
         *,
         request_id: UUID,
-        conversation: Conversation | None = None,
+        conversation: Conversation,
         store: ConversationStore | None = None,
     ) -> SessionOutcome:
         """What the agent answers; usage and cost are those of all agents that took part.
+
+        It is kept in `conversation`, and in `store` if there is one.
 
         Raises NotFoundError, ConfigError, and what a session raises.
         """
@@ -113,7 +117,7 @@ class _Work:
         agent: Agent,
         question: str,
         *,
-        conversation: Conversation | None,
+        conversation: Conversation,
         store: ConversationStore | None,
     ) -> SessionOutcome:
         outcome = await self._session(
@@ -143,6 +147,10 @@ class _Work:
     ) -> SessionOutcome:
         around, limits = self._around, agent.header.limits
         model = await around.connect(agent.header.model)
+        name = f"{model.provider}/{model.model}"
+        if conversation is None:
+            conversation = new_conversation(around.root, around.clock, model=name)
+        conversation.model = name
         answers = CalledAnswers()
         own: list[AnyTool] = [
             call_agent(self._runner.agent(name), self._called, answers)
@@ -153,7 +161,7 @@ class _Work:
             bus=around.bus,
             model=model,
             registry=self._tools(agent).with_tools(own),
-            conversation=conversation or self._conversation(model),
+            conversation=conversation,
             role=Role(
                 agent.name,
                 f"{agent.prompt}\n\n{MANNERS}",
@@ -175,7 +183,11 @@ class _Work:
             ids=lambda: request_id,
         )
         with around.dispatcher.lent(request_id, own):
-            return await self._verified(await session.run(task))
+            outcome = await session.run(task)
+        verified = await self._verified(outcome)
+        if verified.text != outcome.text:
+            await _replace_answer(Keeper(conversation, store, around.clock), verified.text)
+        return verified
 
     async def _context(self, _text: str, _request_id: UUID) -> str:
         return self._page.told()
@@ -205,10 +217,19 @@ class _Work:
         ]
         return registry.only(header.tools).with_tools(external)
 
-    def _conversation(self, model: ChatModel) -> Conversation:
-        now = self._around.clock.now_us()
-        name = f"{model.provider}/{model.model}"
-        return Conversation(new_id(), str(self._around.root), name, now, now)
+
+def new_conversation(root: Path, clock: Clock, *, model: str = "") -> Conversation:
+    """A conversation that is not saved."""
+    now = clock.now_us()
+    return Conversation(new_id(), str(root), model, now, now)
+
+
+async def _replace_answer(keeper: Keeper, text: str) -> None:
+    """Keep the answer as it was shown: without what did not hold."""
+    last = keeper.conversation.entries[-1]
+    if isinstance(last.message, AssistantMessage):  # else it is the result of `final`
+        last.message = replace(last.message, text=text)
+        await keeper.save(last)
 
 
 def _narrower(settings: LimitSettings, limits: AgentLimits) -> LimitSettings:

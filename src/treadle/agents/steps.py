@@ -1,7 +1,7 @@
 """Calls of tools that rules make instead of a model, within a request that is recorded as one."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from uuid import UUID
 from treadle.clock import Clock
 from treadle.config.model import ToolSettings
 from treadle.errors import TreadleError
-from treadle.events import EventBus
+from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     CallKey,
     ErrorKind,
@@ -22,13 +22,14 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import new_id
-from treadle.llm.messages import ToolCall
-from treadle.session.calls import OpenCalls
+from treadle.llm.messages import AssistantMessage, ToolCall, UserMessage
+from treadle.session.calls import OpenCalls, result_message
+from treadle.session.keeping import Keeper
 from treadle.tools.contract import ToolError
 from treadle.tools.registry import Registry
 from treadle.traces.span import ANALYST_LABEL
 
-RULES = "rules"
+RULES, PROVIDER = "rules", "treadle"
 """What stands in the place of a model and of its provider."""
 
 
@@ -43,12 +44,16 @@ class Steps:
         self._settings = settings
         self._clock = clock
         self._request_id = new_id()
+        self._turn = 0
+        self._keeper: Keeper | None = None
         self.made = 0
 
     async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
         """The result of a tool, as its tool message has it."""
-        key = CallKey(self.made, 0)
+        key = CallKey(self._turn, 0)
+        self._turn += 1
         self.made += 1
+        made = ToolCall(key, "", name, json.dumps(arguments), RULES)
         calls = OpenCalls(
             self._bus,
             self._registry,
@@ -56,25 +61,41 @@ class Steps:
             self._clock,
             request_id=self._request_id,
             parent_id=None,
-            calls=[ToolCall(key, "", name, json.dumps(arguments), RULES)],
+            calls=[made],
         )
         try:
             await calls.run()
         except BaseException:
             await calls.give_up(ErrorKind.CANCELLED, "The request ended while the call ran.")
             raise
+        finally:
+            await self._keep(made, calls.outcomes())
         (outcome,) = calls.outcomes()
         if not isinstance(outcome, ToolCallCompleted):
             raise ToolError.of(outcome.error)
         result: dict[str, Any] = json.loads(outcome.content)
         return result
 
+    async def _keep(self, call: ToolCall, outcomes: Sequence[Outcome]) -> None:
+        """Put a call with its result into the conversation."""
+        if self._keeper is None or not outcomes:
+            return
+        results = [await result_message(each, self._settings.result_tokens) for each in outcomes]
+        said = AssistantMessage(calls=(call,), provider=PROVIDER, model=RULES)
+        await self._keeper.append(said, *results)
+
     @asynccontextmanager
     async def session(
-        self, agent: str, question: str, request_id: UUID
+        self, agent: str, question: UserMessage, request_id: UUID, keeper: Keeper
     ) -> AsyncIterator[dict[str, str]]:
-        """Tell of the request as a session does; its answer is put into `text` meanwhile."""
-        self._request_id, session_id, started = request_id, new_id(), self._clock.monotonic()
+        """Tell of the request as a session does; its answer is put into `text` meanwhile.
+
+        Question, calls and answer are kept in the conversation of `keeper`.
+        """
+        conversation = keeper.conversation
+        self._keeper, self._turn = keeper, conversation.next_turn()
+        self._request_id, session_id = request_id, conversation.id
+        started = self._clock.monotonic()
         answer = {"text": ""}
 
         def spent() -> Mapping[str, Any]:
@@ -90,24 +111,30 @@ class Steps:
             SessionStarted(
                 request_id=request_id,
                 session_id=session_id,
-                user_text=question,
+                user_text=question.text,
                 model=RULES,
-                provider="treadle",
+                provider=PROVIDER,
                 tools=self._registry.names(),
                 agent=agent,
                 labels=(ANALYST_LABEL,),
             )
         )
+        await keeper.append(question, request_id=request_id)
+        asked = conversation.entries[-1]
         try:
             yield answer
         except TreadleError as error:
+            await keeper.end_turn(asked, StopReason.FAILED)
             await self._bus.publish(
                 SessionFailed(message=error.message, hint=error.hint, **spent())
             )
             raise
         except BaseException:
+            await keeper.end_turn(asked, StopReason.CANCELLED)
             await self._bus.publish(SessionCancelled(**spent()))
             raise
+        await keeper.append(AssistantMessage(answer["text"], provider=PROVIDER, model=RULES))
+        await keeper.end_turn(asked, StopReason.COMPLETED)
         await self._bus.publish(
             SessionFinished(
                 text=answer["text"],

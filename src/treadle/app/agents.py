@@ -1,26 +1,33 @@
 """Agents over the tools of one repository: who answers a question about what is recorded."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from treadle.agents.finding import find_agents
+from treadle.agents.following import followed
 from treadle.agents.page import PageContext
 from treadle.agents.planner import Planner
-from treadle.agents.runner import AgentRunner, Surroundings
-from treadle.agents.steps import Steps
+from treadle.agents.runner import AgentRunner, Surroundings, new_conversation
+from treadle.agents.steps import PROVIDER, RULES, Steps
 from treadle.app.page_scope import whole_page
+from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import ToolCalls
 from treadle.clock import Clock, SystemClock
 from treadle.config.loader import is_trusted
 from treadle.config.model import Settings
-from treadle.errors import StoreError
+from treadle.errors import StoreError, UsageError
+from treadle.events.types import MessageQueued, StopReason
 from treadle.llm import connect_with_fallbacks, is_embedded, kept_keys
+from treadle.llm.messages import UserMessage
 from treadle.llm.port import ChatModel
-from treadle.session import SessionOutcome
+from treadle.session import Conversation, ConversationStore, Kind, SessionOutcome
+from treadle.session.keeping import Keeper
 from treadle.tools.registry import Registry
 from treadle.traces.analysis import Focus, analyse, render
 from treadle.traces.detectors import Rule
@@ -31,6 +38,16 @@ if TYPE_CHECKING:
 
 ORCHESTRATOR = "orchestrator"
 """The agent that is asked where none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    question: str
+    page: PageContext
+    request_id: UUID
+    agent: str
+    model: str | None
+    stream: bool
 
 
 class AgentDesk:
@@ -54,6 +71,11 @@ class AgentDesk:
         self._clock = clock
         self._models: dict[tuple[str | None, kept_keys.Stamp], ChatModel] = {}
         self._connecting = asyncio.Lock()
+        self._conversations: ConversationStore | None = None
+        self.unsaved: StoreError | None = None
+        """Why conversations are not saved; None while they are, or none was asked for."""
+        self._places: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One for each conversation: who holds it is served."""
         found = find_agents(calls.root, trusted=is_trusted(calls.root, settings.trusted_roots))
         self.agents, self.warnings = found.agents, found.warnings
 
@@ -84,20 +106,107 @@ class AgentDesk:
         agent: str | None = None,
         model: str | None = None,
         stream: bool = True,
+        conversation: Conversation | None = None,
     ) -> SessionOutcome:
         """What the agent answers; its events bear `request_id`, as those of any session.
 
-        Raises NotFoundError for an agent that there is not, and what a session raises.
+        It goes on with `conversation`, after what is asked there already; without one nothing is
+        kept. Raises NotFoundError for an agent that there is not, and what a session raises.
         """
-        runner = AgentRunner(self.agents, self._around(model, stream=stream))
-        named = runner.agent(agent or ORCHESTRATOR)
-        wanted = model or named.header.model
-        if await is_embedded(self._settings, self._env, model=wanted):
-            planner = Planner(self._steps, self._analyse)
-            return await planner.run(question, page, request_id=request_id)
-        return await runner.run(named.name, question, page, request_id=request_id)
+        asked = _Asked(question, page, request_id, agent or ORCHESTRATOR, model, stream)
+        if conversation is None:
+            return await self._answer(asked, new_conversation(self._calls.root, self._clock), None)
+        place = self._places[conversation.id]
+        if place.locked():
+            await self._calls.bus.publish(MessageQueued(request_id=request_id, text=question))
+        async with place:
+            store = self._conversations
+            if store is not None:  # others may have added to it while this waited
+                reference = str(conversation.id)
+                conversation = await store.load(reference, root=self._calls.root, kind=Kind.AGENT)
+            return await self._kept(asked, conversation, store)
 
-    def _around(self, model: str | None, *, stream: bool) -> Surroundings:
+    async def conversation(
+        self, reference: str | None = None, *, agent: str | None = None
+    ) -> Conversation:
+        """The saved conversation with that id, prefix or "last"; a new one without reference.
+
+        Raises NotFoundError for one, or an agent, that there is not, UsageError for one with
+        another agent, StoreError when a saved one is asked for and none can be read.
+        """
+        store = await self._opened()
+        if reference is None:
+            name = AgentRunner(self.agents, self._around(None)).agent(agent or ORCHESTRATOR).name
+            if store is None:
+                return replace(new_conversation(self._calls.root, self._clock), agent=name)
+            return await store.create(self._calls.root, "", agent=name)
+        if store is None:
+            assert self.unsaved is not None
+            raise self.unsaved
+        found = await store.load(reference, root=self._calls.root, kind=Kind.AGENT)
+        if agent is not None and agent != found.agent:
+            raise UsageError(
+                f"The conversation {found.id} is one with the agent {found.agent}.",
+                hint="Ask that agent, or begin a new conversation.",
+            )
+        return found
+
+    async def _opened(self) -> ConversationStore | None:
+        """The saved conversations; `unsaved` says why there are none to be had."""
+        async with self._connecting:
+            if self._conversations is None and self.unsaved is None:
+                try:
+                    opened = await ConversationStore.open(conversations_path(), clock=self._clock)
+                    self._conversations = await self._stack.enter_async_context(opened)
+                except StoreError as error:
+                    self.unsaved = error
+        return self._conversations
+
+    async def _kept(
+        self, asked: "_Asked", conversation: Conversation, store: ConversationStore | None
+    ) -> SessionOutcome:
+        """The answer; of a question that could not even be begun with, the question is kept."""
+        before = len(conversation.entries)
+        try:
+            return await self._answer(asked, conversation, store)
+        except BaseException as error:
+            if len(conversation.entries) == before:
+                keeper = Keeper(conversation, store, self._clock)
+                message = UserMessage(asked.question, asked.page.told())
+                await keeper.append(message, request_id=asked.request_id)
+                cancelled = isinstance(error, asyncio.CancelledError)
+                reason = StopReason.CANCELLED if cancelled else StopReason.FAILED
+                await keeper.end_turn(conversation.entries[-1], reason)
+            raise
+
+    async def _answer(
+        self, asked: "_Asked", conversation: Conversation, store: ConversationStore | None
+    ) -> SessionOutcome:
+        runner = AgentRunner(self.agents, self._around(asked.model, stream=asked.stream))
+        named = runner.agent(asked.agent)
+        earlier = PageContext.model_validate_json(conversation.about or "{}")
+        page = followed(asked.question, asked.page, earlier)
+        conversation.about = page.model_dump_json(exclude_defaults=True)
+        wanted = asked.model or named.header.model
+        if not await is_embedded(self._settings, self._env, model=wanted):
+            return await runner.run(
+                named.name,
+                asked.question,
+                asked.page,  # what was asked before the model is told with the history
+                request_id=asked.request_id,
+                conversation=conversation,
+                store=store,
+            )
+        conversation.model = f"{PROVIDER}/{RULES}"
+        return await Planner(self._steps, self._analyse).run(
+            asked.question,
+            page,
+            request_id=asked.request_id,
+            keeper=Keeper(conversation, store, self._clock),
+            again=page != asked.page,
+        )
+
+    def _around(self, model: str | None, *, stream: bool = True) -> Surroundings:
         calls = self._calls
         return Surroundings(
             bus=calls.bus,

@@ -31,12 +31,13 @@ ENDED_KEPT = 1_000
 class Turn:
     """One message of a person and what is done for it; its events bear `request_id`.
 
-    A question to an agent belongs to no saved conversation.
+    `agent` is the one that was asked, None for the assistant.
     """
 
     request_id: UUID
-    conversation_id: UUID | None
+    conversation_id: UUID
     task: "asyncio.Task[SessionOutcome]"
+    agent: str | None = None
 
 
 class Turns:
@@ -116,7 +117,11 @@ class Turns:
         return self._add(request_id, conversation.id, serving)
 
     def begin_asking(
-        self, request_id: UUID, asking: Coroutine[Any, Any, SessionOutcome], front_end: str | None
+        self,
+        request_id: UUID,
+        asking: Coroutine[Any, Any, SessionOutcome],
+        conversation: Conversation,
+        front_end: str | None,
     ) -> Turn:
         """Run what an agent is asked as a turn, which is then shown and cancelled as any other.
 
@@ -131,18 +136,19 @@ class Turns:
             finally:
                 self._calls.bridge.release(request_id)
 
-        return self._add(request_id, None, asked())
+        return self._add(request_id, conversation.id, asked(), conversation.agent)
 
     def _add(
         self,
         request_id: UUID,
-        conversation_id: UUID | None,
+        conversation_id: UUID,
         serving: Coroutine[Any, Any, SessionOutcome],
+        agent: str | None = None,
     ) -> Turn:
         task = asyncio.create_task(serving, name=f"turn {request_id}")
         task.add_done_callback(_retrieve)
         self._forget_old()
-        self._turns[request_id] = Turn(request_id, conversation_id, task)
+        self._turns[request_id] = Turn(request_id, conversation_id, task, agent)
         return self._turns[request_id]
 
     def turn(self, request_id: UUID) -> Turn:

@@ -45,6 +45,9 @@ class Ask(BaseModel):
     question: str = Field(min_length=1, max_length=1_000_000)
     context: PageContext = PageContext()
     model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
+    conversation: str | None = Field(
+        None, description='the one to go on with: an id, the beginning of one, or "last"'
+    )
     stream: bool = True
     front_end: str | None = Field(None, description="which one runs the external tools")
     page_id: PageId | None = Field(None, description="the page that asks: it is the one to follow")
@@ -72,6 +75,7 @@ async def ask(
     if asked.page_id is not None:
         await house.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
     request_id = new_id()
+    conversation = await house.agents.conversation(asked.conversation, agent=name)
     asking = house.agents.ask(
         asked.question,
         asked.context,
@@ -79,5 +83,7 @@ async def ask(
         agent=name,
         model=asked.model,
         stream=asked.stream,
+        conversation=conversation,
     )
-    return turn_answer(house.turns.begin_asking(request_id, asking, asked.front_end))
+    turn = house.turns.begin_asking(request_id, asking, conversation, asked.front_end)
+    return turn_answer(turn)

@@ -53,11 +53,16 @@ class State(StrEnum):
 class TurnAnswer(BaseModel):
     """A turn by its ids. `final` is what `ask --json` ends with, once it is done.
 
+    Of an agent that was asked, `agent` names it and `conversation_id` what it goes on with; of the
+    assistant `session_id` does.
+
     Its events bear `request_id`, which without dashes is also the id of its trace.
     """
 
     request_id: UUID
     session_id: UUID | None
+    agent: str | None = None
+    conversation_id: UUID | None = None
     state: State
     final: dict[str, Any] | None = None
     error: dict[str, str | None] | None = None
@@ -144,8 +149,12 @@ async def cancel(house: Opened, request_id: UUID) -> dict[str, bool]:
 
 def turn_answer(turn: Turn) -> TurnAnswer:
     """A turn as it is now."""
+    place = "session_id" if turn.agent is None else "conversation_id"
     answer = TurnAnswer(
-        request_id=turn.request_id, session_id=turn.conversation_id, state=State.RUNNING
+        request_id=turn.request_id,
+        agent=turn.agent,
+        state=State.RUNNING,
+        **{"session_id": None, place: turn.conversation_id},
     )
     if not turn.task.done():
         return answer
