@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from treadle.app.agents import AgentDesk
 from treadle.app.event_log import EventLog
-from treadle.app.examining import examined
+from treadle.app.examining import examined, rules_of
 from treadle.app.live_spans import LiveSpans
 from treadle.app.refreshing import building
 from treadle.app.span_intake import SpanIntake
@@ -26,6 +26,7 @@ from treadle.config.traces import TraceSettings
 from treadle.errors import StoreError
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
+from treadle.traces.detectors import Rule
 from treadle.traces.retention import Retention, keep_pruned
 from treadle.ui.feed import UiFeed
 from treadle.ui.service import Ui
@@ -42,6 +43,8 @@ class House:
     conversations: ConversationStore
     ui: Ui
     pages: UiFeed
+    rules: tuple[Rule, ...]
+    """What the settings have detectors look for besides."""
     _intake: SpanIntake | None
 
     @property
@@ -85,7 +88,8 @@ class House:
                 watched = examined(store, settings.traces.detectors, SystemClock())
                 await stack.enter_async_context(watched)
             ui = Ui(calls.screen)
-            yield cls(calls, turns, agents, log, conversations, ui, pages, intake)
+            rules = rules_of(settings.traces.detectors)
+            yield cls(calls, turns, agents, log, conversations, ui, pages, rules, intake)
 
 
 @asynccontextmanager

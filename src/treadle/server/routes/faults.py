@@ -1,0 +1,115 @@
+"""What stands beside recorded spans: their faults, and the requests that could be made again."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from treadle.documented import answers
+from treadle.errors import NotFoundError
+from treadle.experiments.reading import request_of
+from treadle.experiments.requests import body_of
+from treadle.server.answering import answered, ids_in_path
+from treadle.server.house import Opened
+from treadle.server.routes.traces import Filter
+from treadle.traces.detectors import Finding, Kind, Severity
+
+router = APIRouter(tags=["traces"])
+
+
+class FaultsQuery(Filter):
+    """Of which spans, and how many are told of."""
+
+    limit: int = Field(50, ge=1, le=1_000)
+
+
+class ToldFinding(TypedDict):
+    """A fault of a span, as `docs/detectors.md` describes it; `also_in` counts later spans."""
+
+    trace_id: str
+    span_id: str
+    detector: str
+    kind: Kind
+    severity: Severity
+    confidence: float
+    tool: str
+    message: str
+    field: str
+    start: int
+    end: int
+    quote: str
+    count: int
+    also_in: int
+
+
+class FindingList(TypedDict):
+    """The faults of all spans that fit, the worst if there are more than were asked for.
+
+    Of the `spans` that fit, `unexamined` were not looked at, since too many were new: ask again.
+    """
+
+    data: list[ToldFinding]
+    total: int
+    spans: int
+    unexamined: int
+
+
+class RecordedRequest(TypedDict):
+    """A recorded model call as a chat request; `notes` say what of it was not recorded."""
+
+    body: dict[str, Any]
+    notes: list[str]
+
+
+@router.get("/findings", response_class=Response, responses=answers(FindingList))
+async def findings(
+    house: Opened, asked: Annotated[FaultsQuery, Query()], request: Request
+) -> Response:
+    """What detectors found wrong with spans, in order of time."""
+
+    def make() -> FindingList:
+        found = house.traces.findings(asked.wanted(), rules=house.rules, limit=asked.limit)
+        return {
+            "data": [_told(each) for each in found.data],
+            "total": found.total,
+            "spans": found.spans,
+            "unexamined": found.unexamined,
+        }
+
+    return await answered(request, make)
+
+
+@router.get("/requests/{ids:path}", response_class=Response, responses=answers(RecordedRequest))
+async def recorded_request(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
+    """The chat request of a recorded model call, at `/requests/TRACE/SPAN`."""
+    trace_id, span_id = ids_in_path(request, "/requests/", 2)
+
+    def make() -> RecordedRequest:
+        found = house.traces.span(trace_id, span_id)
+        if found is None:
+            raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
+        document, notes = request_of(found)
+        return {"body": body_of(document), "notes": list(notes)}
+
+    return await answered(request, make)
+
+
+def _told(finding: Finding) -> ToldFinding:
+    place = finding.evidence
+    return {
+        "trace_id": place.span.trace_id,
+        "span_id": place.span.span_id,
+        "detector": finding.detector,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "tool": finding.tool,
+        "message": finding.message,
+        "field": place.field,
+        "start": place.start,
+        "end": place.end,
+        "quote": place.quote,
+        "count": finding.count,
+        "also_in": len(finding.also_in),
+    }
