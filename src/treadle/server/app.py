@@ -9,9 +9,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from treadle import __version__
-from treadle.config.model import Settings
+from treadle.config.loader import LoadedConfig
 from treadle.config.quantities import size_bytes
 from treadle.server.bodies import BodyLimit
+from treadle.server.built_page import BuiltPage
+from treadle.server.configuration import Configuration
 from treadle.server.document import operation_id
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
@@ -19,37 +21,52 @@ from treadle.server.house import House
 from treadle.server.otlp_grpc import serve_grpc
 from treadle.server.over_mcp import OverMcp
 from treadle.server.routes import (
+    agent_conversations,
     agents,
     approvals,
     code,
+    effective_settings,
     events,
     experiments,
+    faults,
     front_ends,
     gateway,
     health,
+    models,
     otlp,
     proposals,
+    providers,
     query,
     redaction,
+    retention,
     sessions,
+    tool_statistics,
     tools,
     traces,
     turns,
     ui,
+    views,
 )
 from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
+from treadle.server.safe_headers import SafeHeaders
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
-    proposals.router, events.router, front_ends.router, traces.router, redaction.router,
-    gateway.router, ui.router, agents.router, experiments.router, query.router,
+    proposals.router, events.router, events.sockets, front_ends.router, traces.router,
+    faults.router,
+    redaction.router, gateway.router, ui.router, agents.router, experiments.router, query.router,
+    agent_conversations.router, views.router,
+    providers.router, models.router, effective_settings.router, retention.router,
+    tool_statistics.router,
 )  # fmt: skip
+_SOCKETS = (front_ends.router, events.sockets)
+"""Routers whose routes are no requests, so that their parameters cannot be checked as those are."""
 
 
 def create_app(
     root: Path,
-    settings: Settings,
+    loaded: LoadedConfig,
     env: Mapping[str, str],
     *,
     hosts: Iterable[str] = LOOPBACK_NAMES,
@@ -61,6 +78,7 @@ def create_app(
     With a `token` every request must bring it. `host` is the address for what has a port of its
     own, which is OTLP/gRPC if the settings ask for it.
     """
+    settings = loaded.settings
 
     def over_grpc(house: House) -> AbstractAsyncContextManager[None]:
         port = settings.traces.grpc_port
@@ -74,7 +92,9 @@ def create_app(
             open_gateway(house, settings, env) as opened,
             open_batches(house) as batches,
             over_grpc(house),
+            Configuration(root, loaded, env) as configuration,
         ):
+            app.state.configuration = configuration
             app.state.house = house
             app.state.mcp = over_mcp
             app.state.gateway = opened
@@ -94,14 +114,16 @@ def create_app(
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)
     for router in _ROUTERS:
-        checked = () if router is front_ends.router else (Depends(refuse_wrong_parameters),)
+        checked = () if router in _SOCKETS else (Depends(refuse_wrong_parameters),)
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")
     app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
+    app.router.routes.extend(BuiltPage().routes())
     app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, token=token)
+    app.add_middleware(SafeHeaders)
     return app
 
 

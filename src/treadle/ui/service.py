@@ -1,7 +1,7 @@
 """The state of the page as tools and routes use it, and the way to ask a page for something."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -12,6 +12,7 @@ from treadle.ids import new_id
 from treadle.ui.messages import AnyAnswer, AnyRequest, UiAnswer, UiRequest, answers
 from treadle.ui.state import Change, Page, UiState
 from treadle.ui.store import UiStore
+from treadle.ui.views import SavedView
 
 PATIENCE_SECONDS = 2.0
 """How long a page has to answer: a person waits for it, and it has little to do."""
@@ -89,6 +90,28 @@ class Ui:
         if not answers(answer, request):
             raise UsageError(f"A {answer.type} is no answer to {request.type}.", hint=None)
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
+
+    async def views(self, screen: str | None = None) -> list[SavedView]:
+        """The saved views, of one screen if it is named."""
+        return await asyncio.to_thread(self._store.views, screen)
+
+    async def view(self, view_id: str) -> SavedView:
+        """The saved view of that id. Raises NotFoundError."""
+        for view in await self.views():
+            if view.id == view_id:
+                return view
+        raise NotFoundError(f"There is no view {view_id}.", hint="GET /api/v1/views lists them.")
+
+    async def save_view(self, view: SavedView) -> SavedView:
+        """Keep a view; one without an id is new. Raises UsageError for a name that is used."""
+        kept = replace(view, id=view.id or str(new_id()), updated_us=self._clock.now_us())
+        await asyncio.to_thread(self._store.save_view, kept)
+        return kept
+
+    async def delete_view(self, view_id: str) -> None:
+        """Take a view out. Raises NotFoundError."""
+        await self.view(view_id)
+        await asyncio.to_thread(self._store.delete_view, view_id)
 
     async def _put(
         self, request: UiRequest, request_id: UUID | None, page: str | None

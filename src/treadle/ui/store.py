@@ -13,8 +13,9 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
-from treadle.errors import StoreError
+from treadle.errors import StoreError, UsageError
 from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
+from treadle.ui.views import SavedView
 
 _BUSY_SECONDS = 5.0
 
@@ -53,6 +54,18 @@ _MIGRATIONS = (
         asked_us INTEGER NOT NULL,
         answer TEXT
     ) STRICT;
+    """,
+    """
+    CREATE TABLE views (
+        id TEXT PRIMARY KEY,
+        screen TEXT NOT NULL,
+        name TEXT NOT NULL,
+        query TEXT NOT NULL,
+        search TEXT NOT NULL,
+        columns TEXT NOT NULL,
+        updated_us INTEGER NOT NULL,
+        UNIQUE (screen, name)
+    ) STRICT, WITHOUT ROWID;
     """,
 )
 """Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
@@ -203,6 +216,43 @@ class UiStore:
             answer: Mapping[str, object] | None = json.loads(row[0]) if row and row[0] else None
             return answer
 
+    def views(self, screen: str | None = None) -> list[SavedView]:
+        """The saved views, of one screen if it is named, by screen and name."""
+        with self._connection() as connection:
+            found = connection.execute(
+                "SELECT id, screen, name, query, search, columns, updated_us FROM views"
+                " WHERE ?1 IS NULL OR screen = ?1 ORDER BY screen, name",
+                (screen,),
+            )
+            return [_view(row) for row in found]
+
+    def save_view(self, view: SavedView) -> None:
+        """Keep a view, in the place of the one with its id. Raises UsageError for a used name."""
+        with self._connection() as connection, transaction(connection):
+            taken = connection.execute(
+                "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
+                (view.screen, view.name, view.id),
+            ).fetchone()
+            if taken:
+                raise UsageError(
+                    f"There is a view {view.name!r} of {view.screen} already.",
+                    hint="Take another name, or change that view.",
+                )
+            connection.execute(
+                "REPLACE INTO views VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (view.id, view.screen, view.name, view.query, view.search,
+                 json.dumps(view.columns), view.updated_us),
+            )  # fmt: skip
+            _told_of_views(connection)
+
+    def delete_view(self, view_id: str) -> bool:
+        """Take a view out; False where there is none."""
+        with self._connection() as connection, transaction(connection):
+            gone = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
+            if gone:
+                _told_of_views(connection)
+            return gone
+
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
@@ -271,6 +321,16 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
         " (SELECT number FROM collapsed ORDER BY number DESC LIMIT 1 OFFSET ?)",
         (MOST_COLLAPSED,),
     )
+
+
+def _told_of_views(connection: sqlite3.Connection) -> None:
+    """Let pages read again what they show."""
+    connection.execute("UPDATE state SET revision = revision + 1, changed_by = NULL")
+
+
+def _view(row: tuple[str, str, str, str, str, str, int]) -> SavedView:
+    view_id, screen, name, query, search, columns, updated_us = row
+    return SavedView(view_id, screen, name, query, search, json.loads(columns), updated_us)
 
 
 def _asked(row: tuple[int, str, str, str, str]) -> Asked:

@@ -1,0 +1,90 @@
+"""Saved views of lists: listed, kept, changed and deleted. `UiChanged` tells pages of each."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from treadle.server.house import Opened
+from treadle.ui.views import SavedView
+
+router = APIRouter(prefix="/views", tags=["ui"])
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Screen = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_/-]{0,99}$")]
+Text = Annotated[str, StringConstraints(max_length=20_000)]
+Columns = Annotated[tuple[Name, ...], Field(max_length=200)]
+
+
+class View(BaseModel):
+    """A view under a name that no other of its screen has.
+
+    `query` is a text of the query language, `search` the rest of the address behind `?`.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    screen: str
+    name: str
+    query: str
+    search: str
+    columns: tuple[str, ...]
+    updated_us: int
+
+
+class ViewList(BaseModel):
+    """All views, by screen and name."""
+
+    data: list[View]
+
+
+class NewView(BaseModel):
+    """A view to keep."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    screen: Screen
+    name: Name
+    query: Text = ""
+    search: Text = ""
+    columns: Columns = ()
+
+
+class ViewChange(BaseModel):
+    """What is different; what is absent stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    query: Text | None = None
+    search: Text | None = None
+    columns: Columns | None = None
+
+
+@router.get("")
+async def views(house: Opened, screen: str | None = None) -> ViewList:
+    """The saved views, of one screen if it is named."""
+    return ViewList(data=[View.model_validate(each) for each in await house.ui.views(screen)])
+
+
+@router.post("", status_code=201)
+async def save(house: Opened, given: NewView) -> View:
+    """Keep a view."""
+    kept = await house.ui.save_view(SavedView(id="", updated_us=0, **given.model_dump()))
+    return View.model_validate(kept)
+
+
+@router.patch("/{view_id}")
+async def change(house: Opened, view_id: str, given: ViewChange) -> View:
+    """Change a view."""
+    found = await house.ui.view(view_id)
+    changed = replace(found, **given.model_dump(exclude_none=True))
+    return View.model_validate(await house.ui.save_view(changed))
+
+
+@router.delete("/{view_id}", status_code=204)
+async def delete(house: Opened, view_id: str) -> None:
+    """Take a view out."""
+    await house.ui.delete_view(view_id)
