@@ -17,20 +17,25 @@ const FEW = 8;
 const MANY = 100;
 const APART_MS = 5_000; // counting is dear
 
-export function FacetPanel({ view, isLive }: { view: View; isLive: boolean }) {
+interface Props {
+  view: View;
+  query: string;
+  isLive: boolean;
+}
+
+export function FacetPanel({ view, query, isLive }: Props) {
   const { text } = useQueryText();
   const terms = useParsed(text)?.terms ?? [];
   const edit = useQueryEdit();
   const [limit, setLimit] = useState(FEW);
   const queries = useQueryClient();
-  const key = ["facets", view, text, limit];
+  const key = ["facets", view, query, limit];
   const facets = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => {
-      const query = { rows: view, limit, ...(text ? { query: text } : {}) };
-      return ok(client.GET("/api/v1/facets", { params: { query }, signal }));
+      const asked = { rows: view, limit, ...(query ? { query } : {}) };
+      return ok(client.GET("/api/v1/facets", { params: { query: asked }, signal }));
     },
-    // While a query is read, and where it cannot be, the last counts stay.
     placeholderData: (last) => last,
   });
   useLiveRefresh(

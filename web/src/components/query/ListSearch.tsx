@@ -1,11 +1,13 @@
 // What stands around a list that can be searched: query, time, facets, saved views.
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { Button } from "../Button";
+import { EmptyState, ErrorNotice, Loading } from "../States";
 import { FacetPanel } from "./FacetPanel";
 import styles from "./ListSearch.module.css";
 import { QueryBar } from "./QueryBar";
-import { useQueryText } from "./queryText";
+import { parsing, useQueryText, useReadableQuery } from "./queryText";
 import { TimeChoice } from "./TimeChoice";
 import { useSaidLabels } from "./useSaidLabels";
 import type { View } from "./views";
@@ -16,8 +18,8 @@ interface Props {
   isLive: boolean;
   /** More that can be chosen for the list, beside the query. */
   tools?: ReactNode;
-  /** The list. */
-  children: ReactNode;
+  /** The list of what fits a query: the one in the address, or the last that could be read. */
+  children: (query: string) => ReactNode;
 }
 
 const KEPT = "treadle.facets";
@@ -29,6 +31,7 @@ function areFacetsWanted(): boolean {
 
 export function ListSearch({ view, isLive, tools, children }: Props) {
   const { text, setText } = useQueryText();
+  const query = useReadableQuery();
   const [areFacetsShown, show] = useState(areFacetsWanted);
   const toggle = () => {
     if (matchMedia(WIDE).matches) localStorage.setItem(KEPT, areFacetsShown ? "hidden" : "shown");
@@ -49,13 +52,25 @@ export function ListSearch({ view, isLive, tools, children }: Props) {
         </div>
       </search>
       <div className={styles.below}>
-        {areFacetsShown && (
+        {areFacetsShown && query !== null && (
           <aside id="facets" className={styles.facets} aria-label="Filters">
-            <FacetPanel view={view} isLive={isLive} />
+            <FacetPanel view={view} query={query} isLive={isLive} />
           </aside>
         )}
-        <div className={styles.list}>{children}</div>
+        <div className={styles.list}>
+          {query === null ? <Unread text={text} /> : children(query)}
+        </div>
       </div>
     </div>
   );
+}
+
+function Unread({ text }: { text: string }) {
+  const parsed = useQuery(parsing(text));
+  if (parsed.error) {
+    const retry = () => void parsed.refetch();
+    return <ErrorNotice what="The query was not read" error={parsed.error} onRetry={retry} />;
+  }
+  if (parsed.isPending) return <Loading what="the list" lines={12} />;
+  return <EmptyState title="This query cannot be read.">What is wrong stands above.</EmptyState>;
 }

@@ -1,6 +1,7 @@
 // The query of a list: its text in the address, and what the server reads in it.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { client, ok } from "../../api/client";
 import type { ParsedQuery, QueryTerm } from "../../api/schema";
 import type { ListSearch } from "../../screens/searches";
@@ -28,6 +29,16 @@ export function useQueryText(): { text: string; setText: (text: string) => void 
 /** What the text says; null until the server has read it. */
 export function useParsed(text: string): ParsedQuery | null {
   return useQuery(parsing(text)).data ?? null;
+}
+
+/** The text as lists ask by it: the last that could be read; null where none could. */
+export function useReadableQuery(): string | null {
+  const { text } = useQueryText();
+  const parsed = useParsed(text);
+  const [last, keep] = useState<string | null>(text === "" ? "" : null);
+  const isReadable = text === "" || parsed?.problem === null;
+  if (isReadable && last !== text) keep(text);
+  return isReadable ? text : last;
 }
 
 /** Change the text by the terms in it. */

@@ -1,7 +1,6 @@
 // A list of the server, page by page, kept new without moving what a person looks at.
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
-import { ApiError } from "../../api/client";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import {
   NOTHING_WAITS,
@@ -19,9 +18,9 @@ export interface RowList<Row> {
   /** How many there are in all; null where counting would take long. */
   total: number | null;
   state: "loading" | "failed" | "shown";
-  /** Why the last reading failed; rows of an earlier one may be shown. */
+  /** Why the last reading failed; what was read before may still be shown. */
   error: unknown;
-  /** The rows are those of an earlier question, since this one is not answered (yet). */
+  /** The rows are those of an earlier question, since this one is not answered yet. */
   isOld: boolean;
   hasMore: boolean;
   isLoadingMore: boolean;
@@ -90,12 +89,10 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
   };
 }
 
-/** What was read last, while the next question is being answered or cannot be. */
+/** What was read last, while the next question is being answered. */
 function useLastGood<Row>(pages: RowPage<Row>[] | undefined, error: unknown) {
   const last = useRef<RowPage<Row>[]>(undefined);
   if (pages) last.current = pages;
-  // A server that fails is told of in the place of the list; a question that is wrong is not.
-  const refused = error instanceof ApiError && error.status >= 400 && error.status < 500;
-  const kept = pages ?? (error && !refused ? undefined : last.current);
+  const kept = pages ?? (error ? undefined : last.current);
   return { pages: kept, isOld: pages === undefined && kept !== undefined };
 }

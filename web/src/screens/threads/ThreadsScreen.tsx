@@ -1,35 +1,19 @@
 // All conversations that were recorded.
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";
-import { useQueryText } from "../../components/query/queryText";
-import { EmptyState } from "../../components/States";
 import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
 import { Screen } from "../../shell/Screen";
 import { THREAD_COLUMNS, threadId } from "./columns";
+import { NoThreads } from "./NoThreads";
 
 const EVENTS = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
 const PAGE = 100;
 
 export function ThreadsScreen() {
-  const { shown, onShown, order, onOrder, isLive } = useTableSearch(THREAD_COLUMNS);
-  const { text } = useQueryText();
-  const list = useRowList({
-    key: ["threads", text, order],
-    read: (cursor, signal) => {
-      const query = {
-        ...order,
-        limit: PAGE,
-        ...(text ? { query: text } : {}),
-        ...(cursor ? { cursor } : {}),
-      };
-      return ok(client.GET("/api/v1/threads", { params: { query }, signal }));
-    },
-    idOf: threadId,
-    events: isLive ? EVENTS : [],
-  });
+  const { shown, onShown, isLive } = useTableSearch(THREAD_COLUMNS);
   return (
     <Screen
       title="Threads"
@@ -37,21 +21,39 @@ export function ThreadsScreen() {
       actions={<ColumnsMenu columns={THREAD_COLUMNS} shown={shown} onShown={onShown} />}
     >
       <ListSearch view="threads" isLive={isLive}>
-        <DataTable
-          what="threads"
-          columns={THREAD_COLUMNS}
-          shown={shown}
-          list={list}
-          idOf={threadId}
-          linkOf={(thread) => ({
-            to: "/threads/$threadId",
-            params: { threadId: thread.thread_id },
-          })}
-          order={order}
-          onOrder={onOrder}
-          empty={<EmptyState title="Nothing" />}
-        />
+        {(query) => <ThreadTable query={query} />}
       </ListSearch>
     </Screen>
+  );
+}
+
+function ThreadTable({ query }: { query: string }) {
+  const { shown, order, onOrder, isLive } = useTableSearch(THREAD_COLUMNS);
+  const list = useRowList({
+    key: ["threads", query, order],
+    read: (cursor, signal) => {
+      const asked = {
+        ...order,
+        limit: PAGE,
+        ...(query ? { query } : {}),
+        ...(cursor ? { cursor } : {}),
+      };
+      return ok(client.GET("/api/v1/threads", { params: { query: asked }, signal }));
+    },
+    idOf: threadId,
+    events: isLive ? EVENTS : [],
+  });
+  return (
+    <DataTable
+      what="threads"
+      columns={THREAD_COLUMNS}
+      shown={shown}
+      list={list}
+      idOf={threadId}
+      linkOf={(thread) => ({ to: "/threads/$threadId", params: { threadId: thread.thread_id } })}
+      order={order}
+      onOrder={onOrder}
+      empty={<NoThreads query={query} />}
+    />
   );
 }
