@@ -1,4 +1,68 @@
 // The analyst beside a screen.
+import { useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import { Button } from "../components/Button";
+import styles from "./AnalystPanel.module.css";
+import { Conversation, useFocusOnField } from "./conversation/Conversation";
+import { NEW, useAnalystDock } from "./dock";
+import { History } from "./history/History";
+
 export function AnalystPanel() {
-  return <h2>Analyst</h2>;
+  const dock = useAnalystDock();
+  const [listing, list] = useState(false);
+  useFocusOnField();
+  useMakingRoom(() => dock.show(undefined));
+  const open = (conversation: string) => {
+    list(false);
+    dock.show(conversation);
+  };
+  return (
+    <>
+      <header className={styles.header}>
+        <h2>Analyst</h2>
+        <div className={styles.actions}>
+          <Button small kind="quiet" onPress={() => open(NEW)} tip="Begin a new conversation">
+            New
+          </Button>
+          <Button small kind="quiet" aria-expanded={listing} onPress={() => list(!listing)}>
+            History
+          </Button>
+          <Button
+            small
+            kind="quiet"
+            aria-label="Give it the whole page"
+            tip="Give it the whole page"
+            onPress={dock.widen}
+          >
+            ⤢
+          </Button>
+          <Button small kind="quiet" aria-label="Close the analyst" keys="a" onPress={dock.toggle}>
+            ✕
+          </Button>
+        </div>
+      </header>
+      {listing ? (
+        <div className={styles.history}>
+          <History shown={dock.conversation} onOpen={open} />
+        </div>
+      ) : (
+        <Conversation id={dock.conversation} onBegun={dock.show} />
+      )}
+    </>
+  );
+}
+
+/** On a narrow page the panel hides the screen: it makes room for one that is opened from it. */
+function useMakingRoom(close: () => void): void {
+  const shown = useRouterState({ select: shownScreen });
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    if (window.matchMedia("(max-width: 48rem)").matches) close();
+  });
+}
+
+function shownScreen({ location }: { location: { pathname: string; search: object } }): string {
+  return JSON.stringify([location.pathname, { ...location.search, analyst: undefined }]);
 }

@@ -1,6 +1,35 @@
-// The analyst on the whole page.
+// The analyst on the whole page, with the history of its conversations beside it.
+import { Button } from "../components/Button";
 import { Screen } from "../shell/Screen";
+import styles from "./AnalystScreen.module.css";
+import { Conversation, useFocusOnField } from "./conversation/Conversation";
+import { NEW, useAnalystDock } from "./dock";
+import { History } from "./history/History";
 
 export function AnalystScreen() {
-  return <Screen title="Analyst">…</Screen>;
+  const dock = useAnalystDock();
+  useFocusOnField();
+  return (
+    <Screen
+      title="Analyst"
+      fill
+      actions={
+        <>
+          <Button small onPress={() => dock.show(NEW)}>
+            New conversation
+          </Button>
+          <Button small onPress={dock.toggle} keys="a" tip="Put it beside the threads">
+            Dock it
+          </Button>
+        </>
+      }
+    >
+      <div className={styles.columns}>
+        <nav className={styles.history} aria-label="Conversations">
+          <History shown={dock.conversation} onOpen={dock.show} />
+        </nav>
+        <Conversation id={dock.conversation} onBegun={dock.show} />
+      </div>
+    </Screen>
+  );
 }

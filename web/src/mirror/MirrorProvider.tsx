@@ -5,7 +5,7 @@ import { useRouter, useRouterState } from "@tanstack/react-router";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef } from "react";
 import { client, ok } from "../api/client";
 import type { Shown, UiChange } from "../api/schema";
-import { useNotices } from "../components/Notices";
+import { type Notice, useNotices } from "../components/Notices";
 import { useLiveEvents } from "../live/LiveProvider";
 import { type Handler, Handlers, type UiAnswer, type UiRequest } from "./handlers";
 import { pageId } from "./pageId";
@@ -62,7 +62,8 @@ function useFollowing(handlers: Handlers): void {
     const request = event.request as UiRequest;
     void handlers.answer(request).then(async (answer) => {
       if (answer === null) return;
-      tell(toldOf(request, answer));
+      const notice = toldOf(request, answer, () => router.history.back());
+      if (notice) tell(notice);
       await ok(
         client.POST("/api/v1/ui/requests/{ui_id}/answer", {
           params: { path: { ui_id: String(event.ui_id) } },
@@ -73,21 +74,28 @@ function useFollowing(handlers: Handlers): void {
   });
 }
 
-function toldOf(request: UiRequest, answer: UiAnswer) {
-  const failed = "success" in answer && !answer.success;
-  const done = {
-    navigate_to: "opened this screen",
-    navigate_to_experiment: "opened this experiment",
-    apply_experiment_data: "changed this experiment",
-    run_experiment: "ran this experiment",
-    apply_label_filter: "changed the label filter",
-    get_collapsed_spans: "read which spans are collapsed",
-    get_experiment_data: "read this experiment",
-    evaluate_experiment_results: "read these results",
-  }[request.type];
-  return failed
-    ? { kind: "bad" as const, text: `A tool (${request.type}) could not act on this page.` }
-    : { kind: "info" as const, text: `A tool (${request.type}) ${done}.` };
+const DID: Partial<Record<UiRequest["type"], string>> = {
+  navigate_to: "opened this screen",
+  navigate_to_experiment: "opened an experiment with that call",
+  apply_experiment_data: "changed this experiment",
+  run_experiment: "runs this experiment",
+  apply_label_filter: "changed the label filter",
+};
+
+/** What a person is told at the moment in which a tool acts before their eyes; null where it reads. */
+function toldOf(request: UiRequest, answer: UiAnswer, back: () => void): Notice | null {
+  const did = DID[request.type];
+  if (!did || !("success" in answer)) return null;
+  if (!answer.success) {
+    const why = answer.error ? `: ${answer.error}` : ".";
+    return { kind: "bad", text: `A tool (${request.type}) could not act on this page${why}` };
+  }
+  const went = request.type.startsWith("navigate_to");
+  return {
+    kind: "info",
+    text: `A tool ${did}.`,
+    ...(went ? { action: { label: "Back", run: back } } : {}),
+  };
 }
 
 /** Do something when the server's tools ask this page for it, as long as the component is shown. */

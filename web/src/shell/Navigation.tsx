@@ -1,6 +1,7 @@
 // The way to every screen: a column beside it, or on a narrow page a menu above it.
 import { Link, useRouter } from "@tanstack/react-router";
 import { useState } from "react";
+import { WaitingNotice } from "../analyst/approvals/WaitingNotice";
 import { useAnalystDock } from "../analyst/dock";
 import { Button } from "../components/Button";
 import { useShortcut } from "../shortcuts/ShortcutProvider";
@@ -24,6 +25,9 @@ export function Navigation() {
           </Button>
         </span>
       </div>
+      <div className={styles.waiting}>
+        <WaitingNotice />
+      </div>
       <nav id="places" className={styles.places} aria-label="Screens">
         {PLACES.map((group) => (
           <ul key={group[0]?.name} className={styles.group}>
@@ -34,8 +38,11 @@ export function Navigation() {
         ))}
         <div className={styles.bottom}>
           <Button
-            kind={dock.isOpen ? "primary" : "plain"}
-            onPress={dock.toggle}
+            kind={dock.isOpen || dock.isWhole ? "primary" : "plain"}
+            onPress={() => {
+              open(false);
+              dock.toggle();
+            }}
             tip="Ask about what is recorded"
             keys="a"
           >
