@@ -56,10 +56,16 @@ export interface TraceSearch {
   find?: string;
   /** The part of the time that is shown: two shares of it, "0.25-0.5". */
   zoom?: string;
+  /** "true": the critical path is marked. */
+  critical?: "true";
 }
 export function trace(given: Given): TraceSearch {
   const tab = choice(given.tab, DETAIL_TABS);
-  return { ...text(given, ["span", "find", "zoom"]), ...(tab ? { tab } : {}) };
+  return {
+    ...text(given, ["span", "find", "zoom"]),
+    ...(tab ? { tab } : {}),
+    ...(String(given.critical) === "true" ? { critical: "true" as const } : {}),
+  };
 }
 export const run = trace;
 
@@ -69,17 +75,30 @@ export interface NewExperimentSearch {
 }
 export const newExperiment = (given: Given): NewExperimentSearch => text(given, ["trace", "span"]);
 
+export const EXPERIMENT_TABS = ["request", "results", "history"] as const;
+export type ExperimentTab = (typeof EXPERIMENT_TABS)[number];
+
 export interface ExperimentSearch {
+  tab?: ExperimentTab;
+  /** The version that the request is compared with. */
   version?: string;
   batch?: string;
+  /** What the batch is compared with: a variant, or "recorded". */
+  base?: string;
   /** "json": the request as JSON. */
   edit?: "json";
+  /** The call of a data set, and which of its runs: both from 0. */
   item?: string;
+  repeat?: string;
 }
-export const experiment = (given: Given): ExperimentSearch => ({
-  ...text(given, ["version", "batch", "item"]),
-  ...(given.edit === "json" ? { edit: "json" as const } : {}),
-});
+export function experiment(given: Given): ExperimentSearch {
+  const tab = choice(given.tab, EXPERIMENT_TABS);
+  return {
+    ...text(given, ["version", "batch", "base", "item", "repeat"]),
+    ...(tab ? { tab } : {}),
+    ...(given.edit === "json" ? { edit: "json" as const } : {}),
+  };
+}
 
 export const proposals = (given: Given): { state?: string } => text(given, ["state"]);
 export const breakpoints = (given: Given): { held?: string } => text(given, ["held"]);

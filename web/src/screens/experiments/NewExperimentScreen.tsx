@@ -1,6 +1,142 @@
-// New experiment
+// What an experiment with a recorded call would be, and the way to make it.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { client, ok } from "../../api/client";
+import { Button } from "../../components/Button";
+import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { TextField } from "../../components/TextField";
 import { Screen } from "../../shell/Screen";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { visible } from "../../text/visible";
+import styles from "./NewExperimentScreen.module.css";
+
+const TITLE = "New experiment";
 
 export function NewExperimentScreen() {
-  return <Screen title="New experiment">…</Screen>;
+  const { trace, span } = useSearch({ from: "/experiments/new" });
+  if (!trace) {
+    return (
+      <Screen title={TITLE}>
+        <EmptyState title="No call is named" snippet="treadle experiment new LAST">
+          Open a model call in a trace and press <kbd>x</kbd>; or make an experiment of the newest
+          call from the terminal.
+        </EmptyState>
+      </Screen>
+    );
+  }
+  return <Asked reference={span ? `${trace}/${span}` : trace} trace={trace} span={span} />;
+}
+
+interface Validity {
+  valid: boolean;
+  operation_name: string | null;
+  reason: string;
+}
+
+function Asked({
+  reference,
+  trace,
+  span,
+}: {
+  reference: string;
+  trace: string;
+  span: string | undefined;
+}) {
+  const found = useQuery({
+    queryKey: ["experiment", "valid", reference],
+    queryFn: async ({ signal }) => {
+      const told = await ok(
+        client.POST("/api/v1/tools/{name}/call", {
+          params: { path: { name: "is_valid_for_optimize" } },
+          body: { spanId: reference } as never,
+          signal,
+        }),
+      );
+      return told as unknown as Validity;
+    },
+    enabled: span !== undefined,
+  });
+  const back = (
+    <Link to="/traces/$traceId" params={{ traceId: trace }} search={span ? { span } : {}}>
+      Back to the call
+    </Link>
+  );
+  const valid = span === undefined ? null : found.data;
+  return (
+    <Screen title={TITLE} about={back}>
+      {span !== undefined && found.isPending ? (
+        <Loading what="the call" lines={3} />
+      ) : found.isError ? (
+        <ErrorNotice
+          what="The call could not be looked at"
+          error={found.error}
+          onRetry={() => void found.refetch()}
+        />
+      ) : valid && !valid.valid ? (
+        <EmptyState title="This call cannot be run again" action={back}>
+          {visible(valid.reason)}
+        </EmptyState>
+      ) : (
+        <Form
+          reference={reference}
+          what={valid?.operation_name ?? "the last model call of the trace"}
+          about={valid?.reason ?? ""}
+        />
+      )}
+    </Screen>
+  );
+}
+
+function Form({ reference, what, about }: { reference: string; what: string; about: string }) {
+  const [name, setName] = useState("");
+  const navigate = useNavigate();
+  const making = useMutation({
+    mutationFn: () =>
+      ok(client.POST("/api/v1/experiments", { body: { spans: [reference], name, limit: 1 } })),
+    onSuccess: (made) =>
+      navigate({
+        to: "/experiments/$experimentId",
+        params: { experimentId: made.id },
+        replace: true,
+      }),
+  });
+  const make = () => {
+    if (!making.isPending) making.mutate();
+  };
+  useShortcut(
+    { keys: "Mod+Enter", does: "Make the experiment", where: TITLE, inFields: true },
+    make,
+  );
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        make();
+      }}
+    >
+      <h2>
+        An experiment with <code>{visible(what)}</code>
+      </h2>
+      <p className={styles.about}>{visible(about)}</p>
+      <p className={styles.about}>
+        The call is copied, so the experiment outlives its record. Then you change its messages,
+        model, tools or parameters, and run both.
+      </p>
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        autoFocus
+        placeholder="the model and what was asked"
+      />
+      {making.isError && <ErrorNotice what="It was not made" error={making.error} />}
+      <div>
+        <Button kind="primary" type="submit" keys="Mod+Enter" isDisabled={making.isPending}>
+          {making.isPending ? "Making…" : "Make the experiment"}
+        </Button>
+      </div>
+    </form>
+  );
 }

@@ -79,7 +79,7 @@ export function nextDraft(draft: Draft, action: DraftAction): Draft {
       return received(draft, action.version, action.request);
     case "saved":
       // Whatever was typed while it was being saved is a change of what was saved.
-      return received({ ...draft, base: action.sent }, action.version, action.request);
+      return rebased({ ...draft, base: action.sent }, action.version, action.request);
     case "discard":
       return newDraft(draft.clash?.version ?? draft.version, draft.clash?.theirs ?? draft.base);
     case "keep":
@@ -107,7 +107,11 @@ export function parsed(text: string): JsonObject | string {
 }
 
 function received(draft: Draft, version: number, theirs: JsonObject): Draft {
-  if (version < draft.version) return draft;
+  const known = draft.clash?.version ?? draft.version;
+  return version > known ? rebased(draft, version, theirs) : draft;
+}
+
+function rebased(draft: Draft, version: number, theirs: JsonObject): Draft {
   if (same(draft.base, draft.request)) {
     const text = Object.hasOwn(draft.unread, WHOLE) ? draft.text : null;
     return { ...draft, version, base: theirs, request: theirs, text, clash: null };

@@ -1,0 +1,78 @@
+// Makes an experiment of the newest calls that a query finds: a data set.
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, ok } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
+import { NumberField } from "../../components/NumberField";
+import { ErrorNotice } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import styles from "./RunDialog.module.css";
+
+const MOST_CALLS = 500;
+
+interface Props {
+  isOpen: boolean;
+  onOpenChange: (open: boolean) => void;
+  onMade: (id: string) => void;
+}
+
+export function FromQueryDialog({ isOpen, onOpenChange, onMade }: Props) {
+  return (
+    <Dialog title="New experiment" isOpen={isOpen} onOpenChange={onOpenChange}>
+      <Form onOpenChange={onOpenChange} onMade={onMade} />
+    </Dialog>
+  );
+}
+
+function Form({ onOpenChange, onMade }: Omit<Props, "isOpen">) {
+  const [query, setQuery] = useState("kind:model");
+  const [limit, setLimit] = useState<number | null>(20);
+  const [name, setName] = useState("");
+  const making = useMutation({
+    mutationFn: () =>
+      ok(
+        client.POST("/api/v1/experiments", {
+          body: { query, limit: limit ?? 20, name },
+        }),
+      ),
+    onSuccess: (made) => {
+      onOpenChange(false);
+      onMade(made.id);
+    },
+  });
+  return (
+    <form
+      className={styles.choices}
+      onSubmit={(event) => {
+        event.preventDefault();
+        making.mutate();
+      }}
+    >
+      <TextField
+        label="Query"
+        mono
+        autoFocus
+        value={query}
+        onChange={setQuery}
+        hint="As in the search bar. Its calls of models become a data set: a change is tried on all of them."
+      />
+      <NumberField
+        label="At most so many calls, the newest"
+        value={limit}
+        onChange={setLimit}
+        least={1}
+        most={MOST_CALLS}
+        whole
+      />
+      <TextField label="Name" value={name} onChange={setName} placeholder="as the first call" />
+      {making.isError && <ErrorNotice what="It was not made" error={making.error} />}
+      <div className={styles.end}>
+        <Button onPress={() => onOpenChange(false)}>Cancel</Button>
+        <Button kind="primary" type="submit" isDisabled={making.isPending || !query.trim()}>
+          {making.isPending ? "Making…" : "Make"}
+        </Button>
+      </div>
+    </form>
+  );
+}

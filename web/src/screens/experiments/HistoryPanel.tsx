@@ -1,0 +1,165 @@
+// The versions of the request: what each changed, and the way back to it.
+import { useMemo } from "react";
+import { Badge } from "../../components/Badge";
+import { Button } from "../../components/Button";
+import { useNotices } from "../../components/Notices";
+import { EmptyState } from "../../components/States";
+import { TextDiff } from "../../components/TextDiff";
+import { exactMoment, moment } from "../../format/times";
+import { visible } from "../../text/visible";
+import styles from "./HistoryPanel.module.css";
+import { type Experiment, useSave } from "./queries";
+import type { Json } from "./request/json";
+import { type Difference, differences, requestAt, wayBack } from "./request/versions";
+import { asVersioned, type Editing } from "./useDraft";
+
+const MOST = 20;
+
+interface Props {
+  experiment: Experiment;
+  item: number;
+  editing: Editing;
+  onCompare: (version: number) => void;
+}
+
+export function HistoryPanel({ experiment, item, editing, onCompare }: Props) {
+  const saving = useSave(experiment.id);
+  const { tell } = useNotices();
+  if (experiment.versions.length === 0) {
+    return (
+      <EmptyState title="Nothing was changed yet">
+        Change the request and save it: each save is a version that you can compare, run and come
+        back to.
+      </EmptyState>
+    );
+  }
+  const restore = async (version: number, patch: object) => {
+    const note = version === 0 ? "back to the original" : `back to v${version}`;
+    try {
+      const saved = await saving.mutateAsync({ patch, note });
+      tell({ kind: "good", text: `Version ${saved.version} is as it was then.` });
+    } catch (error) {
+      tell({ kind: "bad", text: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  return (
+    <ol className={styles.versions} reversed>
+      {experiment.versions.toReversed().map((version) => (
+        <li key={version.number} className={styles.version}>
+          <header className={styles.head}>
+            <strong>v{version.number}</strong>
+            {version.number === experiment.version && <Badge tone="accent">newest</Badge>}
+            {version.note && <span>{visible(version.note)}</span>}
+            <time title={exactMoment(version.at_us)} className={styles.time}>
+              {moment(version.at_us)}
+            </time>
+            <span className={styles.actions}>
+              <Button small onPress={() => onCompare(version.number)}>
+                Compare with it
+              </Button>
+              <Restore
+                experiment={experiment}
+                version={version.number}
+                changed={editing.changed}
+                onRestore={restore}
+              />
+            </span>
+          </header>
+          <Changed experiment={experiment} item={item} version={version.number} />
+        </li>
+      ))}
+      <li className={styles.version}>
+        <header className={styles.head}>
+          <strong>original</strong>
+          <span className={styles.time}>as it was recorded</span>
+          <span className={styles.actions}>
+            <Button small onPress={() => onCompare(0)}>
+              Compare with it
+            </Button>
+            <Restore
+              experiment={experiment}
+              version={0}
+              changed={editing.changed}
+              onRestore={restore}
+            />
+          </span>
+        </header>
+      </li>
+    </ol>
+  );
+}
+
+interface RestoreProps {
+  experiment: Experiment;
+  version: number;
+  changed: boolean;
+  onRestore: (version: number, patch: object) => Promise<void>;
+}
+
+function Restore({ experiment, version, changed, onRestore }: RestoreProps) {
+  const patch = useMemo(() => wayBack(asVersioned(experiment), version), [experiment, version]);
+  if (version === experiment.version) return null;
+  if (patch === null) {
+    return (
+      <span className={styles.time}>
+        Each call would need a change of its own: run {version ? `v${version}` : "the original"}{" "}
+        instead.
+      </span>
+    );
+  }
+  if (Object.keys(patch).length === 0) return <span className={styles.time}>as it is now</span>;
+  return (
+    <Button
+      small
+      isDisabled={changed}
+      onPress={() => void onRestore(version, patch)}
+      aria-label={version ? `Restore v${version}` : "Restore the original"}
+    >
+      {changed ? "Save or discard first" : "Restore"}
+    </Button>
+  );
+}
+
+function Changed({
+  experiment,
+  item,
+  version,
+}: {
+  experiment: Experiment;
+  item: number;
+  version: number;
+}) {
+  const found = useMemo(() => {
+    const versioned = asVersioned(experiment);
+    return differences(
+      requestAt(versioned, item, version - 1),
+      requestAt(versioned, item, version),
+    );
+  }, [experiment, item, version]);
+  if (found.length === 0) return <p className={styles.time}>Nothing differs in this call.</p>;
+  return (
+    <dl className={styles.changes}>
+      {found.slice(0, MOST).map((each) => (
+        <div key={each.path} className={styles.change}>
+          <dt>
+            <code>{visible(each.path)}</code>
+          </dt>
+          <dd>
+            <OneChange difference={each} />
+          </dd>
+        </div>
+      ))}
+      {found.length > MOST && <p className={styles.time}>and {found.length - MOST} more</p>}
+    </dl>
+  );
+}
+
+function OneChange({ difference }: { difference: Difference }) {
+  const { before, after } = difference;
+  return <TextDiff before={textOf(before)} after={textOf(after)} />;
+}
+
+function textOf(value: Json | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,239 @@
+// What the experiment screens read from the server and how they keep it fresh.
+import {
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { client, ok } from "../../api/client";
+import type { components } from "../../api/schema";
+import type { ExperimentSearch } from "../searches";
+
+type Schemas = components["schemas"];
+export type Experiment = Schemas["Experiment"];
+export type Listed = Schemas["ListedExperiment"];
+export type Item = Schemas["ExperimentItem"];
+export type Outcome = Schemas["CallOutcome"];
+export type Run = Schemas["ExperimentRun"];
+export type Batch = Schemas["Batch"];
+export type BatchWithRuns = Schemas["BatchWithRuns"];
+export type Comparison = Schemas["Comparison"];
+export type VariantComparison = Schemas["VariantComparison"];
+export type Difference = Schemas["Difference"];
+export type NewBatch = Schemas["NewBatch"];
+
+/** What is different in the address; undefined takes a part away. */
+export type SearchChange = {
+  [name in keyof ExperimentSearch]?: ExperimentSearch[name] | undefined;
+};
+
+const PAGE = 50;
+const LOOK_MS = 1_000;
+
+export const keys = {
+  list: ["experiments"] as const,
+  one: (id: string) => ["experiment", id] as const,
+  batches: (id: string) => ["experiment", id, "batches"] as const,
+  batch: (id: string, batch: string) => ["experiment", id, "batch", batch] as const,
+};
+
+export function useExperiments() {
+  return useInfiniteQuery({
+    queryKey: keys.list,
+    queryFn: ({ pageParam, signal }) =>
+      ok(
+        client.GET("/api/v1/experiments", {
+          params: { query: { limit: PAGE, offset: pageParam } },
+          signal,
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: ({ pagination }) => {
+      const next = pagination.offset + pagination.limit;
+      return next < pagination.total ? next : undefined;
+    },
+    refetchInterval: (query) =>
+      query.state.data?.pages.some((page) => page.data.some(isListedRunning)) ? LOOK_MS : false,
+  });
+}
+
+function isListedRunning(listed: Listed): boolean {
+  return listed.last_batch?.state === "running";
+}
+
+function readExperiment(reference: string, signal?: AbortSignal): Promise<Experiment> {
+  const params = { path: { reference } };
+  return ok(client.GET("/api/v1/experiments/{reference}", { params, ...(signal && { signal }) }));
+}
+
+export function useExperiment(reference: string) {
+  return useQuery({
+    queryKey: keys.one(reference),
+    queryFn: ({ signal }) => readExperiment(reference, signal),
+  });
+}
+
+/** The batches, the oldest first; looked at again every second while one runs. */
+export function useBatches(experiment: Experiment) {
+  const { id, batches } = experiment;
+  return useQuery({
+    queryKey: keys.batches(id),
+    queryFn: async ({ signal }) => {
+      const params = { path: { reference: id } };
+      const told = await ok(
+        client.GET("/api/v1/experiments/{reference}/batches", { params, signal }),
+      );
+      return told.data;
+    },
+    initialData: batches,
+    refetchInterval: (query) => (query.state.data?.some(mayRun) ? LOOK_MS : false),
+  });
+}
+
+const JUST_BEGUN_US = 10_000_000;
+
+/** Also one that was made just now, which is told to be interrupted until it has begun. */
+function mayRun(batch: Batch): boolean {
+  if (batch.state === "running") return true;
+  const young = batch.created_us > Date.now() * 1_000 - JUST_BEGUN_US;
+  return young && batch.state === "interrupted" && batch.progress.done === 0;
+}
+
+/** A batch with its runs, read again whenever more of them are done. */
+export function useRuns(experimentId: string, batch: Batch) {
+  const path = { reference: experimentId, batch_reference: batch.id };
+  return useQuery({
+    queryKey: [...keys.batch(experimentId, batch.id), "runs", stampOf(batch)],
+    queryFn: ({ signal }) =>
+      ok(
+        client.GET("/api/v1/experiments/{reference}/batches/{batch_reference}", {
+          params: { path },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useComparison(experimentId: string, batch: Batch, base: string | undefined) {
+  const path = { reference: experimentId, batch_reference: batch.id };
+  return useQuery({
+    queryKey: [...keys.batch(experimentId, batch.id), "comparison", base ?? "", stampOf(batch)],
+    queryFn: ({ signal }) =>
+      ok(
+        client.GET("/api/v1/experiments/{reference}/batches/{batch_reference}/comparison", {
+          params: { path, query: base ? { base } : {} },
+          signal,
+        }),
+      ),
+    enabled: batch.progress.done > 0,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Another one whenever the batch has other runs. */
+function stampOf(batch: Batch): string {
+  const { done, failed, tokens } = batch.progress;
+  return `${done}/${failed}/${tokens}/${batch.state}`;
+}
+
+/** What would be wrong after a change, without changing anything. */
+export function useProblems(id: string, version: number, patch: object, enabled: boolean) {
+  return useQuery({
+    queryKey: [...keys.one(id), "check", version, JSON.stringify(patch)],
+    queryFn: ({ signal }) =>
+      ok(
+        client.POST("/api/v1/experiments/{reference}/check", {
+          params: { path: { reference: id } },
+          body: { data: patch as Record<string, unknown>, note: "" },
+          signal,
+        }),
+      ),
+    enabled,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export interface Save {
+  patch: object;
+  note: string;
+}
+
+export function useSave(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ patch, note }: Save) =>
+      ok(
+        client.PATCH("/api/v1/experiments/{reference}", {
+          params: { path: { reference: id } },
+          body: { data: patch as Record<string, unknown>, note },
+        }),
+      ),
+    onSuccess: () => refreshed(queries, id),
+  });
+}
+
+export function useStartBatch(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: NewBatch) =>
+      ok(
+        client.POST("/api/v1/experiments/{reference}/batches", {
+          params: { path: { reference: id } },
+          body,
+        }),
+      ),
+    onSuccess: () => refreshed(queries, id),
+  });
+}
+
+export function useCancelBatch(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (batch: string) =>
+      ok(
+        client.POST("/api/v1/experiments/{reference}/batches/{batch_reference}/cancel", {
+          params: { path: { reference: id, batch_reference: batch } },
+        }),
+      ),
+    onSuccess: () => refreshed(queries, id),
+  });
+}
+
+export function useResumeBatch(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ batch, retryFailed }: { batch: string; retryFailed: boolean }) =>
+      ok(
+        client.POST("/api/v1/experiments/{reference}/batches/{batch_reference}/resume", {
+          params: { path: { reference: id, batch_reference: batch } },
+          body: { retry_failed: retryFailed },
+        }),
+      ),
+    onSuccess: () => refreshed(queries, id),
+  });
+}
+
+export function useDelete() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      ok(
+        client.DELETE("/api/v1/experiments/{reference}", {
+          params: { path: { reference: id } },
+        }),
+      ),
+    onSuccess: () => queries.invalidateQueries({ queryKey: keys.list }),
+  });
+}
+
+/** Read an experiment and its batches again, and wait for both. */
+export async function refreshed(queries: QueryClient, id: string): Promise<void> {
+  await Promise.all([
+    queries.invalidateQueries({ queryKey: keys.one(id), exact: true }),
+    queries.invalidateQueries({ queryKey: keys.batches(id), exact: true }),
+    queries.invalidateQueries({ queryKey: keys.list, refetchType: "none" }),
+  ]);
+}

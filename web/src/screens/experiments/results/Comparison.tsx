@@ -1,0 +1,205 @@
+// How the variants of a batch compare: the verdict of each, and its figures with their intervals.
+import { Badge, type Tone } from "../../../components/Badge";
+import { Interval } from "../../../components/Interval";
+import { Select } from "../../../components/Select";
+import { ErrorNotice, Loading } from "../../../components/States";
+import { count, UNKNOWN } from "../../../format/numbers";
+import { visible } from "../../../text/visible";
+import {
+  type Batch,
+  type Comparison as Compared,
+  type Experiment,
+  type Run,
+  useComparison,
+  type VariantComparison,
+} from "../queries";
+import {
+  FIGURES,
+  type Figure,
+  median,
+  outcomesOf,
+  percentage,
+  RECORDED,
+  reachOf,
+  signed,
+  whyNoInterval,
+  whyUnknown,
+} from "./figures";
+import { Judging } from "./Judging";
+import styles from "./Results.module.css";
+
+const VERDICTS: Record<VariantComparison["verdict"], { sign: string; tone: Tone }> = {
+  better: { sign: "▲", tone: "good" },
+  worse: { sign: "▼", tone: "bad" },
+  "trade-off": { sign: "⇅", tone: "warn" },
+  "no difference shown": { sign: "=", tone: "plain" },
+  failure: { sign: "✕", tone: "bad" },
+  "not enough runs": { sign: "…", tone: "plain" },
+};
+
+interface Props {
+  experiment: Experiment;
+  batch: Batch;
+  runs: readonly Run[];
+  base: string | undefined;
+  onBase: (base: string) => void;
+}
+
+export function Comparison({ experiment, batch, runs, base, onBase }: Props) {
+  const found = useComparison(experiment.id, batch, base);
+  if (batch.progress.done === 0) return null;
+  if (found.isPending) return <Loading what="the comparison" lines={4} />;
+  if (found.isError) {
+    return (
+      <ErrorNotice
+        what="It could not be compared"
+        error={found.error}
+        onRetry={() => void found.refetch()}
+      />
+    );
+  }
+  const compared = found.data;
+  return (
+    <section className={styles.block} aria-label="Comparison">
+      <header className={styles.line}>
+        <h2>Comparison</h2>
+        <Select
+          label="with"
+          value={compared.base}
+          options={[...batch.variants, RECORDED].map((name) => ({ id: name, name }))}
+          onChange={onBase}
+        />
+        <span className={styles.about}>
+          {count(compared.base_runs)} runs of it
+          {compared.base_failed > 0 && `, ${count(compared.base_failed)} failed`}
+        </span>
+      </header>
+      {compared.variants.length === 0 && (
+        <p className={styles.about}>There is no other variant in this batch.</p>
+      )}
+      {compared.variants.map((variant) => (
+        <Variant
+          key={variant.variant}
+          compared={compared}
+          variant={variant}
+          runs={runs}
+          experiment={experiment}
+        />
+      ))}
+      {compared.base !== RECORDED && compared.variants.length > 0 && (
+        <Judging experimentId={experiment.id} batch={batch} base={compared.base} />
+      )}
+    </section>
+  );
+}
+
+interface VariantProps {
+  compared: Compared;
+  variant: VariantComparison;
+  runs: readonly Run[];
+  experiment: Experiment;
+}
+
+function Variant({ compared, variant, runs, experiment }: VariantProps) {
+  const { sign, tone } = VERDICTS[variant.verdict];
+  return (
+    <article className={styles.variant} aria-label={variant.variant}>
+      <header className={styles.line}>
+        <h3>{visible(variant.variant)}</h3>
+        <Badge tone={tone}>
+          <span aria-hidden="true">{sign}</span> {variant.verdict}
+        </Badge>
+        <span>{visible(variant.why)}</span>
+      </header>
+      <p className={styles.about}>
+        {count(variant.runs)} runs
+        {variant.failed > 0 && `, ${count(variant.failed)} failed`}
+        {variant.model && `, model ${visible(variant.model)}`}; {count(variant.same_outputs)} of{" "}
+        {count(variant.pairs)} pairs of outputs the same; {count(variant.truncated)} cut off at the
+        limit of tokens (before: {count(variant.base_truncated)}).
+      </p>
+      {variant.error && <p className={styles.problem}>{visible(variant.error)}</p>}
+      <Figures compared={compared} variant={variant} runs={runs} experiment={experiment} />
+      {variant.judged.map((judged) => (
+        <p key={`${judged.model} ${judged.criteria}`} className={styles.judged}>
+          <strong>{visible(judged.model)}</strong> prefers this one in {judged.new} pairs,{" "}
+          {visible(compared.base)} in {judged.base}, neither in {judged.ties}
+          {judged.swayed > 0 && ` (in ${judged.swayed} of them it was swayed by the order)`}
+          {judged.unreadable > 0 && `, did not answer in ${judged.unreadable}`}. By: “
+          {visible(judged.criteria)}”
+        </p>
+      ))}
+    </article>
+  );
+}
+
+function Figures({ compared, variant, runs, experiment }: VariantProps) {
+  const before = outcomesOf(compared.base, runs, experiment.items);
+  const after = outcomesOf(variant.variant, runs, experiment.items);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
+    <div className={styles.scroll} tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">Figure</th>
+            <th scope="col">n</th>
+            <th scope="col">{visible(compared.base)}: mean (median)</th>
+            <th scope="col">{visible(variant.variant)}: mean (median)</th>
+            <th scope="col">Change</th>
+            <th scope="col">Mean difference [95 % interval]</th>
+          </tr>
+        </thead>
+        <tbody>
+          {FIGURES.map(({ id, name, format }) => {
+            const found = variant[id];
+            return (
+              <tr key={id}>
+                <th scope="row">{name}</th>
+                <td>{count(found.n)}</td>
+                <td>{meanAndMedian(found.base, before, id, format)}</td>
+                <td>{meanAndMedian(found.new, after, id, format)}</td>
+                <td>
+                  <WithWhy text={percentage(found.percent)} why={whyUnknown(found)} />
+                </td>
+                <td className={styles.interval}>
+                  <Interval
+                    estimate={found.mean}
+                    low={found.low}
+                    high={found.high}
+                    reach={reachOf([found]) * 1.1}
+                    better="lower"
+                    format={(value) => signed(value, format)}
+                  />
+                  {whyNoInterval(found) && (
+                    <span className={styles.about}> {whyNoInterval(found)}</span>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function meanAndMedian(
+  mean: number | null,
+  outcomes: readonly { [figure in Figure]: number | null }[],
+  figure: Figure,
+  format: (value: number | null) => string,
+): string {
+  if (mean === null) return UNKNOWN;
+  return `${format(mean)} (${format(median(outcomes.map((outcome) => outcome[figure])))})`;
+}
+
+/** A value, and for one that is unknown the reason. */
+function WithWhy({ text, why }: { text: string; why: string | null }) {
+  if (why === null) return text;
+  return (
+    <span>
+      {text} <span className={styles.why}>{why}</span>
+    </span>
+  );
+}

@@ -1,0 +1,93 @@
+// What running an experiment gave: one batch, its comparison and its outputs.
+import { Button } from "../../../components/Button";
+import { EmptyState, ErrorNotice, Loading } from "../../../components/States";
+import type { ExperimentSearch } from "../../searches";
+import { type Batch, type Experiment, type SearchChange, useRuns } from "../queries";
+import { BatchBar } from "./BatchBar";
+import { Comparison } from "./Comparison";
+import { Outputs } from "./Outputs";
+import styles from "./Results.module.css";
+
+interface Props {
+  experiment: Experiment;
+  batches: readonly Batch[];
+  item: number;
+  search: ExperimentSearch;
+  onSearch: (change: SearchChange) => void;
+  onRun: () => void;
+}
+
+export function ResultsPanel(props: Props) {
+  const { batches, search, onSearch, onRun } = props;
+  const batch = chosenBatch(batches, search.batch);
+  if (!batch) {
+    return (
+      <EmptyState
+        title="It was not run yet"
+        action={
+          <Button kind="primary" keys="Mod+Enter" onPress={onRun}>
+            Run…
+          </Button>
+        }
+      >
+        Run the original and your versions several times, one beside the other: then the page tells
+        what the change does to cost, tokens, time and outputs, and how sure that is.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <BatchBar
+        batches={batches}
+        batch={batch}
+        onChoose={(chosen) => onSearch({ batch: chosen, base: undefined, repeat: undefined })}
+      />
+      <Ran {...props} batch={batch} />
+    </>
+  );
+}
+
+/** The one that is named in the address, else the newest. */
+export function chosenBatch(
+  batches: readonly Batch[],
+  wanted: string | undefined,
+): Batch | undefined {
+  return batches.find((each) => each.id === wanted) ?? batches.at(-1);
+}
+
+function Ran({ experiment, batch, item, search, onSearch }: Props & { batch: Batch }) {
+  const found = useRuns(experiment.id, batch);
+  const repeat = Math.min(Math.max(0, Number(search.repeat ?? 0) || 0), batch.repeats - 1);
+  if (found.isPending) return <Loading what="the runs" />;
+  if (found.isError) {
+    return (
+      <ErrorNotice
+        what="The runs could not be read"
+        error={found.error}
+        onRetry={() => void found.refetch()}
+      />
+    );
+  }
+  const runs = found.data.id === batch.id ? found.data.runs : [];
+  return (
+    <div className={styles.results}>
+      <Comparison
+        experiment={experiment}
+        batch={batch}
+        runs={runs}
+        base={search.base}
+        onBase={(base) => onSearch({ base })}
+      />
+      <Outputs
+        experiment={experiment}
+        batch={batch}
+        runs={runs}
+        base={search.base}
+        item={item}
+        repeat={repeat}
+        onItem={(number) => onSearch({ item: number ? String(number) : undefined })}
+        onRepeat={(number) => onSearch({ repeat: number ? String(number) : undefined })}
+      />
+    </div>
+  );
+}
