@@ -68,7 +68,7 @@ else:
 
 def answers(kind: Any, status: int | str = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route whose body is of that shape."""
-    return {status: {"model": Told[kind], **more}}
+    return {status: {"model": Annotated[Any, Documented(kind)], **more}}
 
 
 @cache

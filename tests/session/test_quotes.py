@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.code.snippets import claimed_snippets, parse_snippets, write_snippet
-from treadle.session.quotes import Quote, Verdict, check_quotes
+from treadle.session.quotes import Quote, QuoteVerdict, check_quotes
 
 CODE = "def add(left, right):\n    return left + right\n\n\ndef subtract():\n    pass\n"
 
@@ -25,27 +25,27 @@ def quoted(root: Path, name: str, start: int, end: int, content: str) -> tuple[Q
 def test_what_the_file_holds_is_exact(root: Path) -> None:
     start = CODE.index("def subtract")
     (quote,) = quoted(root, "calc.py", start, len(CODE) - 1, CODE[start:-1])
-    assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, Verdict.EXACT)
+    assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, QuoteVerdict.EXACT)
 
 
 def test_a_wrong_range_is_corrected(root: Path) -> None:
     start = CODE.index("def subtract")
     for claimed in ((0, len(CODE) - 1 - start), (0, 7), (5_000, 5_001), (9, 3)):
         (quote,) = quoted(root, "calc.py", *claimed, CODE[start:-1])
-        assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, Verdict.MOVED)
+        assert quote == Quote("calc.py", start, len(CODE) - 1, 5, 6, QuoteVerdict.MOVED)
 
 
 def test_what_it_does_not_hold_is_different(root: Path) -> None:
     (quote,) = quoted(root, "calc.py", 0, 12, "def add(a, b")
-    assert (quote.verdict, quote.start_line) == (Verdict.DIFFERENT, 0)
+    assert (quote.verdict, quote.start_line) == (QuoteVerdict.DIFFERENT, 0)
     (empty,) = quoted(root, "calc.py", 3, 1, "")
-    assert empty.verdict is Verdict.DIFFERENT
+    assert empty.verdict is QuoteVerdict.DIFFERENT
 
 
 @pytest.mark.parametrize("name", ["none.py", ".env", "../elsewhere.py", "\0", ""])
 def test_what_may_not_be_read_is_not(root: Path, name: str) -> None:
     (quote,) = quoted(root, name, 0, 5, "KEY=1")
-    assert quote.verdict is Verdict.UNREADABLE
+    assert quote.verdict is QuoteVerdict.UNREADABLE
 
 
 def test_prose_holds_no_quotes(root: Path) -> None:

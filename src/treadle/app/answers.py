@@ -1,14 +1,15 @@
 """What the command line and the server both answer with: the JSON of the contract."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 if TYPE_CHECKING:
+    from treadle.app import answer_shapes as shapes
     from treadle.code import SearchResults
     from treadle.events.types import StopReason, Usage
     from treadle.session import SessionOutcome
 
 
-def search_answer(results: "SearchResults") -> dict[str, Any]:
+def search_answer(results: "SearchResults") -> "shapes.CodeSearch":
     """Search results; fresh, since the index was refreshed for them."""
     return {
         "query": results.query,
@@ -44,8 +45,8 @@ def final_answer(
     cost: float | None,
     tool_calls: int,
     stop_reason: "StopReason",
-    **more: object,
-) -> dict[str, Any]:
+    **more: "Unpack[shapes.MoreOfFinal]",
+) -> "shapes.Final":
     """What a turn ends with, however it ends."""
     return {
         "type": "final",
@@ -63,7 +64,7 @@ def final_answer(
     }
 
 
-def outcome_answer(outcome: "SessionOutcome", trace_id: str) -> dict[str, Any]:
+def outcome_answer(outcome: "SessionOutcome", trace_id: str) -> "shapes.Final":
     """What a turn that ended by itself ends with."""
     return final_answer(
         outcome.text,

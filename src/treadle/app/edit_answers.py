@@ -1,47 +1,91 @@
 """Proposals as JSON: what `edits --json` and the server answer."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from typing_extensions import TypedDict
 
 from treadle.edits.diffs import counts, unified
-from treadle.edits.model import FileChange, Proposal
+from treadle.edits.model import ChangeKind, FileChange, Proposal, ProposalState
 from treadle.edits.service import Freshness
 from treadle.errors import UsageError
 
 
-def proposal_answer(
-    proposal: Proposal, freshness: Sequence[Freshness] = (), *, hunks: bool = False
-) -> dict[str, object]:
-    """The proposal; with `hunks` each file's diff and the numbers of its hunks, from 1.
+class ProposedFile(TypedDict):
+    """What becomes of a file. Lines are counted without what was denied, if anything is left."""
 
-    Lines are counted without what was denied, unless nothing else is left.
+    path: str
+    kind: ChangeKind
+    target: str | None
+    added: int
+    removed: int
+    base_hash: str | None
+    result_hash: str | None
+
+
+class ShownFile(ProposedFile):
+    """The same with its diff; its hunks are numbered from `first_hunk`, of all files from 1.
+
+    `freshness` says whether it is still what the proposal was made on.
     """
-    files = []
+
+    freshness: Freshness
+    first_hunk: int
+    hunks: int
+    denied_hunks: list[int]
+    diff: str
+
+
+class _Proposal(TypedDict):
+    id: str
+    state: ProposalState
+    summary: str
+    created_us: int
+    changed_us: int
+    session_id: str | None
+    request_id: str | None
+    words: str | None
+    reason: str | None
+    notes: list[str]
+
+
+class ListedProposal(_Proposal):
+    """A proposed change without its diffs.
+
+    `words` are the person's own; `reason` says why it is conflicted or failed.
+    """
+
+    files: list[ProposedFile]
+
+
+class ShownProposal(_Proposal):
+    """The same with its diffs."""
+
+    files: list[ShownFile]
+
+
+def listed_proposal(proposal: Proposal) -> ListedProposal:
+    """The proposal without its diffs."""
+    left = _left(proposal)
+    return {**_proposal(proposal), "files": [_file(each, left) for each in proposal.changes]}
+
+
+def shown_proposal(proposal: Proposal, freshness: Sequence[Freshness]) -> ShownProposal:
+    """The proposal with each file's diff and the numbers of its hunks, from 1."""
+    files: list[ShownFile] = []
     number = 1
-    left = {change.path: change for change in proposal.selected()}
+    left = _left(proposal)
     for place, change in enumerate(proposal.changes):
-        file = _file(change, left.get(change.path, None if left else change))
-        if freshness:
-            file["freshness"] = freshness[place].value
-        if hunks:
-            file["first_hunk"] = number
-            file["hunks"] = change.parts
-            file["denied_hunks"] = [number + h for at, h in sorted(proposal.denied) if at == place]
-            file["diff"] = unified(change)
+        shown: ShownFile = {
+            **_file(change, left),
+            "freshness": freshness[place],
+            "first_hunk": number,
+            "hunks": change.parts,
+            "denied_hunks": [number + h for at, h in sorted(proposal.denied) if at == place],
+            "diff": unified(change),
+        }
         number += change.parts
-        files.append(file)
-    return {
-        "id": str(proposal.id),
-        "state": proposal.state.value,
-        "summary": proposal.summary,
-        "created_us": proposal.created_us,
-        "changed_us": proposal.changed_us,
-        "session_id": str(proposal.session_id) if proposal.session_id else None,
-        "request_id": str(proposal.request_id) if proposal.request_id else None,
-        "files": files,
-        "words": proposal.words,
-        "reason": proposal.reason,
-        "notes": list(proposal.notes),
-    }
+        files.append(shown)
+    return {**_proposal(proposal), "files": files}
 
 
 def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple[int, int]]:
@@ -59,11 +103,32 @@ def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple
     return frozenset(every[number - 1] for number in numbers)
 
 
-def _file(change: FileChange, left: FileChange | None) -> dict[str, object]:
+def _proposal(proposal: Proposal) -> _Proposal:
+    return {
+        "id": str(proposal.id),
+        "state": proposal.state,
+        "summary": proposal.summary,
+        "created_us": proposal.created_us,
+        "changed_us": proposal.changed_us,
+        "session_id": str(proposal.session_id) if proposal.session_id else None,
+        "request_id": str(proposal.request_id) if proposal.request_id else None,
+        "words": proposal.words,
+        "reason": proposal.reason,
+        "notes": list(proposal.notes),
+    }
+
+
+def _left(proposal: Proposal) -> Mapping[str, FileChange]:
+    """By path what was not denied; all if nothing else is left."""
+    return {change.path: change for change in proposal.selected() or proposal.changes}
+
+
+def _file(change: FileChange, all_left: Mapping[str, FileChange]) -> ProposedFile:
+    left = all_left.get(change.path)
     added, removed = counts(left) if left is not None else (0, 0)
     return {
         "path": change.path,
-        "kind": change.kind.value,
+        "kind": change.kind,
         "target": change.target,
         "added": added,
         "removed": removed,

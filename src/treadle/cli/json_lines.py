@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from treadle.app.answers import final_answer, outcome_answer
 from treadle.app.tool_calls import ToolCalls
@@ -10,6 +11,9 @@ from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
 from treadle.events.types import SessionCancelled, StopReason, Usage
 from treadle.session import SessionOutcome
+
+if TYPE_CHECKING:
+    from treadle.app.answer_shapes import Failure
 
 
 class JsonLines:
@@ -36,5 +40,5 @@ class JsonLines:
 
     def fail(self, error: TreadleError) -> None:
         """Print the final line of a request that failed."""
-        told = {"message": error.message, "hint": error.hint}
+        told: Failure = {"message": error.message, "hint": error.hint}
         print_json(final_answer("", Usage(), None, 0, StopReason.FAILED, error=told))

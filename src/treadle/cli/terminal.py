@@ -17,7 +17,7 @@ from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
-from treadle.session.quotes import Verdict
+from treadle.session.quotes import QuoteVerdict
 from treadle.traces.text import cost, failure_mark, tokens
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ _QUEUEING = 10.0
 """Seconds without data after which it is said that the provider is the one that keeps waiting."""
 _ARGUMENTS_SHOWN = 100
 _QUOTE_MARKS = {
-    Verdict.EXACT: "✓ as it is in",
-    Verdict.MOVED: "✓ at other bytes than the answer says, in",
-    Verdict.DIFFERENT: "✗ not so in",
-    Verdict.UNREADABLE: "✗ no file that may be read:",
+    QuoteVerdict.EXACT: "✓ as it is in",
+    QuoteVerdict.MOVED: "✓ at other bytes than the answer says, in",
+    QuoteVerdict.DIFFERENT: "✗ not so in",
+    QuoteVerdict.UNREADABLE: "✗ no file that may be read:",
 }
 
 

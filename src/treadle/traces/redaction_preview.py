@@ -12,7 +12,7 @@ _AROUND = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class RedactionExample:
     """A finding: where it stands, its first letters and its length, and what is around it."""
 
     trace_id: str
@@ -25,19 +25,19 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RedactionPreview:
     """Of so many spans, how many hold what the rule matches, and how often."""
 
     spans: int
     changed: int
     found: int
-    examples: tuple[Example, ...]
+    examples: tuple[RedactionExample, ...]
 
 
-def preview(rule: Rule, spans: Iterable[Span]) -> Preview:
+def preview(rule: Rule, spans: Iterable[Span]) -> RedactionPreview:
     """What `rule` would do to these spans. Nothing is changed."""
     seen = changed = found = 0
-    examples: list[Example] = []
+    examples: list[RedactionExample] = []
     for span in spans:
         seen += 1
         before = found
@@ -49,7 +49,7 @@ def preview(rule: Rule, spans: Iterable[Span]) -> Preview:
                 for match in matches[: max(0, _EXAMPLES - len(examples))]
             ]
         changed += found > before
-    return Preview(seen, changed, found, tuple(examples[:_EXAMPLES]))
+    return RedactionPreview(seen, changed, found, tuple(examples[:_EXAMPLES]))
 
 
 def _matches(rule: Rule, text: str) -> list[str]:
@@ -63,13 +63,13 @@ def _matches(rule: Rule, text: str) -> list[str]:
     return found
 
 
-def _example(span: Span, field: str, text: str, match: str) -> Example:
+def _example(span: Span, field: str, text: str, match: str) -> RedactionExample:
     at = text.find(match)  # -1 where it is written with escapes
     before, after = (
         ("", "") if at < 0 else (text[max(0, at - _AROUND) : at], text[at + len(match) :])
     )
     masked = f"{match[:2]}… ({len(match)} characters)"
-    return Example(span.trace_id, span.span_id, field, before, masked, after[:_AROUND])
+    return RedactionExample(span.trace_id, span.span_id, field, before, masked, after[:_AROUND])
 
 
 def _texts(span: Span) -> Iterator[tuple[str, str]]:

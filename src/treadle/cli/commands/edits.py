@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from treadle.app.edit_answers import hunk_places, proposal_answer
+from treadle.app.edit_answers import hunk_places, listed_proposal, shown_proposal
 from treadle.app.editing import open_edits
 from treadle.app.workspace import proposed
 from treadle.cli.command import Command, positive, repository
@@ -76,7 +76,7 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
     states = [ProposalState(options.state)] if options.state else None
     proposals = edits.list(states=states, limit=options.limit)
     if options.json:
-        print_json({"proposals": [proposal_answer(each) for each in proposals]})
+        print_json({"proposals": [listed_proposal(each) for each in proposals]})
         return 0
     if not proposals:
         say("There is no such proposal in this repository." if states else "Nothing was proposed.")
@@ -98,7 +98,7 @@ def _size(proposal: Proposal) -> str:
 def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     freshness = edits.freshness(proposal)
     if options.json:
-        print_json(proposal_answer(proposal, freshness, hunks=True))
+        print_json(shown_proposal(proposal, freshness))
         return 0
     say(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
     say(f"{proposal.summary} ({_size(proposal)})")
@@ -172,7 +172,7 @@ _COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
 
 def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     if options.json:
-        print_json(proposal_answer(proposal))
+        print_json(listed_proposal(proposal))
         return 0
     left = proposal.selected()
     files = ", ".join(change.path for change in left or proposal.changes)

@@ -3,13 +3,15 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.app.answer_shapes import CodeSearch
 from treadle.app.answers import search_answer
 from treadle.code import SearchResults, View
+from treadle.documented import Told
 from treadle.errors import NotFoundError, UsageError
 from treadle.server.house import House, Opened
 from treadle.server.routes.tools import answer
@@ -39,7 +41,7 @@ class ContextQuery(_Asked):
 
 
 @router.get("/search")
-async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
+async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> Told[CodeSearch]:
     """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
     _check(house, query)
     return search_answer(await asyncio.to_thread(_fresh_results, house, query))

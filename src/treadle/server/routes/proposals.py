@@ -2,12 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
-from treadle.app.edit_answers import hunk_places, proposal_answer
+from treadle.app.edit_answers import (
+    ListedProposal,
+    ShownProposal,
+    hunk_places,
+    listed_proposal,
+    shown_proposal,
+)
+from treadle.documented import Told
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
@@ -18,7 +26,7 @@ from treadle.server.house import House, Opened
 router = APIRouter(prefix="/proposals", tags=["proposals"])
 
 
-class Verdict(BaseModel):
+class Decision(BaseModel):
     """Which hunks are meant, by their numbers from 1 (all without), and the person's words."""
 
     model_config = ConfigDict(extra="forbid")
@@ -27,10 +35,10 @@ class Verdict(BaseModel):
     words: str | None = Field(None, max_length=10_000)
 
 
-class Proposals(BaseModel):
-    """The newest first."""
+class ProposalList(TypedDict):
+    """What was proposed, the newest first."""
 
-    data: list[dict[str, Any]]
+    data: list[ListedProposal]
 
 
 @router.get("")
@@ -38,26 +46,26 @@ async def proposals(
     house: Opened,
     state: ProposalState | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-) -> Proposals:
+) -> Told[ProposalList]:
     """What was proposed for the repository."""
     states = [state] if state else None
     found = await asyncio.to_thread(_edits(house).list, states=states, limit=limit)
-    return Proposals(data=[proposal_answer(each) for each in found])
+    return {"data": [listed_proposal(each) for each in found]}
 
 
 @router.get("/{reference}")
-async def proposal(house: Opened, reference: str) -> dict[str, Any]:
+async def proposal(house: Opened, reference: str) -> Told[ShownProposal]:
     """A proposal with its diffs, and whether its files are still what it was made on."""
 
-    def read(edits: Edits) -> dict[str, Any]:
+    def read(edits: Edits) -> ShownProposal:
         found = edits.find(reference)
-        return proposal_answer(found, edits.freshness(found), hunks=True)
+        return shown_proposal(found, edits.freshness(found))
 
     return await asyncio.to_thread(read, _edits(house))
 
 
 @router.post("/{reference}/approve")
-async def approve(house: Opened, reference: str, given: Verdict) -> dict[str, Any]:
+async def approve(house: Opened, reference: str, given: Decision) -> Told[ListedProposal]:
     """Apply the proposal, or only some of its hunks; the others are denied then."""
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -68,7 +76,7 @@ async def approve(house: Opened, reference: str, given: Verdict) -> dict[str, An
 
 
 @router.post("/{reference}/deny")
-async def deny(house: Opened, reference: str, given: Verdict) -> dict[str, Any]:
+async def deny(house: Opened, reference: str, given: Decision) -> Told[ListedProposal]:
     """Refuse the proposal, or only some of its hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -79,26 +87,26 @@ async def deny(house: Opened, reference: str, given: Verdict) -> dict[str, Any]:
 
 
 @router.post("/{reference}/undo")
-async def undo(house: Opened, reference: str) -> dict[str, Any]:
+async def undo(house: Opened, reference: str) -> Told[ListedProposal]:
     """Take the change back; what others changed beside it stays."""
     return await _changed(house, reference, lambda edits, found: edits.undo(found.id))
 
 
 @router.post("/{reference}/redo")
-async def redo(house: Opened, reference: str) -> dict[str, Any]:
+async def redo(house: Opened, reference: str) -> Told[ListedProposal]:
     """Make a change again that was undone."""
     return await _changed(house, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
-async def restage(house: Opened, reference: str) -> dict[str, Any]:
+async def restage(house: Opened, reference: str) -> Told[ListedProposal]:
     """Place the proposal anew on files that have changed."""
     return await _changed(house, reference, lambda edits, found: edits.restage(found.id))
 
 
 async def _changed(
     house: House, reference: str, change: Callable[[Edits, Proposal], object]
-) -> dict[str, Any]:
+) -> ListedProposal:
     def run(edits: Edits) -> Proposal:
         found = edits.find(reference)
         change(edits, found)
@@ -112,7 +120,7 @@ async def _changed(
         await house.calls.bus.publish(
             event(request_id=request_id, proposal_id=changed.id, files=files)
         )
-    return proposal_answer(changed)
+    return listed_proposal(changed)
 
 
 _EVENTS: dict[ProposalState, type[ProposalEvent]] = {

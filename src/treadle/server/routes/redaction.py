@@ -9,12 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from treadle.app.span_reading import whole_spans
+from treadle.documented import answers
 from treadle.errors import UsageError
 from treadle.secrets import Rule
 from treadle.server.answering import answered
 from treadle.server.house import Opened
 from treadle.traces.query.parameters import SpanParameters
-from treadle.traces.redaction_preview import preview
+from treadle.traces.redaction_preview import RedactionPreview, preview
 
 router = APIRouter(prefix="/redaction", tags=["traces"])
 
@@ -27,8 +28,8 @@ class Asked(SpanParameters):
     token: str | None = Field(None, description="the server's token, if it has one")
 
 
-@router.get("/preview", response_class=Response)
-async def redaction_preview(
+@router.get("/preview", response_class=Response, responses=answers(RedactionPreview))
+async def preview_rule(
     house: Opened, asked: Annotated[Asked, Query()], request: Request
 ) -> Response:
     """How often a pattern matches what is stored, with a few masked examples; nothing changes."""

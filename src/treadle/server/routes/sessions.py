@@ -1,17 +1,24 @@
 """Saved conversations: listed, shown, named, branched and deleted."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
-from treadle.app.conversation_answers import conversation_answer, summary_answer
+from treadle.app.conversation_answers import (
+    ListedSession,
+    Session,
+    conversation_answer,
+    summary_answer,
+)
+from treadle.documented import Told
 from treadle.server.house import Opened
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
 
 
-class Page(BaseModel):
+class SessionPlace(TypedDict):
     """Which part of a list is given, and whether there is more."""
 
     offset: int
@@ -19,11 +26,11 @@ class Page(BaseModel):
     more: bool
 
 
-class SessionList(BaseModel):
+class SessionPage(TypedDict):
     """The conversations about the repository, changed last first."""
 
-    data: list[dict[str, Any]]
-    pagination: Page
+    data: list[ListedSession]
+    pagination: SessionPlace
 
 
 class ListQuery(BaseModel):
@@ -36,7 +43,7 @@ class ListQuery(BaseModel):
     token: str | None = Field(None, description="the server's token, if it has one")
 
 
-class Change(BaseModel):
+class SessionChange(BaseModel):
     """What is to change; what is absent stays."""
 
     model_config = ConfigDict(extra="forbid")
@@ -46,25 +53,26 @@ class Change(BaseModel):
 
 
 @router.get("")
-async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> SessionList:
+async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> Told[SessionPage]:
     """The conversations, as `sessions list --json` gives them."""
     wanted = query.offset + query.limit
     found = await house.conversations.list(root=house.calls.root, limit=wanted + 1)
-    return SessionList(
-        data=[summary_answer(row) for row in found[query.offset : wanted]],
-        pagination=Page(offset=query.offset, limit=query.limit, more=len(found) > wanted),
-    )
+    more = len(found) > wanted
+    return {
+        "data": [summary_answer(row) for row in found[query.offset : wanted]],
+        "pagination": {"offset": query.offset, "limit": query.limit, "more": more},
+    }
 
 
 @router.get("/{session}")
-async def show(house: Opened, session: str) -> dict[str, Any]:
+async def show(house: Opened, session: str) -> Told[Session]:
     """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
     conversation = await house.conversations.load(session, root=house.calls.root)
     return conversation_answer(conversation, await house.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
-async def change(house: Opened, session: str, wanted: Change) -> dict[str, Any]:
+async def change(house: Opened, session: str, wanted: SessionChange) -> Told[Session]:
     """Give it another title, or let it go on from another of its messages."""
     if wanted.title is not None:
         await house.conversations.rename(session, wanted.title, root=house.calls.root)
@@ -74,6 +82,6 @@ async def change(house: Opened, session: str, wanted: Change) -> dict[str, Any]:
 
 
 @router.delete("/{session}")
-async def delete(house: Opened, session: str) -> dict[str, Any]:
+async def delete(house: Opened, session: str) -> Told[ListedSession]:
     """Take it out with all its branches, for good."""
     return summary_answer(await house.conversations.delete(session, root=house.calls.root))
