@@ -13,10 +13,11 @@ from starlette.requests import HTTPConnection
 from treadle.app.agents import AgentDesk
 from treadle.app.event_log import EventLog
 from treadle.app.examining import examined, rules_of
+from treadle.app.experiment_feed import experiments_followed
 from treadle.app.live_spans import LiveSpans
 from treadle.app.refreshing import building
 from treadle.app.span_intake import SpanIntake
-from treadle.app.stores import conversations_path
+from treadle.app.stores import conversations_path, experiments_path
 from treadle.app.tool_calls import ToolCalls
 from treadle.app.turns import Turns
 from treadle.clock import SystemClock
@@ -79,6 +80,8 @@ class House:
             )
             await stack.enter_async_context(building(calls.index, calls.bus))
             pages = await stack.enter_async_context(UiFeed(calls.screen, calls.bus))
+            followed = experiments_followed(experiments_path(), calls.bus)
+            await stack.enter_async_context(followed)
             intake = None
             if (store := calls.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)

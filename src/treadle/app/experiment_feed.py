@@ -1,0 +1,113 @@
+"""Tells the bus of a server which experiments and batches changed, in whichever process."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+from treadle.events import EventBus
+from treadle.events.experiments import ExperimentChanged
+from treadle.experiments.encoding import read_plan
+
+POLL_SECONDS = 0.2
+_BATCHES = 50
+"""The newest batches are looked at."""
+
+_EXPERIMENTS_SQL = "SELECT id, updated_us FROM experiments"
+_BATCHES_SQL = """
+    SELECT b.experiment, b.id, b.state, b.plan,
+        (SELECT count(*) FROM runs r WHERE r.batch = b.id AND r.outcome IS NOT NULL),
+        (SELECT count(*) FROM judgements j WHERE j.batch = b.id),
+        (SELECT count(*) FROM items i WHERE i.experiment = b.experiment)
+    FROM (SELECT * FROM batches ORDER BY id DESC LIMIT ?) b"""
+
+_Place = tuple[str, str | None]
+_Seen = tuple[object, int | None, int | None]
+"""What tells two states apart; the runs that are over, and all of them."""
+
+
+@asynccontextmanager
+async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
+    """Publish what changes in the file at `path` until it is left; there need not be one yet."""
+    feed = _Feed(path)
+    following = asyncio.create_task(_follow(feed, bus), name="experiments")
+    try:
+        yield
+    finally:
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+        await asyncio.to_thread(feed.close)
+
+
+async def _follow(feed: "_Feed", bus: EventBus) -> None:
+    while True:
+        for place, (_, done, total) in (await asyncio.to_thread(feed.changes)).items():
+            experiment_id, batch_id = place
+            await bus.publish(
+                ExperimentChanged(
+                    request_id=UUID(int=0),
+                    experiment_id=experiment_id,
+                    batch_id=batch_id,
+                    done=done,
+                    total=total,
+                )
+            )
+        await asyncio.sleep(POLL_SECONDS)
+
+
+class _Feed:
+    """Compares the file with what it was. Methods block."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._version: int | None = None
+        self._seen: dict[_Place, _Seen] = {}
+        self._missing = not path.exists()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def changes(self) -> Mapping[_Place, _Seen]:
+        """What is different since the last call; at first nothing. What fails is tried again."""
+        if self._connection is None and not self._path.exists():
+            return {}
+        try:
+            return self._compared()
+        except sqlite3.Error:  # it is being made, or locked
+            return {}
+
+    def _compared(self) -> dict[_Place, _Seen]:
+        if self._connection is None:
+            uri = f"{self._path.resolve().as_uri()}?mode=ro"
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=1)
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version == self._version:
+            return {}
+        now = _state(self._connection)
+        first = self._version is None and not self._missing
+        before, self._seen, self._version = self._seen, now, version
+        if first:
+            return {}
+        changed = {place: seen for place, seen in now.items() if before.get(place) != seen}
+        gone = {place for place in before if place not in now and place[1] is None}
+        return {**changed, **dict.fromkeys(gone, (None, None, None))}
+
+
+def _state(connection: sqlite3.Connection) -> dict[_Place, _Seen]:
+    found: dict[_Place, _Seen] = {
+        (experiment, None): (updated_us, None, None)
+        for experiment, updated_us in connection.execute(_EXPERIMENTS_SQL)
+    }
+    for experiment, batch, state, plan, done, judged, items in connection.execute(
+        _BATCHES_SQL, (_BATCHES,)
+    ):
+        read = read_plan(plan)
+        total = len(read.variants) * items * read.repeats
+        found[experiment, batch] = ((state, judged), done, total)
+    return found

@@ -1,0 +1,28 @@
+"""Changes of experiments by another hand are told to the bus."""
+
+import asyncio
+from pathlib import Path
+
+from treadle.app.experiment_feed import experiments_followed
+from treadle.events import EventBus
+from treadle.events.experiments import ExperimentChanged
+from treadle.experiments.model import Experiment, Version
+from treadle.experiments.store import ExperimentStore
+
+
+async def test_what_another_process_changes_is_told(tmp_path: Path) -> None:
+    path, bus = tmp_path / "experiments.db", EventBus()
+    store = ExperimentStore(path)
+    made = Experiment(id="e1", name="One", created_us=1, updated_us=1, items=())
+    with bus.subscribe(ExperimentChanged) as heard:
+        async with experiments_followed(path, bus), asyncio.timeout(20):
+            for change in (
+                lambda: store.create(made),
+                lambda: store.add_version("e1", Version(number=1, at_us=2, patch={})),
+                lambda: store.delete("e1"),
+            ):
+                await asyncio.to_thread(change)
+                event = (await anext(heard)).event
+                assert isinstance(event, ExperimentChanged)
+                assert (event.experiment_id, event.batch_id, event.done) == ("e1", None, None)
+    store.close()
