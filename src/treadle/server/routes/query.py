@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from treadle.documented import answers
 from treadle.clock import SystemClock
+from treadle.documented import answers
 from treadle.errors import UsageError
 from treadle.server.answering import answered
 from treadle.server.house import Opened
