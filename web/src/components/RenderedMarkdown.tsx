@@ -5,8 +5,10 @@ import ReactMarkdown, { type Components } from "react-markdown";
 import { visible } from "../text/visible";
 import { Code } from "./Code";
 import styles from "./Markdown.module.css";
+import { markdownTables, withBarsKept } from "./markdownTables";
 
 const MOST = 200_000;
+const PLUGINS = [markdownTables];
 
 const COMPONENTS: Components = {
   a: ({ href, children }) => <Anchor href={href ?? ""}>{children}</Anchor>,
@@ -21,8 +23,8 @@ const COMPONENTS: Components = {
 
 export const RenderedMarkdown = memo(({ text }: { text: string }) => (
   <div className={styles.markdown} dir="auto">
-    <ReactMarkdown components={COMPONENTS} urlTransform={(url) => url}>
-      {visible(text.slice(0, MOST))}
+    <ReactMarkdown components={COMPONENTS} remarkPlugins={PLUGINS} urlTransform={(url) => url}>
+      {withBarsKept(visible(text.slice(0, MOST)))}
     </ReactMarkdown>
   </div>
 ));
