@@ -8,6 +8,7 @@ import type { Shown, UiChange } from "../api/schema";
 import { type Notice, useNotices } from "../components/Notices";
 import { useLiveEvents } from "../live/LiveProvider";
 import { type Handler, Handlers, type UiAnswer, type UiRequest } from "./handlers";
+import { filterByLabels } from "./labelFilter";
 import { pageId } from "./pageId";
 
 const MirrorContext = createContext<Handlers | null>(null);
@@ -45,6 +46,10 @@ function useFollowing(handlers: Handlers): void {
         await go(request.url);
         return { success: true };
       }),
+      handlers.add("apply_label_filter", async (request) => ({
+        success: true,
+        applied_labels: await filterByLabels(router, queries, request.view),
+      })),
       handlers.add("navigate_to_experiment", async (request) => {
         await go(request.url);
         return { success: true };
@@ -53,7 +58,7 @@ function useFollowing(handlers: Handlers): void {
     return () => {
       for (const stop of stops) stop();
     };
-  }, [handlers, router]);
+  }, [handlers, router, queries]);
   useLiveEvents(["UiChanged", "UiRequested"], (event) => {
     if (event.type === "UiChanged" && event.by !== pageId()) {
       void queries.invalidateQueries({ queryKey: STATE });
