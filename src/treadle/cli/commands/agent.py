@@ -7,15 +7,18 @@ from uuid import UUID
 
 from treadle.agents.page import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentDesk
+from treadle.app.conversation_answers import summary_answer
 from treadle.app.tool_calls import ToolCalls
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.commands.sessions import stored
+from treadle.cli.output import print_json, say, short_id, table, tell, when
 from treadle.cli.screens import Screen, exit_status, screen_for, shown
 from treadle.config.loader import load
 from treadle.errors import ExitStatus, UsageError
 from treadle.events import EventBus
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
+from treadle.session.conversations import Kind
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +39,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--agent", metavar="NAME", help=f"the agent to ask (default: {ORCHESTRATOR})"
     )
+    parser.add_argument(
+        "--conversation",
+        metavar="ID",
+        help="go on with what was asked before: an id, the beginning of one, or `last`",
+    )
     parser.add_argument("--list", action="store_true", help="list the agents")
+    parser.add_argument(
+        "--conversations", action="store_true", help="list what agents were asked before"
+    )
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
 
 
@@ -44,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     """Ask, show what happens, and give the exit status."""
     if options.list:
         return _list(options)
+    if options.conversations:
+        return _list_conversations(options)
     question = sys.stdin.read() if options.question == "-" else options.question or ""
     if not question.strip():
         raise UsageError(
@@ -83,9 +96,15 @@ async def _answer(
                 experiment_id=options.experiment,
             )
         )
+        conversation = await desk.conversation(options.conversation, agent=options.agent)
         with screen.answering(calls):
             outcome = await desk.ask(
-                question, page, request_id=request_id, agent=options.agent, model=options.model
+                question,
+                page,
+                request_id=request_id,
+                agent=options.agent or conversation.agent,
+                model=options.model,
+                conversation=conversation,
             )
     return outcome, calls.missing
 
@@ -112,6 +131,24 @@ def _list(options: argparse.Namespace) -> int:
         return ExitStatus.DONE
     rows = [(each.name, each.origin.value, each.header.description) for each in agents]
     say(table(rows, ("AGENT", "FROM", "WHAT IT IS FOR")))
+    return ExitStatus.DONE
+
+
+def _list_conversations(options: argparse.Namespace) -> int:
+    root = repository(options)
+    found = stored(lambda store: store.list(root=root, kind=Kind.AGENT))
+    if options.json:
+        data = [{**summary_answer(row), "agent": row.agent} for row in found]
+        print_json({"conversations": data})
+        return ExitStatus.DONE
+    if not found:
+        tell('Nothing was asked yet. Begin with `treadle agent "what went wrong?"`.')
+        return ExitStatus.DONE
+    rows = [
+        (short_id(str(row.id)), when(row.updated_us), str(row.turns), row.agent or "", row.title)
+        for row in found
+    ]
+    say(table(rows, ("CONVERSATION", "CHANGED", "QUESTIONS", "AGENT", "TITLE")))
     return ExitStatus.DONE
 
 

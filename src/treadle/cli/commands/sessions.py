@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     return actions[options.action](options)
 
 
-def _stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
+def stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
     """What `work` makes of the saved conversations."""
 
     async def open_and_work() -> T:
@@ -86,7 +86,7 @@ def _stored(work: Callable[[ConversationStore], Awaitable[T]]) -> T:
 
 def _list(options: argparse.Namespace) -> int:
     root = None if options.all else repository(options)
-    found = _stored(lambda store: store.list(root=root, limit=options.limit))
+    found = stored(lambda store: store.list(root=root, limit=options.limit))
     if options.json:
         print_json({"sessions": [summary_answer(row) for row in found]})
         return 0
@@ -112,7 +112,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _branch(options: argparse.Namespace) -> int:
     root = repository(options)
-    found = _stored(lambda store: store.branch(options.session, options.at, root=root))
+    found = stored(lambda store: store.branch(options.session, options.at, root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id), "at": options.at})
     else:
@@ -126,7 +126,7 @@ def _rename(options: argparse.Namespace) -> int:
     if not title:
         raise UsageError("The title is empty.", hint="Write it behind the conversation.")
     root = repository(options)
-    found = _stored(lambda store: store.rename(options.session, title, root=root))
+    found = stored(lambda store: store.rename(options.session, title, root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
@@ -156,7 +156,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _delete(options: argparse.Namespace) -> int:
     root = repository(options)
-    found = _stored(lambda store: store.get(options.session, root=root))
+    found = stored(lambda store: store.get(options.session, root=root))
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(
@@ -165,7 +165,7 @@ def _delete(options: argparse.Namespace) -> int:
         tell(f"{found.title} ({found.turns} turns) will be gone for good. Delete it? [y/N]")
         if _prompt().lower() not in ("y", "yes"):
             return 1
-    _stored(lambda store: store.delete(str(found.id), root=root))
+    stored(lambda store: store.delete(str(found.id), root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id)})
     else:
@@ -201,7 +201,7 @@ def _loaded(options: argparse.Namespace, at: int | None) -> tuple[Conversation, 
         conversation = await store.load(options.session, root=root, at=at)
         return conversation, await store.tree(conversation)
 
-    return _stored(load)
+    return stored(load)
 
 
 COMMAND = Command(
