@@ -70,3 +70,18 @@ async def test_what_is_stale_is_a_conflict_and_can_be_placed_anew(repo: Path) ->
         assert not again.is_success
         wrong = await served.http.post(f"/api/v1/proposals/{denied}/deny", json={"hunks": [9]})
         assert wrong.status_code == 422
+
+
+async def test_hunks_that_are_near_each_other_have_a_diff_each(repo: Path) -> None:
+    (repo / "near.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
+    edits = [
+        {"file": "near.py", "replace": {"old": "one = 1", "new": "one = 10"}},
+        {"file": "near.py", "replace": {"old": "three = 3", "new": "three = 30"}},
+    ]
+    async with serving(repo) as served:
+        made = await served.post("/tools/apply_code_edit/call", {"edits": edits})
+        (file,) = (await served.get(f"/proposals/{made['proposal_id']}"))["files"]
+        assert file["diff"].count("@@ -") == 1
+        assert file["hunks"] == len(file["hunk_diffs"]) == 2
+        assert "+one = 10\n" in file["hunk_diffs"][0]
+        assert " three = 3\n" in file["hunk_diffs"][0]

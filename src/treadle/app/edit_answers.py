@@ -1,6 +1,7 @@
 """Proposals as JSON: what `edits --json` and the server answer."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from typing_extensions import TypedDict
 
@@ -25,7 +26,8 @@ class ProposedFile(TypedDict):
 class ShownFile(ProposedFile):
     """The same with its diff; its hunks are numbered from `first_hunk`, of all files from 1.
 
-    `freshness` says whether it is still what the proposal was made on.
+    `freshness` says whether it is still what the proposal was made on. `hunk_diffs` holds the diff
+    of each hunk by itself, since hunks that are near each other are one in `diff`.
     """
 
     freshness: Freshness
@@ -33,6 +35,7 @@ class ShownFile(ProposedFile):
     hunks: int
     denied_hunks: list[int]
     diff: str
+    hunk_diffs: list[str]
 
 
 class _Proposal(TypedDict):
@@ -82,10 +85,17 @@ def shown_proposal(proposal: Proposal, freshness: Sequence[Freshness]) -> ShownP
             "hunks": change.parts,
             "denied_hunks": [number + h for at, h in sorted(proposal.denied) if at == place],
             "diff": unified(change),
+            "hunk_diffs": _hunk_diffs(change),
         }
         number += change.parts
         files.append(shown)
     return {**_proposal(proposal), "files": files}
+
+
+def _hunk_diffs(change: FileChange) -> list[str]:
+    if change.kind is not ChangeKind.MODIFY:
+        return [unified(change)]
+    return [unified(replace(change, hunks=(hunk,))) for hunk in change.hunks]
 
 
 def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple[int, int]]:
