@@ -10,6 +10,11 @@ export function count(value: number | null | undefined): string {
   return value == null ? UNKNOWN : counts.format(value);
 }
 
+/** "1 run", "1,234 runs", "– runs". */
+export function counted(value: number | null | undefined, one: string, more = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : more}`;
+}
+
 /** 12345 → "12.3K". */
 export function shortCount(value: number | null | undefined): string {
   return value == null ? UNKNOWN : shortCounts.format(value);

@@ -37,7 +37,8 @@ export interface TableProps<Row extends RowData> {
   idOf: (row: Row) => string;
   linkOf: (row: Row) => LinkProps;
   order: Order;
-  onOrder: (order: Order) => void;
+  /** None: the order is fixed. */
+  onOrder?: (order: Order) => void;
   /** The row that is shown beside the list. */
   peeked?: string | undefined;
   onPeek?: (id: string | undefined) => void;
@@ -64,7 +65,8 @@ function Empty<Row extends RowData>({ list, empty }: TableProps<Row>) {
 }
 
 function Grid<Row extends RowData>(props: TableProps<Row>) {
-  const { what, columns, shown, list, idOf, linkOf, order, onOrder, peeked, onPeek } = props;
+  const { what, columns, shown, list, idOf, linkOf, order, peeked, onPeek } = props;
+  const { onOrder = () => {} } = props;
   const router = useRouter();
   const grid = useRef<HTMLDivElement>(null);
   const body = useRef<Rows>(null);

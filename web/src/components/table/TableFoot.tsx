@@ -1,5 +1,5 @@
 // Under a list: how much of it is loaded, and its order where there are no headers to click.
-import { count } from "../../format/numbers";
+import { count, counted } from "../../format/numbers";
 import { SORTS } from "../../screens/searches";
 import { Select } from "../Select";
 import type { Column } from "./columns";
@@ -17,15 +17,16 @@ interface Props<Row> {
 }
 
 export function TableFoot<Row>({ what, list, columns, order, onOrder, isNarrow }: Props<Row>) {
+  const orders = ordersOf(columns);
   return (
     <footer className={styles.foot}>
       <span role="status">{loaded(what, list)}</span>
-      {isNarrow && (
+      {isNarrow && orders.length > 0 && (
         <Select
           label="Order"
           hideLabel
           value={`${order.sort} ${order.ascending}`}
-          options={ordersOf(columns)}
+          options={orders}
           onChange={(chosen) => {
             const [sort, ascending] = chosen.split(" ");
             const wanted = SORTS.find((each) => each === sort);
@@ -40,7 +41,7 @@ export function TableFoot<Row>({ what, list, columns, order, onOrder, isNarrow }
 function loaded<Row>(what: string, list: RowList<Row>): string {
   const here = count(list.rows.length);
   if (list.isLoadingMore) return `${here} loaded, loading more ${what}…`;
-  if (!list.hasMore) return `${here} ${what}`;
+  if (!list.hasMore) return counted(list.rows.length, what.replace(/s$/, ""), what);
   return list.total === null
     ? `${here} ${what} loaded, there are more`
     : `${here} of ${count(list.total)} ${what} loaded`;

@@ -1,6 +1,112 @@
-// Thread
+// One conversation: its messages, beside the runs that they come from.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { client, ok } from "../../api/client";
+import type { Run, Thread } from "../../api/schema";
+import { Badge } from "../../components/Badge";
+import { CopyButton } from "../../components/CopyButton";
+import { written } from "../../components/query/editing";
+import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { useRowList } from "../../components/table/useRowList";
+import { cost, count, counted, shortCount } from "../../format/numbers";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
+import { cut, visible } from "../../text/visible";
+import { Conversation } from "./Conversation";
+import { DeleteThread } from "./DeleteThread";
+import { RunList } from "./RunList";
+import { EVENTS, titleOf, tokensOf } from "./rows";
+import styles from "./ThreadScreen.module.css";
+
+const RUNS = 10; // each is read with what was said in it
+const runId = (run: Run) => run.run_id;
 
 export function ThreadScreen() {
-  return <Screen title="Thread">…</Screen>;
+  const { threadId } = useParams({ from: "/threads/$threadId" });
+  const query = `thread:${written(threadId)}`;
+  const thread = useQuery({
+    queryKey: ["thread", threadId],
+    queryFn: ({ signal }) => {
+      const asked = { query, limit: 1 };
+      return ok(client.GET("/api/v1/threads", { params: { query: asked }, signal }));
+    },
+  });
+  useLiveRefresh(EVENTS, () => thread.refetch());
+  const runs = useRowList<Run>({
+    key: ["thread", threadId, "runs"],
+    read: (cursor, signal) => {
+      const asked = { query, limit: RUNS, ...(cursor ? { cursor } : {}) };
+      return ok(client.GET("/api/v1/runs", { params: { query: asked }, signal }));
+    },
+    idOf: runId,
+    events: EVENTS,
+  });
+  const found = thread.data?.data[0];
+  if (thread.data && !found) return <Missing threadId={threadId} />;
+  return (
+    <Screen
+      title={found ? shortTitle(found) : "Thread"}
+      fill
+      about={found && <Sums thread={found} />}
+      actions={
+        <>
+          <CopyButton text={threadId} label="Copy id" />
+          <DeleteThread threadId={threadId} thread={found} />
+        </>
+      }
+    >
+      {thread.error && !found ? (
+        <ErrorNotice
+          what="The thread could not be read"
+          error={thread.error}
+          onRetry={() => void thread.refetch()}
+        />
+      ) : runs.state === "loading" ? (
+        <Loading what="the conversation" lines={12} />
+      ) : (
+        <div className={styles.parts}>
+          <Conversation runs={runs} />
+          <RunList threadId={threadId} runs={runs} />
+        </div>
+      )}
+    </Screen>
+  );
+}
+
+function shortTitle(thread: Thread): string {
+  const line = titleOf(thread).split("\n", 1)[0] ?? "";
+  const { shown, left } = cut(line, 120);
+  return visible(left > 0 ? `${shown}…` : shown);
+}
+
+function Sums({ thread }: { thread: Thread }) {
+  const { sums } = thread;
+  return (
+    <>
+      <span>{counted(thread.runs, "run")}</span>
+      <span>{counted(sums.model_calls, "model call")}</span>
+      <span>{counted(sums.tool_calls, "tool call")}</span>
+      <span>{shortCount(tokensOf(sums))} tokens</span>
+      <span>{sums.cost === null ? "cost unknown" : cost(sums.cost)}</span>
+      {sums.errors > 0 && <Badge tone="bad">✕ {counted(sums.errors, "error")}</Badge>}
+      {sums.unfinished > 0 && <Badge tone="accent">… {count(sums.unfinished)} unfinished</Badge>}
+      {thread.models.map((model) => (
+        <code key={model}>{visible(model)}</code>
+      ))}
+      {thread.labels.map((label) => (
+        <Badge key={label}>{visible(label)}</Badge>
+      ))}
+    </>
+  );
+}
+
+function Missing({ threadId }: { threadId: string }) {
+  return (
+    <Screen title="Thread">
+      <EmptyState title="There is no such thread.">
+        Nothing is recorded under <code>{visible(threadId)}</code>. It may have been deleted. See{" "}
+        <Link to="/threads">all threads</Link>.
+      </EmptyState>
+    </Screen>
+  );
 }

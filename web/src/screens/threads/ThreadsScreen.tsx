@@ -8,8 +8,8 @@ import { useTableSearch } from "../../components/table/useTableSearch";
 import { Screen } from "../../shell/Screen";
 import { THREAD_COLUMNS, threadId } from "./columns";
 import { NoThreads } from "./NoThreads";
+import { EVENTS } from "./rows";
 
-const EVENTS = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
 const PAGE = 100;
 
 export function ThreadsScreen() {

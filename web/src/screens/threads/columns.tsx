@@ -4,6 +4,8 @@ import { Badge } from "../../components/Badge";
 import type { Column } from "../../components/table/columns";
 import { cost, count, shortCount } from "../../format/numbers";
 import { ago, exactMoment, moment } from "../../format/times";
+import { visible } from "../../text/visible";
+import { titleOf, tokensOf } from "./rows";
 import styles from "./Threads.module.css";
 
 export const threadId = (thread: Thread) => thread.thread_id;
@@ -15,7 +17,7 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     width: 13,
     grows: 4,
     isLink: true,
-    cell: (thread) => thread.title ?? thread.thread_id,
+    cell: (thread) => visible(titleOf(thread)),
   },
   {
     id: "last",
@@ -53,9 +55,9 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     width: 5,
     align: "end",
     sort: "tokens",
-    narrow: (thread) => tokensOf(thread) !== null,
+    narrow: (thread) => tokensOf(thread.sums) !== null,
     unit: "tokens",
-    cell: (thread) => shortCount(tokensOf(thread)),
+    cell: (thread) => shortCount(tokensOf(thread.sums)),
   },
   {
     id: "cost",
@@ -71,7 +73,7 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     name: "Models",
     width: 8,
     grows: 1,
-    cell: (thread) => <span title={thread.models.join(", ")}>{thread.models.join(", ")}</span>,
+    cell: (thread) => <Names names={thread.models} />,
   },
   {
     id: "labels",
@@ -108,14 +110,9 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     name: "Id",
     width: 12,
     hidden: true,
-    cell: (thread) => <code>{thread.thread_id}</code>,
+    cell: (thread) => <code>{visible(thread.thread_id)}</code>,
   },
 ];
-
-function tokensOf({ sums: { tokens } }: Thread): number | null {
-  if (tokens.input === null && tokens.output === null) return null;
-  return (tokens.input ?? 0) + (tokens.output ?? 0);
-}
 
 function Errors({ errors }: { errors: number }) {
   if (errors === 0) return null;
@@ -127,11 +124,16 @@ function Errors({ errors }: { errors: number }) {
   );
 }
 
+function Names({ names }: { names: readonly string[] }) {
+  const all = visible(names.join(", "));
+  return <span title={all}>{all}</span>;
+}
+
 function Labels({ labels }: { labels: readonly string[] }) {
   return (
-    <span className={styles.labels} title={labels.join(", ")}>
+    <span className={styles.labels} title={visible(labels.join(", "))}>
       {labels.map((label) => (
-        <Badge key={label}>{label}</Badge>
+        <Badge key={label}>{visible(label)}</Badge>
       ))}
     </span>
   );

@@ -1,0 +1,70 @@
+// Deletes a thread, after it was said what is lost.
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { client, ok } from "../../api/client";
+import type { Thread } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
+import { useNotices } from "../../components/Notices";
+import { ErrorNotice } from "../../components/States";
+import { counted } from "../../format/numbers";
+
+interface Props {
+  threadId: string;
+  thread: Thread | undefined;
+}
+
+export function DeleteThread({ threadId, thread }: Props) {
+  const [isOpen, open] = useState(false);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { tell } = useNotices();
+  const deletion = useMutation({
+    mutationFn: () => {
+      const path = { thread_id: threadId };
+      return ok(client.DELETE("/api/v1/threads/{thread_id}", { params: { path } }));
+    },
+    onSuccess: async (gone) => {
+      tell({
+        kind: "good",
+        text: `Deleted ${counted(gone.spans, "span")}.`,
+      });
+      await navigate({ to: "/threads" });
+      queries.removeQueries({ queryKey: ["thread", threadId] });
+      await queries.invalidateQueries();
+    },
+  });
+  return (
+    <>
+      <Button kind="danger" small isDisabled={!thread} onPress={() => open(true)}>
+        Delete…
+      </Button>
+      <Dialog
+        title="Delete this thread?"
+        alert
+        isOpen={isOpen}
+        onOpenChange={open}
+        actions={
+          <>
+            <Button onPress={() => open(false)}>Keep it</Button>
+            <Button kind="danger" isPending={deletion.isPending} onPress={() => deletion.mutate()}>
+              Delete for good
+            </Button>
+          </>
+        }
+      >
+        {thread && (
+          <p>
+            {counted(thread.runs, "run")} with {counted(thread.sums.spans, "span")} will be lost for
+            good, with all that was asked, answered and attached in them. Experiments made from them
+            keep their own copies.
+          </p>
+        )}
+        {deletion.error && (
+          <ErrorNotice what="The thread could not be deleted" error={deletion.error} />
+        )}
+      </Dialog>
+    </>
+  );
+}

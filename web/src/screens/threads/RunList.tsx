@@ -1,0 +1,84 @@
+// The runs of a thread: choosing one marks what it added to the conversation.
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import type { Run } from "../../api/schema";
+import { StatusBadge } from "../../components/Badge";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import type { RowList } from "../../components/table/useRowList";
+import { cost, counted, duration, shortCount } from "../../format/numbers";
+import { moment } from "../../format/times";
+import { tokensOf } from "./rows";
+import styles from "./ThreadScreen.module.css";
+
+const runId = (run: Run) => run.run_id;
+
+const COLUMNS: readonly Column<Run>[] = [
+  { id: "time", name: "Run", width: 8, isLink: true, cell: (run) => moment(run.start_us) },
+  {
+    id: "status",
+    name: "Status",
+    width: 5,
+    narrow: true,
+    cell: (run) => <StatusBadge status={run.status} quiet />,
+  },
+  {
+    id: "duration",
+    name: "Duration",
+    width: 5,
+    align: "end",
+    narrow: true,
+    cell: (run) => duration(run.duration_us),
+  },
+  {
+    id: "tokens",
+    name: "Tokens",
+    width: 5,
+    align: "end",
+    narrow: (run) => tokensOf(run.sums) !== null,
+    unit: "tokens",
+    cell: (run) => shortCount(tokensOf(run.sums)),
+  },
+  {
+    id: "cost",
+    name: "Cost",
+    width: 5,
+    align: "end",
+    narrow: (run) => run.sums.cost !== null,
+    cell: (run) => cost(run.sums.cost),
+  },
+  {
+    id: "errors",
+    name: "Errors",
+    width: 5,
+    align: "end",
+    narrow: (run) => run.sums.errors > 0,
+    cell: (run) => counted(run.sums.errors, "error"),
+  },
+];
+
+export function RunList({ threadId, runs }: { threadId: string; runs: RowList<Run> }) {
+  const { run: chosen } = useSearch({ from: "/threads/$threadId" });
+  const navigate = useNavigate({ from: "/threads/$threadId" });
+  const mark = (run: string | undefined) =>
+    void navigate({ search: (now) => ({ ...now, run }) as never, replace: true });
+  return (
+    <aside className={styles.runs} aria-label="Runs">
+      <DataTable
+        what="runs"
+        columns={COLUMNS}
+        shown={COLUMNS}
+        list={runs}
+        idOf={runId}
+        linkOf={(run) => ({
+          to: "/threads/$threadId",
+          params: { threadId },
+          search: { run: run.run_id },
+        })}
+        order={{ sort: "time", ascending: false }}
+        peeked={chosen}
+        onPeek={mark}
+        empty={null}
+      />
+    </aside>
+  );
+}

@@ -1,0 +1,15 @@
+// What the screens of threads read out of the rows of the server.
+import type { Sums, Thread } from "../../api/schema";
+
+/** The events after which a list of threads or runs may be another. */
+export const EVENTS = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
+
+export function titleOf(thread: Thread): string {
+  return thread.title || thread.thread_id;
+}
+
+/** Input and output together; null where neither is known. */
+export function tokensOf({ tokens }: Sums): number | null {
+  if (tokens.input === null && tokens.output === null) return null;
+  return (tokens.input ?? 0) + (tokens.output ?? 0);
+}
