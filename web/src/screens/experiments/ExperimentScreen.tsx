@@ -1,5 +1,5 @@
 // One experiment: its request beside the original, what running it gave, and its versions.
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Navigate, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { Badge } from "../../components/Badge";
 import { Button } from "../../components/Button";
@@ -28,6 +28,7 @@ import { BatchState } from "./results/BatchBar";
 import { ResultsPanel } from "./results/ResultsPanel";
 import { type Editing, useDraft } from "./useDraft";
 import { useExperimentTools } from "./useExperimentTools";
+import { useFollowing } from "./useFollowing";
 
 export function ExperimentScreen() {
   const { experimentId } = useParams({ from: "/experiments/$experimentId" });
@@ -50,6 +51,10 @@ export function ExperimentScreen() {
       </Screen>
     );
   }
+  if (found.data.id !== experimentId) {
+    // The beginning of an id, or LAST: what is shown gets an address that stays.
+    return <Navigate to="." params={{ experimentId: found.data.id }} search={true} replace />;
+  }
   return <Opened key={found.data.id} experiment={found.data} />;
 }
 
@@ -63,6 +68,7 @@ function Opened({ experiment }: { experiment: Experiment }) {
   const [deleting, remove] = useState(false);
   const navigate = useNavigate();
   const begin = useBegin(experiment, editing, onSearch);
+  useFollowing(experiment.id);
   useExperimentTools({ experiment, batches, item, editing, search, onSearch });
   useShortcut(
     { keys: "Mod+Enter", does: "Run…", where: "Experiment", inFields: true },

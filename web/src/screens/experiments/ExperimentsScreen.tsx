@@ -10,12 +10,14 @@ import { DeleteDialog } from "./DeleteDialog";
 import { ExperimentTable } from "./ExperimentTable";
 import { FromQueryDialog } from "./FromQueryDialog";
 import { type Listed, useExperiments } from "./queries";
+import { useFollowingAll } from "./useFollowing";
 
 export function ExperimentsScreen() {
   const found = useExperiments();
   const [deleting, remove] = useState<Listed | null>(null);
   const [asking, ask] = useState(false);
   const navigate = useNavigate();
+  useFollowingAll();
   useShortcut({ keys: "n", does: "New experiment from a query", where: "Experiments" }, () =>
     ask(true),
   );

@@ -7,6 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import { client, ok } from "../../api/client";
 import type { components } from "../../api/schema";
 import type { ExperimentSearch } from "../searches";
@@ -30,7 +31,6 @@ export type SearchChange = {
 };
 
 const PAGE = 50;
-const LOOK_MS = 1_000;
 
 export const keys = {
   list: ["experiments"] as const,
@@ -54,13 +54,7 @@ export function useExperiments() {
       const next = pagination.offset + pagination.limit;
       return next < pagination.total ? next : undefined;
     },
-    refetchInterval: (query) =>
-      query.state.data?.pages.some((page) => page.data.some(isListedRunning)) ? LOOK_MS : false,
   });
-}
-
-function isListedRunning(listed: Listed): boolean {
-  return listed.last_batch?.state === "running";
 }
 
 function readExperiment(reference: string, signal?: AbortSignal): Promise<Experiment> {
@@ -75,7 +69,7 @@ export function useExperiment(reference: string) {
   });
 }
 
-/** The batches, the oldest first; looked at again every second while one runs. */
+/** The batches, the oldest first; see `useFollowing`. */
 export function useBatches(experiment: Experiment) {
   const { id, batches } = experiment;
   return useQuery({
@@ -88,24 +82,16 @@ export function useBatches(experiment: Experiment) {
       return told.data;
     },
     initialData: batches,
-    refetchInterval: (query) => (query.state.data?.some(mayRun) ? LOOK_MS : false),
   });
-}
-
-const JUST_BEGUN_US = 10_000_000;
-
-/** Also one that was made just now, which is told to be interrupted until it has begun. */
-function mayRun(batch: Batch): boolean {
-  if (batch.state === "running") return true;
-  const young = batch.created_us > Date.now() * 1_000 - JUST_BEGUN_US;
-  return young && batch.state === "interrupted" && batch.progress.done === 0;
 }
 
 /** A batch with its runs, read again whenever more of them are done. */
 export function useRuns(experimentId: string, batch: Batch) {
   const path = { reference: experimentId, batch_reference: batch.id };
+  const queryKey = [...keys.batch(experimentId, batch.id), "runs"];
+  useReadingAgain(queryKey, batch);
   return useQuery({
-    queryKey: [...keys.batch(experimentId, batch.id), "runs", stampOf(batch)],
+    queryKey,
     queryFn: ({ signal }) =>
       ok(
         client.GET("/api/v1/experiments/{reference}/batches/{batch_reference}", {
@@ -113,14 +99,16 @@ export function useRuns(experimentId: string, batch: Batch) {
           signal,
         }),
       ),
-    placeholderData: keepPreviousData,
+    staleTime: 0,
   });
 }
 
 export function useComparison(experimentId: string, batch: Batch, base: string | undefined) {
   const path = { reference: experimentId, batch_reference: batch.id };
+  const queryKey = [...keys.batch(experimentId, batch.id), "comparison", base ?? ""];
+  useReadingAgain(queryKey, batch);
   return useQuery({
-    queryKey: [...keys.batch(experimentId, batch.id), "comparison", base ?? "", stampOf(batch)],
+    queryKey,
     queryFn: ({ signal }) =>
       ok(
         client.GET("/api/v1/experiments/{reference}/batches/{batch_reference}/comparison", {
@@ -129,14 +117,22 @@ export function useComparison(experimentId: string, batch: Batch, base: string |
         }),
       ),
     enabled: batch.progress.done > 0,
+    staleTime: 0,
     placeholderData: keepPreviousData,
   });
 }
 
-/** Another one whenever the batch has other runs. */
-function stampOf(batch: Batch): string {
-  const { done, failed, tokens } = batch.progress;
-  return `${done}/${failed}/${tokens}/${batch.state}`;
+/** Whenever the batch has other runs than it had. */
+function useReadingAgain(queryKey: readonly string[], { id, state, progress }: Batch): void {
+  const queries = useQueryClient();
+  const stamp = `${id} ${state} ${progress.done} ${progress.failed} ${progress.tokens}`;
+  const last = useRef({ key: queryKey.join(" "), stamp });
+  useEffect(() => {
+    const key = queryKey.join(" ");
+    const isOther = last.current.key === key && last.current.stamp !== stamp;
+    last.current = { key, stamp };
+    if (isOther) void queries.invalidateQueries({ queryKey });
+  }, [queries, queryKey, stamp]);
 }
 
 /** What would be wrong after a change, without changing anything. */

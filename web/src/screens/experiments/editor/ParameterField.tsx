@@ -1,23 +1,12 @@
 // One parameter, with the field that fits its value.
 import { Button } from "../../../components/Button";
-import { NumberField } from "../../../components/NumberField";
 import { Select } from "../../../components/Select";
 import { TextField } from "../../../components/TextField";
 import { isObject, type Json, withValue } from "../request/json";
 import { useProblem } from "./EditContext";
 import styles from "./Editor.module.css";
-import { JsonField } from "./JsonField";
+import { JsonField, NumberValueField } from "./JsonField";
 
-/** Limits that are the same at every provider, as the server checks them. */
-const LIMITS: Record<string, { least?: number; most?: number; whole?: boolean }> = {
-  temperature: { least: 0, most: 2 },
-  top_p: { least: 0, most: 1 },
-  max_tokens: { least: 1, whole: true },
-  max_completion_tokens: { least: 1, whole: true },
-  frequency_penalty: { least: -2, most: 2 },
-  presence_penalty: { least: -2, most: 2 },
-  seed: { whole: true },
-};
 const FORMATS = ["text", "json_object", "json_schema"] as const;
 
 interface Props {
@@ -70,16 +59,7 @@ function ValueField({ name, value, onChange }: ValueProps) {
     return <FormatField value={value} onChange={onChange} />;
   }
   if (typeof value === "number") {
-    return (
-      <NumberField
-        label={name}
-        value={value}
-        problem={problem}
-        {...LIMITS[name]}
-        // An empty field is one that a person is about to fill; ✕ takes it away.
-        onChange={(number) => number !== null && onChange(number)}
-      />
-    );
+    return <NumberValueField label={name} field={field} value={value} onChange={onChange} />;
   }
   if (typeof value === "boolean") {
     return (

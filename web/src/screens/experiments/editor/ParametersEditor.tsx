@@ -5,6 +5,7 @@ import { JsonView } from "../../../components/JsonView";
 import { LongText } from "../../../components/LongText";
 import { Menu } from "../../../components/Menu";
 import { TextField } from "../../../components/TextField";
+import { visible } from "../../../text/visible";
 import { type Json, type JsonObject, own, withValue } from "../request/json";
 import { Beside, Section } from "./Beside";
 import { useProblem } from "./EditContext";
@@ -106,10 +107,10 @@ function shownNames(before: JsonObject, parameters: JsonObject): string[] {
   return [...new Set([...usual, ...given])];
 }
 
-export function ShownValue({ name, value }: { name: string; value: Json | undefined }) {
+export function ShownValue({ name, value }: { name?: string; value: Json | undefined }) {
   return (
     <div className={styles.shown}>
-      <span className={styles.name}>{name}</span>
+      {name && <span className={styles.name}>{visible(name)}</span>}
       {value === undefined ? (
         <Nothing />
       ) : typeof value === "object" && value !== null ? (

@@ -25,7 +25,7 @@ export function RequestForm({ before, request, calls, onChange }: Props) {
         <Beside
           name="model"
           change={changeOf(before.model, request.model)}
-          left={<ShownValue name="model" value={before.model} />}
+          left={<ShownValue value={before.model} />}
           right={<ModelField value={request.model} onChange={(model) => set("model", model)} />}
         />
       </Section>
@@ -77,7 +77,8 @@ function ModelField({
   return (
     <div className={styles.part}>
       <TextField
-        label="model"
+        label="Model"
+        hideLabel
         mono
         value={typeof value === "string" ? value : JSON.stringify(value ?? "")}
         placeholder="PROVIDER/MODEL"

@@ -75,7 +75,7 @@ export function BatchBar({ batches, batch, onChoose }: Props) {
           {progress.failed > 0 && `, ${count(progress.failed)} failed`}
         </span>
         <span className={styles.about}>
-          {count(progress.tokens)} tokens, {cost(progress.cost)},{" "}
+          {count(progress.tokens)} tokens, cost {cost(progress.cost)},{" "}
           {duration(progress.seconds * 1_000_000)} of calls
         </span>
         <span className={styles.actions}>

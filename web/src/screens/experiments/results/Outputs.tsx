@@ -120,7 +120,7 @@ function Output({ name, outcome, before }: OutputProps) {
           <Told outcome={outcome} before={before} />
           <p className={styles.about}>
             {visible(outcome.model ?? "model unknown")}, {count(outcome.input_tokens)} +{" "}
-            {count(outcome.output_tokens)} tokens, {cost(outcome.cost)},{" "}
+            {count(outcome.output_tokens)} tokens, cost {cost(outcome.cost)},{" "}
             {duration(outcome.duration_us)}
             {outcome.finish_reason && `, ended by ${visible(outcome.finish_reason)}`}
           </p>
