@@ -1,0 +1,74 @@
+// Two parts beside each other with a line between them that can be moved, also by keyboard.
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
+import styles from "./Split.module.css";
+
+const LEAST = 25;
+const MOST = 80;
+const STEP = 2;
+
+interface Props {
+  /** Under which the browser keeps where the line is. */
+  name: string;
+  label: string;
+  first: ReactNode;
+  second: ReactNode;
+  /** The share of the first part in percent, at first. */
+  share?: number;
+}
+
+export function Split({ name, label, first, second, share: initial = 60 }: Props) {
+  const [share, setShare] = useState(() => kept(name) ?? initial);
+  const whole = useRef<HTMLDivElement>(null);
+  const move = (wanted: number) => {
+    const next = Math.min(Math.max(Math.round(wanted), LEAST), MOST);
+    setShare(next);
+    localStorage.setItem(keyOf(name), String(next));
+  };
+  const press = (event: KeyboardEvent) => {
+    const to = {
+      ArrowLeft: share - STEP,
+      ArrowRight: share + STEP,
+      Home: LEAST,
+      End: MOST,
+      Enter: initial,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    move(to);
+  };
+  const drag = (event: PointerEvent) => {
+    if (!event.currentTarget.hasPointerCapture(event.pointerId) || !whole.current) return;
+    const { left, width } = whole.current.getBoundingClientRect();
+    move(((event.clientX - left) / width) * 100);
+  };
+  return (
+    <div className={styles.split} ref={whole} style={{ gridTemplateColumns: columns(share) }}>
+      <div className={styles.part}>{first}</div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a line that can be moved is no hr */}
+      <div
+        className={styles.line}
+        role="separator"
+        aria-orientation="vertical"
+        aria-label={label}
+        aria-valuenow={share}
+        aria-valuemin={LEAST}
+        aria-valuemax={MOST}
+        tabIndex={0}
+        onKeyDown={press}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={drag}
+        onDoubleClick={() => move(initial)}
+      />
+      <div className={styles.part}>{second}</div>
+    </div>
+  );
+}
+
+const columns = (share: number): string => `minmax(0, ${share}fr) auto minmax(0, ${100 - share}fr)`;
+
+const keyOf = (name: string): string => `treadle.split.${name}`;
+
+function kept(name: string): number | null {
+  const value = Number(localStorage.getItem(keyOf(name)) ?? Number.NaN);
+  return value >= LEAST && value <= MOST ? value : null;
+}

@@ -1,0 +1,46 @@
+// A trace in a few figures, with the ways to what it is part of.
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { StatusBadge } from "../../components/Badge";
+import { cost, count, duration, shortCount } from "../../format/numbers";
+import { exactMoment, moment } from "../../format/times";
+import { sumsOf } from "./model/notable";
+import { type Tree, textAt } from "./model/tree";
+import type { TraceRead } from "./useSkeleton";
+
+export function TraceAbout({ tree, skeleton }: Pick<TraceRead, "tree" | "skeleton">) {
+  const sums = useMemo(() => (tree ? sumsOf(tree) : null), [tree]);
+  if (!tree || !skeleton || !sums) return null;
+  const { run_id: runId, thread_id: threadId, start_us: startUs } = skeleton;
+  return (
+    <>
+      <StatusBadge status={statusOf(tree, skeleton.root)} />
+      <span title={exactMoment(startUs)}>{moment(startUs)}</span>
+      <span>{duration(tree.total)}</span>
+      <span>{count(tree.count)} spans</span>
+      {sums.input !== null && (
+        <span title="Input and output tokens of all model calls">
+          {shortCount(sums.input)} → {shortCount(sums.output)} tokens
+        </span>
+      )}
+      {sums.cost !== null && (
+        <span title={sums.unpriced > 0 ? `without ${sums.unpriced} calls of unknown price` : ""}>
+          {cost(sums.cost)}
+          {sums.unpriced > 0 ? " or more" : ""}
+        </span>
+      )}
+      {runId !== skeleton.trace_id && (
+        <Link to="/runs/$runId" params={{ runId }}>
+          Run
+        </Link>
+      )}
+      <Link to="/threads/$threadId" params={{ threadId }} search={{ run: runId }}>
+        Thread
+      </Link>
+    </>
+  );
+}
+
+function statusOf(tree: Tree, root: number | null): string {
+  return root === null ? "unfinished" : textAt(tree, tree.statuses, root);
+}

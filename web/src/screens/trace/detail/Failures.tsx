@@ -1,0 +1,56 @@
+// Why a span failed: its error, and the exceptions that were recorded with their stacks.
+import type { Span, SpanEvent } from "../../../api/schema";
+import { LongText } from "../../../components/LongText";
+import { visible } from "../../../text/visible";
+import styles from "./Detail.module.css";
+import { attribute } from "./useSpan";
+
+export function Failures({ span }: { span: Span }) {
+  const exceptions = span.events.filter(isException);
+  const hint = attribute(span, "treadle.hint", "treadle.error.hint");
+  const kind = attribute(span, "error.type");
+  if (span.error === null && exceptions.length === 0) return null;
+  return (
+    <div className={styles.failure}>
+      {span.error !== null && (
+        <>
+          <strong>
+            <span aria-hidden="true">✕ </span>
+            {typeof kind === "string" ? visible(kind.slice(0, 200)) : "Error"}
+          </strong>
+          <LongText text={span.error} first={2_000} />
+        </>
+      )}
+      {typeof hint === "string" && <p className={styles.about}>{visible(hint.slice(0, 2_000))}</p>}
+      {exceptions.map((event, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an event is its place
+        <Exception key={place} event={event} />
+      ))}
+    </div>
+  );
+}
+
+export function isException(event: SpanEvent): boolean {
+  return event.name === "exception" || "exception.type" in event.attributes;
+}
+
+export function Exception({ event }: { event: SpanEvent }) {
+  const told = (name: string): string | null => {
+    const value = event.attributes[`exception.${name}`];
+    return typeof value === "string" && value !== "" ? value : null;
+  };
+  const stack = told("stacktrace");
+  const message = told("message");
+  return (
+    <div>
+      <strong>{visible((told("type") ?? "Exception").slice(0, 300))}</strong>
+      {message !== null && <LongText text={message} first={2_000} />}
+      {stack !== null && (
+        <details open={event.attributes["exception.escaped"] !== false}>
+          <summary>Stack</summary>
+          <LongText text={stack} mono first={4_000} />
+        </details>
+      )}
+    </div>
+  );
+}

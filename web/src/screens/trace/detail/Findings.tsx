@@ -1,0 +1,53 @@
+// What the detectors found wrong with a span, each with the words that show it.
+import { useQuery } from "@tanstack/react-query";
+import { client, ok } from "../../../api/client";
+import type { ToldFinding } from "../../../api/schema";
+import { Badge } from "../../../components/Badge";
+import { written } from "../../../components/query/editing";
+import { visible } from "../../../text/visible";
+import styles from "./Detail.module.css";
+import { Part } from "./Part";
+
+const MOST = 50;
+
+export function Findings({ traceId, spanId }: { traceId: string; spanId: string }) {
+  const query = `trace:${written(traceId)} span:${written(spanId)}`;
+  const found = useQuery({
+    queryKey: ["findings", traceId, spanId],
+    queryFn: ({ signal }) =>
+      ok(client.GET("/api/v1/findings", { params: { query: { query, limit: MOST } }, signal })),
+    retry: false,
+  });
+  // Beside the content, which is shown anyway: a failure here is not worth its place.
+  const findings = found.data?.data ?? [];
+  if (findings.length === 0) return null;
+  return (
+    <div className={styles.formatted}>
+      <Part title="Found by detectors" about={String(findings.length)}>
+        <ul className={styles.findings}>
+          {findings.map((finding) => (
+            <FindingView
+              key={`${finding.detector} ${finding.field} ${finding.start}`}
+              finding={finding}
+            />
+          ))}
+        </ul>
+      </Part>
+    </div>
+  );
+}
+
+const TONES = { high: "bad", medium: "warn", low: "plain" } as const;
+
+function FindingView({ finding }: { finding: ToldFinding }) {
+  return (
+    <li>
+      <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>{" "}
+      <span>{visible(finding.message)}</span>
+      <div className={styles.about}>
+        <code>{visible(finding.field)}</code>{" "}
+        <q className={styles.quote}>{visible(finding.quote)}</q>
+      </div>
+    </li>
+  );
+}

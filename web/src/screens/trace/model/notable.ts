@@ -1,0 +1,73 @@
+// What deserves a look: the spans that took longest by themselves, those that failed, and the sums.
+import { FLAG, has, type Tree, textAt } from "./tree";
+
+const SLOWEST = 3;
+const ENOUGH = 4; // of fewer spans none is called slow
+
+/** The rank of the slowest spans by their own time, without that of their children. */
+export function slowestPlaces(tree: Tree): ReadonlyMap<number, number> {
+  if (tree.count < ENOUGH) return new Map();
+  const own = ownTimes(tree);
+  const best: number[] = [];
+  for (let place = 0; place < tree.count; place += 1) {
+    const time = own[place] ?? 0;
+    if (time <= 0 || (best.length === SLOWEST && time <= (own[best.at(-1) ?? 0] ?? 0))) continue;
+    best.push(place);
+    best.sort((one, other) => (own[other] ?? 0) - (own[one] ?? 0));
+    best.length = Math.min(best.length, SLOWEST);
+  }
+  return new Map(best.map((place, at) => [place, at + 1]));
+}
+
+/** The time of each span in which none of its children ran. Children come by their start. */
+export function ownTimes(tree: Tree): Float64Array {
+  const own = new Float64Array(tree.count);
+  const covered = Float64Array.from(tree.starts); // up to where children were counted
+  for (let place = 0; place < tree.count; place += 1) {
+    if (has(tree, place, FLAG.missing)) continue;
+    const [start, stop] = [tree.starts[place] ?? 0, tree.stops[place] ?? 0];
+    own[place] = (own[place] ?? 0) + stop - start;
+    const parent = tree.parents[place] ?? -1;
+    if (parent < 0 || has(tree, parent, FLAG.missing)) continue;
+    const from = Math.max(start, covered[parent] ?? 0);
+    const to = Math.min(stop, tree.stops[parent] ?? 0);
+    if (to <= from) continue;
+    own[parent] = (own[parent] ?? 0) - (to - from);
+    covered[parent] = to;
+  }
+  return own;
+}
+
+export interface Sums {
+  failed: readonly number[];
+  unfinished: number;
+  input: number | null;
+  output: number | null;
+  /** US dollars. */
+  cost: number | null;
+  /** Model calls whose cost nobody knows. */
+  unpriced: number;
+}
+
+export function sumsOf(tree: Tree): Sums {
+  const failed: number[] = [];
+  const sums = { unfinished: 0, unpriced: 0 };
+  let [input, output, cost]: (number | null)[] = [null, null, null];
+  for (let place = 0; place < tree.count; place += 1) {
+    if (textAt(tree, tree.statuses, place) === "error") failed.push(place);
+    if (has(tree, place, FLAG.unfinished)) sums.unfinished += 1;
+    if (textAt(tree, tree.kinds, place) !== "model" || has(tree, place, FLAG.uncounted)) continue;
+    input = plus(input, tree.inputTokens[place]);
+    output = plus(output, tree.outputTokens[place]);
+    cost = plus(cost, tree.costs[place]);
+    if (tree.costs[place] == null && textAt(tree, tree.statuses, place) === "ok")
+      sums.unpriced += 1;
+  }
+  const dollars = cost == null ? null : cost / 1e9;
+  return { failed, ...sums, input: input ?? null, output: output ?? null, cost: dollars };
+}
+
+function plus(sum: number | null | undefined, value: number | null | undefined): number | null {
+  if (value == null) return sum ?? null;
+  return (sum ?? 0) + value;
+}

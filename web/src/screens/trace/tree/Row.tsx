@@ -1,0 +1,158 @@
+// One span as a row of the tree: what it is, when it ran, what it took.
+import { memo } from "react";
+import { KindMark } from "../../../components/Badge";
+import { cost, duration, shortCount } from "../../../format/numbers";
+import { visible } from "../../../text/visible";
+import { FLAG, has, hasChildren, nameAt, type Tree, textAt } from "../model/tree";
+import type { Zoom } from "../model/zoom";
+import styles from "./Tree.module.css";
+
+const INDENT_PX = 14;
+const DEEPEST_SHOWN = 20; // deeper ones are not indented further: their names must stay readable
+
+interface Props {
+  tree: Tree;
+  place: number;
+  /** Its number among the rows, from 0, and where it begins. */
+  row: number;
+  top: number;
+  id: string;
+  isActive: boolean;
+  isCollapsed: boolean;
+  isFound: boolean;
+  isCritical: boolean;
+  /** Its rank among the slowest; 0 where it is none of them. */
+  slow: number;
+  zoom: Zoom;
+}
+
+export const Row = memo(function Row(props: Props) {
+  const { tree, place, row, top, id, isActive, isCollapsed } = props;
+  const isParent = hasChildren(tree, place);
+  const depth = tree.depths[place] ?? 0;
+  const status = textAt(tree, tree.statuses, place);
+  return (
+    <div
+      role="row"
+      id={id}
+      className={styles.row}
+      style={{ transform: `translateY(${top}px)` }}
+      aria-level={depth + 1}
+      aria-setsize={tree.siblings[place]}
+      aria-posinset={tree.numbers[place]}
+      aria-rowindex={row + 2}
+      aria-selected={isActive}
+      aria-expanded={isParent ? !isCollapsed : undefined}
+      data-place={place}
+      data-status={status}
+      data-found={props.isFound || undefined}
+      data-critical={props.isCritical || undefined}
+    >
+      <div
+        role="gridcell"
+        className={styles.name}
+        style={{ paddingInlineStart: Math.min(depth, DEEPEST_SHOWN) * INDENT_PX + 4 }}
+      >
+        <span className={styles.toggle} aria-hidden="true" data-toggle={isParent || undefined}>
+          {isParent ? (isCollapsed ? "▸" : "▾") : ""}
+        </span>
+        <KindMark kind={textAt(tree, tree.kinds, place) || "other"} />
+        <Marks {...props} status={status} />
+        <span className={styles.words}>{visible(nameAt(tree, place).slice(0, 300))}</span>
+        {isCollapsed && (
+          <span className={styles.hidden}>+{shortCount((tree.ends[place] ?? 0) - place - 1)}</span>
+        )}
+      </div>
+      <Bar tree={tree} place={place} zoom={props.zoom} />
+      <div role="gridcell" className={styles.number}>
+        {duration(tree.durations[place])}
+      </div>
+      <div role="gridcell" className={styles.tokens}>
+        {tokens(tree, place)}
+      </div>
+      <div role="gridcell" className={styles.cost}>
+        {tree.costs[place] == null ? "" : cost((tree.costs[place] ?? 0) / 1e9)}
+      </div>
+    </div>
+  );
+});
+
+const SIGNS: Record<string, string> = {
+  error: "✕",
+  cancelled: "⊘",
+  denied: "⊖",
+  unfinished: "…",
+};
+
+/** What is notable about it, each as a sign with its words. */
+function Marks({ tree, place, slow, isCritical, isFound, status }: Props & { status: string }) {
+  const marks: [kind: string, sign: string, words: string][] = [];
+  const sign = SIGNS[status];
+  if (sign !== undefined) marks.push([status, sign, status]);
+  if (isFound) marks.push(["found", "⌕", "fits what is searched for"]);
+  if (slow > 0) marks.push(["slow", `▲${slow}`, `number ${slow} of the slowest by its own time`]);
+  if (isCritical) marks.push(["critical", "◆", "on the critical path"]);
+  if ((tree.flags[place] ?? 0) !== 0) {
+    for (const [flag, mark, words] of ODD) {
+      if (has(tree, place, flag)) marks.push(["odd", mark, words]);
+    }
+  }
+  return marks.map(([kind, mark, words]) => (
+    <span key={words} className={styles.mark} data-kind={kind} title={words}>
+      <span aria-hidden="true">{mark}</span>
+      <span className="visually-hidden">{words}</span>
+    </span>
+  ));
+}
+
+export const ODD: readonly (readonly [flag: number, sign: string, words: string])[] = [
+  [FLAG.cycle, "↻", "its own ancestor: shown as a root"],
+  [FLAG.missing, "?", "a parent that was never recorded"],
+  [FLAG.clockWentBack, "↶", "it ended before it started: its clock went back"],
+  [
+    FLAG.beforeParent,
+    "⇤",
+    "it began before its parent: their clocks differ, so it is shown within",
+  ],
+  [FLAG.uncounted, "⊂", "a call around another one: tokens and cost count there"],
+];
+
+function Bar({ tree, place, zoom }: { tree: Tree; place: number; zoom: Zoom }) {
+  const scale = 100 / ((zoom.to - zoom.from) * tree.total);
+  const offset = zoom.from * tree.total;
+  const start = tree.starts[place] ?? 0;
+  const from = (start - offset) * scale;
+  const to = ((tree.stops[place] ?? 0) - offset) * scale;
+  const first = tree.firstTokens[place];
+  const firstAt = first == null ? -1 : (start + first - offset) * scale;
+  const left = Math.max(from, 0);
+  const width = Math.min(to, 100) - left;
+  return (
+    <div role="gridcell" className={styles.track} aria-label={`from ${duration(start)}`}>
+      {to < 0 || from > 100 ? (
+        <span className={styles.away}>{to < 0 ? "◂" : ""}</span>
+      ) : (
+        <div
+          className={styles.bar}
+          data-kind={textAt(tree, tree.kinds, place)}
+          data-open={has(tree, place, FLAG.unfinished) || undefined}
+          style={{ left: `${left}%`, width: `${Math.max(width, 0)}%` }}
+        />
+      )}
+      {firstAt >= 0 && firstAt <= 100 && (
+        <div
+          className={styles.first}
+          style={{ left: `${firstAt}%` }}
+          title={`first token after ${duration(first)}`}
+        />
+      )}
+    </div>
+  );
+}
+
+function tokens(tree: Tree, place: number): string {
+  const given = tree.inputTokens[place];
+  const made = tree.outputTokens[place];
+  if (given == null && made == null) return "";
+  return `${shortCount(given)} → ${shortCount(made)}`;
+}

@@ -1,0 +1,168 @@
+// The spans of a trace as a tree with their bars on one time axis; only rows in view are there.
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import {
+  type MouseEvent,
+  type RefObject,
+  useCallback,
+  useId,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+} from "react";
+import { type Rows, shownPlace } from "../model/rows";
+import { placeOf, type Tree as TreeModel } from "../model/tree";
+import type { Zoom } from "../model/zoom";
+import { Axis } from "./Axis";
+import { Row } from "./Row";
+import styles from "./Tree.module.css";
+import { useTreeKeys } from "./useTreeKeys";
+
+export const ROW_PX = 28;
+const HEAD_PX = 48;
+
+export interface TreeHandle {
+  focus: () => void;
+}
+
+interface Props {
+  tree: TreeModel;
+  rows: Rows;
+  collapsed: Uint8Array;
+  /** The place that is active; -1 for none. */
+  active: number;
+  isFound: ReadonlySet<number>;
+  /** 1 for each place that is marked as critical; null where none is. */
+  critical: Uint8Array | null;
+  slowest: ReadonlyMap<number, number>;
+  zoom: Zoom;
+  onZoom: (zoom: Zoom) => void;
+  onChoose: (place: number) => void;
+  onCollapse: (places: readonly number[], collapsed: boolean) => void;
+  /** Enter: what is chosen is to be read. */
+  onOpen: () => void;
+  ref?: RefObject<TreeHandle | null>;
+}
+
+export function Tree(props: Props) {
+  const { tree, rows, collapsed, active, critical, ref } = props;
+  const grid = useRef<HTMLDivElement>(null);
+  const base = useId();
+  const rowId = (place: number) => `${base}-${place}`;
+  const activeRow = rows.rowOf[active] ?? -1;
+  const virtual = useVirtualizer({
+    count: rows.places.length,
+    getScrollElement: () => grid.current,
+    estimateSize: () => ROW_PX,
+    overscan: 6,
+    scrollPaddingStart: HEAD_PX,
+    scrollMargin: HEAD_PX,
+    // The active row is always there: the grid names it as the one that has the focus.
+    rangeExtractor: (range) => withActive(defaultRangeExtractor(range), activeRow),
+  });
+  useStillTop(grid, tree, rows);
+  useLayoutEffect(() => {
+    if (activeRow >= 0) virtual.scrollToIndex(activeRow, { align: "auto" });
+  }, [virtual, activeRow]);
+  useImperativeHandle(ref, () => ({ focus: () => grid.current?.focus() }), []);
+  const keys = useTreeKeys({ ...props, page: () => pageOf(grid.current) });
+  const click = useClick(props);
+  return (
+    <div
+      ref={grid}
+      className={styles.grid}
+      role="treegrid"
+      aria-label="Spans"
+      aria-rowcount={rows.places.length + 1}
+      aria-colcount={5}
+      aria-activedescendant={activeRow >= 0 ? rowId(active) : undefined}
+      tabIndex={0}
+      onKeyDown={keys}
+      onClick={click}
+      onDoubleClick={(event) => placeAt(event) >= 0 && props.onOpen()}
+    >
+      <div role="rowgroup" className={styles.head}>
+        <div role="row" className={styles.titles} aria-rowindex={1}>
+          <div role="columnheader" className={styles.name}>
+            Span
+          </div>
+          <Axis tree={tree} zoom={props.zoom} onZoom={props.onZoom} active={active} />
+          <div role="columnheader" className={styles.number}>
+            Duration
+          </div>
+          <div role="columnheader" className={styles.tokens}>
+            Tokens
+          </div>
+          <div role="columnheader" className={styles.cost}>
+            Cost
+          </div>
+        </div>
+      </div>
+      <div role="rowgroup" className={styles.body} style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map((item) => {
+          const place = rows.places[item.index] ?? -1;
+          return (
+            <Row
+              key={item.key}
+              tree={tree}
+              place={place}
+              row={item.index}
+              top={item.start - HEAD_PX}
+              id={rowId(place)}
+              isActive={place === active}
+              isCollapsed={collapsed[place] === 1}
+              isFound={props.isFound.has(place)}
+              isCritical={critical?.[place] === 1}
+              slow={props.slowest.get(place) ?? 0}
+              zoom={props.zoom}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function withActive(range: number[], active: number): number[] {
+  if (active < 0 || range.includes(active)) return range;
+  return [...range, active].sort((one, other) => one - other);
+}
+
+/** What is at the top of the view stays there when rows are added or taken out above it. */
+function useStillTop(grid: RefObject<HTMLElement | null>, tree: TreeModel, rows: Rows): void {
+  const top = useRef<{ tree: TreeModel; rows: Rows }>({ tree, rows });
+  useLayoutEffect(() => {
+    const before = top.current;
+    top.current = { tree, rows };
+    const element = grid.current;
+    if (!element || before.rows === rows || element.scrollTop === 0) return;
+    const first = Math.floor(element.scrollTop / ROW_PX);
+    const id = before.tree.ids[before.rows.places[first] ?? -1];
+    const now = rows.rowOf[shownPlace(tree, rows, placeOf(tree, id))] ?? -1;
+    if (now >= 0 && now !== first) element.scrollTop += (now - first) * ROW_PX;
+  }, [grid, tree, rows]);
+}
+
+function useClick({ onChoose, onCollapse, collapsed }: Props) {
+  return useCallback(
+    (event: MouseEvent) => {
+      const place = placeAt(event);
+      if (place < 0) return;
+      if ((event.target as HTMLElement).closest("[data-toggle]")) {
+        onCollapse([place], collapsed[place] !== 1);
+      } else {
+        onChoose(place);
+      }
+    },
+    [onChoose, onCollapse, collapsed],
+  );
+}
+
+function placeAt(event: MouseEvent): number {
+  const row = (event.target as HTMLElement).closest<HTMLElement>("[data-place]");
+  return row ? Number(row.dataset.place) : -1;
+}
+
+/** How many rows fit in the view. */
+function pageOf(grid: HTMLElement | null): number {
+  return Math.max(1, Math.floor(((grid?.clientHeight ?? 0) - HEAD_PX) / ROW_PX) - 1);
+}

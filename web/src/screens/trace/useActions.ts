@@ -1,0 +1,105 @@
+// What a person can do with a trace as a whole, by button and by key.
+import { type RefObject, useMemo, useRef } from "react";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { hasChildren, type Tree } from "./model/tree";
+import { around, moved, scaled, WHOLE, type Zoom } from "./model/zoom";
+import { nextOf } from "./useFind";
+
+const PAN = 0.25;
+const WHERE = "Trace";
+
+interface Given {
+  tree: Tree;
+  active: number;
+  found: readonly number[];
+  failed: readonly number[];
+  zoom: Zoom;
+  isCritical: boolean;
+  onZoom: (zoom: Zoom) => void;
+  onCritical: (shown: boolean) => void;
+  /** Choose a span and bring it into view, whatever hides it. */
+  onReveal: (place: number) => void;
+  onCollapse: (places: readonly number[], collapsed: boolean) => void;
+  /** The next row, or the one before. */
+  onStep: (by: number) => void;
+}
+
+export interface Actions {
+  /** Around the field for what is searched for. */
+  findRef: RefObject<HTMLDivElement | null>;
+  focusFind: () => void;
+  step: (back: boolean) => void;
+  nextError: () => void;
+  toggleCritical: () => void;
+  expandAll: () => void;
+  collapseAll: () => void;
+  zoomIn: () => void;
+  zoomOut: () => void;
+  zoomFit: () => void;
+}
+
+export function useActions(given: Given): Actions {
+  const findRef = useRef<HTMLDivElement>(null);
+  const { tree, active, zoom, onZoom } = given;
+  const span = useMemo(() => chosenSpan(tree, active), [tree, active]);
+  const goTo = (places: readonly number[], back: boolean) => {
+    const next = nextOf(places, active, back);
+    if (next !== undefined) given.onReveal(next);
+  };
+  const actions: Actions = {
+    findRef,
+    focusFind: () => findRef.current?.querySelector("input")?.focus(),
+    step: (back) => goTo(given.found, back),
+    nextError: () => goTo(given.failed, false),
+    toggleCritical: () => given.onCritical(!given.isCritical),
+    expandAll: () => given.onCollapse(parents(tree), false),
+    collapseAll: () => given.onCollapse(parents(tree), true),
+    zoomIn: () => onZoom(scaled(zoom, true, within(zoom, span))),
+    zoomOut: () => onZoom(scaled(zoom, false)),
+    zoomFit: () => onZoom(WHOLE),
+  };
+  useKeys(actions, given, span);
+  return actions;
+}
+
+function useKeys(actions: Actions, given: Given, span: Zoom | null): void {
+  const { zoom, onZoom, onStep } = given;
+  const key = (keys: string, does: string) => ({ keys, does, where: WHERE });
+  useShortcut(key("/", "Find in this trace"), actions.focusFind);
+  useShortcut(key("n", "Next match"), () => actions.step(false));
+  useShortcut(key("N", "Previous match"), () => actions.step(true));
+  useShortcut(key("e", "Next error"), actions.nextError);
+  useShortcut(key("j", "Next row"), () => onStep(1));
+  useShortcut(key("k", "Previous row"), () => onStep(-1));
+  useShortcut(key("p", "Mark the critical path"), actions.toggleCritical);
+  useShortcut(key("]", "Expand all"), actions.expandAll);
+  useShortcut(key("[", "Collapse all"), actions.collapseAll);
+  useShortcut(key("+", "Zoom in"), actions.zoomIn);
+  useShortcut(key("-", "Zoom out"), actions.zoomOut);
+  useShortcut(key("0", "Show the whole time"), actions.zoomFit);
+  useShortcut(key("z", "Zoom to the chosen span"), () => {
+    if (span) onZoom(around(span.from, span.to));
+  });
+  useShortcut(key("Shift+ArrowLeft", "Earlier"), () => onZoom(moved(zoom, -PAN)));
+  useShortcut(key("Shift+ArrowRight", "Later"), () => onZoom(moved(zoom, PAN)));
+}
+
+/** The time of the chosen span as shares of the whole. */
+function chosenSpan(tree: Tree, place: number): Zoom | null {
+  if (place < 0) return null;
+  return {
+    from: (tree.starts[place] ?? 0) / tree.total,
+    to: (tree.stops[place] ?? 0) / tree.total,
+  };
+}
+
+/** The middle of the chosen span, if it is in view. */
+function within(zoom: Zoom, span: Zoom | null): number | undefined {
+  if (!span) return undefined;
+  const middle = (span.from + span.to) / 2;
+  return middle >= zoom.from && middle <= zoom.to ? middle : undefined;
+}
+
+function parents(tree: Tree): number[] {
+  return [...tree.parents.keys()].filter((place) => hasChildren(tree, place));
+}

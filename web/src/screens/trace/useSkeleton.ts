@@ -1,0 +1,60 @@
+// The skeleton of a trace, which follows what is recorded as long as it is shown.
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { getJson } from "../../api/client";
+import type { Skeleton } from "../../api/schema";
+import { GAP } from "../../live/events";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
+import { type Tree, treeOf } from "./model/tree";
+
+const WRITTEN = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
+const REST = 4; // a large trace is read again after so many times what reading it took
+
+function skeletonOptions(traceId: string) {
+  return queryOptions({
+    queryKey: ["skeleton", traceId],
+    queryFn: async ({ signal, client }) => {
+      const found = await readSkeleton(traceId, signal);
+      const known = client.getQueryData<Skeleton>(["skeleton", traceId]);
+      // The same object where nothing was written: the tree need not be made again.
+      return known && isSame(known, found) ? known : found;
+    },
+    staleTime: Number.POSITIVE_INFINITY, // the live events say when it is another
+    structuralSharing: false, // to compare 50,000 spans would hold up the page
+  });
+}
+
+function readSkeleton(traceId: string, signal: AbortSignal): Promise<Skeleton> {
+  return getJson<Skeleton>(`/api/v1/traces/${encodeURIComponent(traceId)}`, signal);
+}
+
+function isSame(one: Skeleton, other: Skeleton): boolean {
+  const size = (skeleton: Skeleton) => skeleton.columns.span_ids.length;
+  return one.revision === other.revision && size(one) === size(other);
+}
+
+export interface TraceRead {
+  skeleton: Skeleton | undefined;
+  tree: Tree | null;
+  error: unknown;
+  retry: () => void;
+}
+
+export function useSkeleton(traceId: string): TraceRead {
+  const queries = useQueryClient();
+  const read = useQuery(skeletonOptions(traceId));
+  useLiveRefresh(
+    WRITTEN,
+    async (signal) => {
+      const began = performance.now();
+      await queries.refetchQueries({ queryKey: ["skeleton", traceId], exact: true });
+      const rest = REST * (performance.now() - began);
+      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, rest));
+    },
+    true,
+    (event) => event.type === GAP || event.type === "SpansLeftOut" || event.trace_id === traceId,
+  );
+  const skeleton = read.data;
+  const tree = useMemo(() => (skeleton ? treeOf(skeleton) : null), [skeleton]);
+  return { skeleton, tree, error: read.error, retry: () => void read.refetch() };
+}
