@@ -43,7 +43,7 @@ async def test_agents_are_listed_and_asked(repo: Path) -> None:
             started = [event for event in told if event["type"] == "SessionStarted"]
             assert [each["agent"] for each in started] == ["orchestrator", "data"]
             assert started[1]["parent_key"] == {"turn": 0, "slot": 0}
-            assert not any("input_text" in event for event in told)
+            assert not any(event.get("input_text") for event in told)
             place = await served.get(f"/turns/{started[1]['request_id']}/calls/0/0")
             trace_id = asked["request_id"].replace("-", "")
             span = await served.get(f"/spans/{trace_id}/{place['span_id']}")

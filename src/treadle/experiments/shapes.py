@@ -37,7 +37,7 @@ class ListedExperiment(_Named):
     last_batch: LastBatch | None
 
 
-class Place(TypedDict):
+class ExperimentPlace(TypedDict):
     """Which part of the list it is."""
 
     offset: int
@@ -49,7 +49,7 @@ class ExperimentPage(TypedDict):
     """Experiments, the one that was changed last first."""
 
     data: list[ListedExperiment]
-    pagination: Place
+    pagination: ExperimentPlace
 
 
 class ToolUse(TypedDict):

@@ -8,11 +8,18 @@ from typing import Any
 from urllib.parse import unquote
 
 from fastapi import Request, Response
+from typing_extensions import TypedDict
 
 from treadle.errors import NotFoundError
 
 _WORTH_COMPRESSING = 2_000
 _LEVEL = 4
+
+
+class Taken(TypedDict):
+    """Whether it came in time."""
+
+    taken: bool
 
 
 async def answered(request: Request, make: Callable[[], Any]) -> Response:

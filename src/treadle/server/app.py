@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -14,7 +15,7 @@ from treadle.config.quantities import size_bytes
 from treadle.server.bodies import BodyLimit
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
-from treadle.server.document import operation_id
+from treadle.server.document import document, operation_id
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
 from treadle.server.house import House
@@ -111,6 +112,7 @@ def create_app(
         generate_unique_id_function=operation_id,
         lifespan=lifespan,
     )
+    app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
     api = APIRouter(prefix="/api/v1", responses=ERRORS)
     for router in _ROUTERS:

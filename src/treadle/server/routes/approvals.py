@@ -1,14 +1,16 @@
 """What waits for a person to allow it."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.documented import Documented, whole
 from treadle.events.encoding import plain
-from treadle.events.types import ApprovalScope
+from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.server.answering import Taken
 from treadle.server.house import Opened
 
 router = APIRouter(prefix="/approvals", tags=["approvals"])
@@ -35,7 +37,7 @@ class Answer(BaseModel):
 class Pending(BaseModel):
     """The questions that wait, oldest first, as the event `ApprovalRequested` tells them."""
 
-    data: list[dict[str, Any]]
+    data: list[Annotated[Any, Documented(lambda: whole(ApprovalRequested))]]
 
 
 @router.get("")
@@ -45,7 +47,7 @@ async def pending(house: Opened) -> Pending:
 
 
 @router.post("/{approval_id}")
-async def answer(house: Opened, approval_id: UUID, given: Answer) -> dict[str, bool]:
+async def answer(house: Opened, approval_id: UUID, given: Answer) -> Taken:
     """Answer a question; `taken` is false when it waits no more."""
     scope = ApprovalScope(given.scope.value)
     return {"taken": house.calls.approvals.answer(approval_id, scope, given.words)}

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.app.answer_shapes import CodeSearch
 from treadle.app.answers import search_answer
 from treadle.code import SearchResults, View
-from treadle.documented import Told
+from treadle.documented import Told, answers
 from treadle.errors import NotFoundError, UsageError
 from treadle.server.house import House, Opened
 from treadle.server.routes.tools import answer
+from treadle.toolbox.code.request_code_context import CodeContextResult
 
 router = APIRouter(prefix="/code", tags=["code"])
 
@@ -47,7 +48,7 @@ async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> Told[
     return search_answer(await asyncio.to_thread(_fresh_results, house, query))
 
 
-@router.get("/context", response_class=Response)
+@router.get("/context", response_class=Response, responses=answers(CodeContextResult))
 async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Response:
     """What a model would be given for a question, as `context --json` gives."""
     _check(house, query)

@@ -12,6 +12,8 @@ from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.app.event_log import Gap, LoggedEvent
+from treadle.documented import answers
+from treadle.server.event_shapes import any_event
 from treadle.server.house import House, Opened
 
 router = APIRouter(tags=["events"])
@@ -25,7 +27,7 @@ class _EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-@router.get("/events", response_class=_EventStream)
+@router.get("/events", response_class=_EventStream, responses=answers(any_event))
 async def events(
     house: Opened,
     *,

@@ -138,7 +138,7 @@ async def experiments(
 ) -> Told[shapes.ExperimentPage]:
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
-    place: shapes.Place = {"offset": offset, "limit": limit, "total": total}
+    place: shapes.ExperimentPlace = {"offset": offset, "limit": limit, "total": total}
     return {"data": [listed_answer(each) for each in found], "pagination": place}
 
 

@@ -8,12 +8,17 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
+from treadle.app.answer_shapes import Failure, Final
 from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
 from treadle.app.event_log import LoggedEvent
 from treadle.app.turns import Turn
+from treadle.documented import Documented, Told
 from treadle.errors import TreadleError
+from treadle.server.answering import Taken
+from treadle.server.event_shapes import any_event
 from treadle.server.house import Opened
 from treadle.traces.making import call_span_id
 
@@ -61,11 +66,11 @@ class TurnAnswer(BaseModel):
 
     request_id: UUID
     session_id: UUID | None
-    agent: str | None = None
-    conversation_id: UUID | None = None
+    agent: str | None
+    conversation_id: UUID | None
     state: State
-    final: dict[str, Any] | None = None
-    error: dict[str, str | None] | None = None
+    final: Told[Final] | None
+    error: Told[Failure] | None
 
 
 class TurnEvents(BaseModel):
@@ -74,7 +79,13 @@ class TurnEvents(BaseModel):
     Without the messages that the models were sent, which the trace holds.
     """
 
-    data: list[dict[str, Any]]
+    data: list[Annotated[Any, Documented(any_event)]]
+
+
+class Cancelled(TypedDict):
+    """Whether the turn was still there to be cancelled."""
+
+    cancelled: bool
 
 
 class CallPlace(BaseModel):
@@ -136,25 +147,27 @@ async def call_place(
 
 
 @router.post("/{request_id}/steer")
-async def steer(house: Opened, request_id: UUID, message: Steer) -> dict[str, bool]:
+async def steer(house: Opened, request_id: UUID, message: Steer) -> Taken:
     """Let the model have a further message with its next request; `taken` is false if too late."""
     return {"taken": await house.turns.steer(request_id, message.text)}
 
 
 @router.post("/{request_id}/cancel")
-async def cancel(house: Opened, request_id: UUID) -> dict[str, bool]:
+async def cancel(house: Opened, request_id: UUID) -> Cancelled:
     """End a turn; `cancelled` is false if it had ended."""
     return {"cancelled": house.turns.cancel(request_id)}
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:
     """A turn as it is now."""
-    place = "session_id" if turn.agent is None else "conversation_id"
     answer = TurnAnswer(
         request_id=turn.request_id,
+        session_id=turn.conversation_id if turn.agent is None else None,
         agent=turn.agent,
+        conversation_id=None if turn.agent is None else turn.conversation_id,
         state=State.RUNNING,
-        **{"session_id": None, place: turn.conversation_id},
+        final=None,
+        error=None,
     )
     if not turn.task.done():
         return answer
@@ -169,11 +182,12 @@ def turn_answer(turn: Turn) -> TurnAnswer:
 def _events(logged: list[LoggedEvent]) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = [json.loads(event.text) for event in logged]
     for event in events:
-        event.pop("input_text", None)
+        if "input_text" in event:
+            event["input_text"] = None
     return events
 
 
-def _told(error: BaseException) -> dict[str, str | None]:
+def _told(error: BaseException) -> Failure:
     if isinstance(error, TreadleError):
         return {"message": error.message, "hint": error.hint}
     return {"message": f"Unexpected {type(error).__name__}.", "hint": None}

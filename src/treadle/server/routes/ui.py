@@ -7,6 +7,7 @@ from fastapi import APIRouter, Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
+from treadle.server.answering import Taken
 from treadle.server.house import House, Opened
 from treadle.ui.addresses import own_address
 from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, UiAnswer
@@ -115,7 +116,7 @@ async def ask(house: Opened, asking: Asking) -> Asked:
 @router.post("/requests/{ui_id}/answer")
 async def take_answer(
     house: Opened, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
-) -> dict[str, bool]:
+) -> Taken:
     """A page's answer to `UiRequested`; `taken` is false when there is one already."""
     return {"taken": await house.ui.answer(ui_id, given)}
 

@@ -1,0 +1,49 @@
+"""What events look like as JSON: each field of the event, its type, its number and its moment."""
+
+import functools
+import operator
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import AwareDatetime, Field
+from typing_extensions import TypeAliasType
+
+from treadle.documented import told
+from treadle.events import Event
+from treadle.events.edits import ProposalEvent
+from treadle.events.spans import SpanWritten
+from treadle.events.ui import UiRequested
+from treadle.ui.messages import AnyRequest
+
+_ABSTRACT = (ProposalEvent, SpanWritten)
+_CLOSER: dict[tuple[type[Event], str], Any] = {(UiRequested, "request"): AnyRequest}
+"""What a field of an event holds, where its own floor cannot say it."""
+
+
+@functools.cache
+def any_event() -> Any:
+    """Any event, told apart by `type`: the data of each message of `/events`."""
+    shapes = [_shape(kind) for kind in sorted(_kinds(Event), key=lambda kind: kind.__name__)]
+    either = functools.reduce(operator.or_, shapes)
+    return TypeAliasType("Event", Annotated[either, Field(discriminator="type")])
+
+
+def _kinds(base: type[Event]) -> Iterator[type[Event]]:
+    for kind in base.__subclasses__():
+        # One with slots was made anew: the class from before is there as well, until it is freed.
+        if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind:
+            if kind not in _ABSTRACT:
+                yield kind
+            yield from _kinds(kind)
+
+
+def _shape(kind: type[Event]) -> Any:
+    own = get_type_hints(kind)
+    return told(
+        f"{kind.__name__}Event",
+        kind,
+        {"type": Literal[kind.__name__], "seq": int, "at": AwareDatetime}
+        | {item.name: _CLOSER.get((kind, item.name), own[item.name]) for item in fields(kind)},
+    )
