@@ -8,6 +8,7 @@ import { FacetPanel } from "./FacetPanel";
 import styles from "./ListSearch.module.css";
 import { QueryBar } from "./QueryBar";
 import { parsing, useQueryText, useReadableQuery } from "./queryText";
+import { SavedViews } from "./SavedViews";
 import { TimeChoice } from "./TimeChoice";
 import { useSaidLabels } from "./useSaidLabels";
 import type { View } from "./views";
@@ -48,6 +49,7 @@ export function ListSearch({ view, isLive, tools, children }: Props) {
           <Button aria-expanded={areFacetsShown} aria-controls="facets" onPress={toggle} keys="f">
             Filters
           </Button>
+          <SavedViews view={view} />
           {tools}
         </div>
       </search>

@@ -1,0 +1,86 @@
+// Views of a list that are kept under a name: what the address says but for the row beside it.
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { client, ok } from "../../api/client";
+import type { ViewList } from "../../api/schema";
+import { useLiveEvents } from "../../live/LiveProvider";
+import type { ListSearch } from "../../screens/searches";
+import { parseSearch, stringifySearch } from "../../search";
+import type { View } from "./views";
+
+export type SavedView = ViewList["data"][number];
+export type Kept = Pick<SavedView, "query" | "search" | "columns">;
+
+function viewsOf(screen: View) {
+  return queryOptions({
+    queryKey: ["views", screen],
+    queryFn: ({ signal }) =>
+      ok(client.GET("/api/v1/views", { params: { query: { screen } }, signal })),
+  });
+}
+
+/** What the address keeps of a list. */
+export function keptOf(search: ListSearch): Kept {
+  const { query = "", columns, sort, ascending, group, bucket } = search;
+  return {
+    query,
+    search: stringifySearch({ sort, ascending, group, bucket }).slice(1),
+    columns: columns ? columns.split(",") : [],
+  };
+}
+
+/** The address of a view. */
+export function searchOf(view: Kept): ListSearch {
+  return {
+    ...parseSearch(view.search),
+    ...(view.query ? { query: view.query } : {}),
+    ...(view.columns.length > 0 ? { columns: view.columns.join(",") } : {}),
+  };
+}
+
+export function isSame(one: Kept, other: Kept): boolean {
+  return (
+    one.query === other.query &&
+    one.search === other.search &&
+    one.columns.join() === other.columns.join()
+  );
+}
+
+/** The saved views of a list, the one that is shown, and what can be done with them. */
+export function useSavedViews(screen: View) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const search: ListSearch & { analyst?: string } = useSearch({ strict: false });
+  const saved = useQuery(viewsOf(screen));
+  const reread = () => queries.invalidateQueries({ queryKey: ["views"] });
+  useLiveEvents(["UiChanged"], () => void reread());
+  const shown = keptOf(search);
+  const views = saved.data?.data ?? [];
+  return {
+    views,
+    shown,
+    current: views.find((view) => isSame(view, shown)),
+    error: saved.error,
+    open: (view: SavedView) => {
+      const { analyst } = search;
+      void navigate({
+        to: ".",
+        search: { ...searchOf(view), ...(analyst ? { analyst } : {}) },
+      } as never);
+    },
+    save: async (name: string) => {
+      await ok(client.POST("/api/v1/views", { body: { screen, name, ...shown } }));
+      await reread();
+    },
+    change: async (view: SavedView, changed: Partial<Kept & { name: string }>) => {
+      const params = { path: { view_id: view.id } };
+      await ok(client.PATCH("/api/v1/views/{view_id}", { params, body: changed }));
+      await reread();
+    },
+    remove: async (view: SavedView) => {
+      const params = { path: { view_id: view.id } };
+      await ok(client.DELETE("/api/v1/views/{view_id}", { params }));
+      await reread();
+    },
+  };
+}
