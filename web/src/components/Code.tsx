@@ -34,7 +34,7 @@ export function Code({ text, language, startLine, label = "Code" }: Props) {
           <div key={index} className={styles.line}>
             {startLine !== undefined && <span className={styles.number}>{startLine + index}</span>}
             <span className={styles.content}>
-              <Line pieces={line} />
+              <Pieces pieces={line} />
             </span>
           </div>
         ))}
@@ -48,12 +48,12 @@ export function Code({ text, language, startLine, label = "Code" }: Props) {
   );
 }
 
-interface Piece {
+export interface Piece {
   content: string;
   color?: string;
 }
 
-function Line({ pieces }: { pieces: readonly Piece[] }) {
+export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
   if (pieces.length === 0) return "\n";
   // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place
   return pieces.map((piece, place) => <Token key={place} token={piece} />);
@@ -63,7 +63,8 @@ function Token({ token }: { token: Piece }) {
   return token.color ? <span style={{ color: token.color }}>{token.content}</span> : token.content;
 }
 
-function useColours(text: string, language: string | undefined): Piece[][] | undefined {
+/** The lines of a text in the colours of its language; undefined until they are there. */
+export function useColours(text: string, language: string | undefined): Piece[][] | undefined {
   const known = language ? languageOf(language) : null;
   const small =
     text.length <= MOST_COLOURED &&

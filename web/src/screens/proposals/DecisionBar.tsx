@@ -1,0 +1,130 @@
+// What can be done with a proposal, for all of it or for the hunks that are chosen.
+import { useState } from "react";
+import { ApiError } from "../../api/client";
+import type { ShownProposal } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { useNotices } from "../../components/Notices";
+import { ErrorNotice } from "../../components/States";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import styles from "./DecisionBar.module.css";
+import { DenyDialog } from "./DenyDialog";
+import { type Act, useAct } from "./queries";
+import { isOpen } from "./state";
+import type { Hunks } from "./useHunks";
+
+const HERE = "Proposal";
+
+interface Props {
+  proposal: ShownProposal;
+  hunks: Hunks;
+}
+
+export function DecisionBar({ proposal, hunks }: Props) {
+  const { state } = proposal;
+  const act = useAct(proposal.id);
+  const { tell } = useNotices();
+  const [denying, deny] = useState(false);
+  const open = isOpen(state);
+  const run = (wanted: Act, told: string) =>
+    act.mutate(wanted, {
+      onSuccess: () => {
+        hunks.clear();
+        deny(false);
+        tell({ kind: "good", text: told });
+      },
+    });
+  const chosen = [...hunks.selected];
+  const some = chosen.length > 0 && chosen.length < hunks.undecided.length ? chosen : null;
+  const approve = () => run({ act: "approve", decision: { hunks: some } }, "It is written.");
+  const can = open && !act.isPending;
+  useShortcut({ keys: "a", does: "Approve what is chosen, or all", where: HERE }, approve, can);
+  useShortcut(
+    { keys: "d", does: "Deny what is chosen, or all, with words", where: HERE },
+    () => deny(true),
+    can,
+  );
+  const moved = proposal.files.some((file) => file.freshness !== "fresh");
+  return (
+    <>
+      <div className={styles.bar}>
+        {open && (
+          <>
+            <Button kind="primary" keys="a" isDisabled={!can} onPress={approve}>
+              {some ? `Approve ${some.length} of ${hunks.undecided.length} hunks` : "Approve all"}
+            </Button>
+            <Button kind="danger" keys="d" isDisabled={!can} onPress={() => deny(true)}>
+              {some ? `Deny ${some.length} of ${hunks.undecided.length} hunks…` : "Deny all…"}
+            </Button>
+          </>
+        )}
+        {open && (moved || state === "conflicted") && (
+          <Button
+            isDisabled={!can}
+            onPress={() => run({ act: "restage" }, "It is placed on the files as they are now.")}
+            tip="Place the hunks on the files as they are now"
+          >
+            Restage
+          </Button>
+        )}
+        <Undoing state={state} isBusy={act.isPending} run={run} />
+        {open && (
+          <span className={styles.hint}>
+            {some ? "Approving denies the hunks that are not chosen." : hintOf(hunks)}
+          </span>
+        )}
+      </div>
+      {act.error && <Failed error={act.error} wasDenying={denying} />}
+      <DenyDialog
+        isOpen={denying}
+        what={some ? `${some.length} of ${hunks.undecided.length} hunks` : "the whole proposal"}
+        isBusy={act.isPending}
+        error={act.error}
+        onClose={() => deny(false)}
+        onDeny={(words) =>
+          run({ act: "deny", decision: { hunks: some, words: words || null } }, "It is denied.")
+        }
+      />
+    </>
+  );
+}
+
+function hintOf(hunks: Hunks): string {
+  return hunks.undecided.length > 1 ? "j and k go through the hunks, Space chooses one." : "";
+}
+
+interface UndoingProps {
+  state: ShownProposal["state"];
+  isBusy: boolean;
+  run: (wanted: Act, told: string) => void;
+}
+
+function Undoing({ state, isBusy, run }: UndoingProps) {
+  const undo = () => run({ act: "undo" }, "The change is taken back.");
+  const redo = () => run({ act: "redo" }, "The change is made again.");
+  useShortcut({ keys: "u", does: "Undo", where: HERE }, undo, state === "applied" && !isBusy);
+  useShortcut({ keys: "r", does: "Redo", where: HERE }, redo, state === "undone" && !isBusy);
+  if (state === "applied") {
+    return (
+      <Button keys="u" isDisabled={isBusy} onPress={undo}>
+        Undo
+      </Button>
+    );
+  }
+  if (state !== "undone") return null;
+  return (
+    <Button keys="r" isDisabled={isBusy} onPress={redo}>
+      Redo
+    </Button>
+  );
+}
+
+function Failed({ error, wasDenying }: { error: unknown; wasDenying: boolean }) {
+  if (wasDenying) return null; // the dialog says it
+  const conflict = error instanceof ApiError && error.status === 409;
+  return (
+    <ErrorNotice
+      what={conflict ? "Nothing was written: it does not fit any more" : "It was not done"}
+      error={error}
+    />
+  );
+}

@@ -1,0 +1,49 @@
+// A file of a proposal: what becomes of it, whether it is still as it was, and its hunks.
+import type { ShownFile } from "../../api/schema";
+import { Badge } from "../../components/Badge";
+import { visible } from "../../text/visible";
+import { HunkView } from "./HunkView";
+import styles from "./Proposals.module.css";
+import { Lines } from "./ProposalsScreen";
+import type { Hunks } from "./useHunks";
+
+interface Props {
+  file: ShownFile;
+  isOpen: boolean;
+  hunks: Hunks;
+}
+
+const WORDS: Record<string, string> = { create: "new file", delete: "deleted", rename: "renamed" };
+const STALE: Record<string, string> = {
+  changed: "changed since",
+  gone: "not there any more",
+  "in the way": "something is in its place already",
+};
+
+export function FileView({ file, isOpen, hunks }: Props) {
+  const stale = isOpen ? STALE[file.freshness] : undefined;
+  return (
+    <section className={styles.file} aria-label={file.path}>
+      <header className={styles.fileHeader}>
+        <h2>
+          {visible(file.path)}
+          {file.target && ` → ${visible(file.target)}`}
+        </h2>
+        {WORDS[file.kind] && <Badge>{WORDS[file.kind]}</Badge>}
+        {stale && <Badge tone="warn">⚠ {stale}</Badge>}
+        <Lines added={file.added} removed={file.removed} />
+      </header>
+      {hunks.byFile.get(file.path)?.map((hunk) => (
+        <HunkView
+          key={hunk.number}
+          ref={hunks.place(hunk.number)}
+          hunk={hunk}
+          path={file.target ?? file.path}
+          isSelected={hunks.selected.has(hunk.number)}
+          isCurrent={hunks.current === hunk.number}
+          onSelect={isOpen ? hunks.select : null}
+        />
+      ))}
+    </section>
+  );
+}
