@@ -1,0 +1,20 @@
+"""What a person waits for at first: how much script comes before the first screen is there."""
+
+from playwright.sync_api import Page, Response
+
+MOST_BYTES = 250_000
+"""Of compressed script, by the issue that asked for the page."""
+
+
+def test_the_first_view_needs_no_more_script_than_it_may(page: Page) -> None:
+    scripts: dict[str, int] = {}
+
+    def note(response: Response) -> None:
+        if response.request.resource_type == "script":
+            scripts[response.url.rpartition("/")[2]] = response.request.sizes()["responseBodySize"]
+
+    page.on("response", note)
+    page.goto("/", wait_until="networkidle")
+    page.get_by_role("heading", name="Threads").wait_for()
+    assert len(scripts) > 1
+    assert sum(scripts.values()) < MOST_BYTES, scripts
