@@ -1,7 +1,7 @@
 // Copies a text and says that it did.
 
 import { Button } from "./Button";
-import { useNotices } from "./Notices";
+import { useCopy } from "./useCopy";
 
 interface Props {
   text: string | (() => string | Promise<string>);
@@ -10,20 +10,9 @@ interface Props {
 }
 
 export function CopyButton({ text, label = "Copy", keys }: Props) {
-  const { tell } = useNotices();
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
-      tell({ kind: "good", text: "Copied." });
-    } catch {
-      tell({
-        kind: "bad",
-        text: "The browser does not let this page copy. Select the text instead.",
-      });
-    }
-  };
+  const copy = useCopy();
   return (
-    <Button small onPress={copy} {...(keys ? { keys } : {})}>
+    <Button small onPress={() => void copy(text)} {...(keys ? { keys } : {})}>
       {label}
     </Button>
   );

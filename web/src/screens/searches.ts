@@ -67,7 +67,12 @@ export function trace(given: Given): TraceSearch {
     ...(String(given.critical) === "true" ? { critical: "true" as const } : {}),
   };
 }
-export const run = trace;
+
+export interface RunSearch extends TraceSearch {
+  /** Which of its traces is shown; the first by default. */
+  trace?: string;
+}
+export const run = (given: Given): RunSearch => ({ ...trace(given), ...text(given, ["trace"]) });
 
 export interface NewExperimentSearch {
   trace?: string;

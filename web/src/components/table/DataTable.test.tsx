@@ -123,14 +123,17 @@ test("it says how many rows there are, which these are, and how they are sorted"
   expect(onOrder).toHaveBeenCalledWith({ sort: "cost", ascending: true });
 });
 
-test("a click on a row opens it, but not one that ends a selection of text", async () => {
-  const { router, user } = await shown();
+test("a click shows a row beside the list, but not one that ends a selection of text", async () => {
+  const { router, user, onPeek } = await shown();
   const cell = screen.getByText("3");
   vi.spyOn(window, "getSelection").mockReturnValue({ isCollapsed: false } as Selection);
   await user.click(cell);
-  expect(router.state.location.pathname).toBe("/");
+  expect(onPeek).not.toHaveBeenCalled();
   vi.restoreAllMocks();
   await user.click(cell);
+  expect(onPeek).toHaveBeenCalledWith("row-3");
+  expect(router.state.location.pathname).toBe("/");
+  await user.click(screen.getByRole("link", { name: "row-3" }));
   await waitFor(() => expect(router.state.location.pathname).toBe("/threads/row-3"));
 });
 

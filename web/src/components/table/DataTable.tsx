@@ -136,6 +136,7 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
           linkOf={linkOf}
           elementId={elementId}
           onChoose={(row) => setActiveId(idOf(row))}
+          onPeek={onPeek && ((row) => onPeek(idOf(row)))}
         />
       </div>
       <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }} />

@@ -31,6 +31,7 @@ interface Props<Row extends RowData> {
   linkOf: (row: Row) => LinkProps;
   elementId: (place: number) => string;
   onChoose: (row: Row) => void;
+  onPeek?: ((row: Row) => void) | undefined;
   ref: Ref<Rows>;
 }
 
@@ -87,6 +88,7 @@ export function TableBody<Row extends RowData>(props: Props<Row>) {
               isNarrow={isNarrow}
               link={props.linkOf(row.original)}
               onChoose={props.onChoose}
+              onPeek={props.onPeek}
             />
           )
         );

@@ -1,4 +1,5 @@
-// One row: a click anywhere opens it, unless text was selected or something else in it was meant.
+// One row: a click anywhere shows it beside the list, or opens it where there is no such place,
+// unless text was selected or something else in it was meant.
 
 import { Link, type LinkProps, useRouter } from "@tanstack/react-router";
 import type { Row as ModelRow, RowData } from "@tanstack/react-table";
@@ -18,6 +19,8 @@ interface Props<Row extends RowData> {
   isNarrow: boolean;
   link: LinkProps;
   onChoose: (row: Row) => void;
+  /** Show it beside the list. */
+  onPeek?: ((row: Row) => void) | undefined;
 }
 
 export function TableRow<Row extends RowData>(props: Props<Row>) {
@@ -28,7 +31,8 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
     props.onChoose(row.original);
     if (event.ctrlKey || event.metaKey) {
       window.open(router.buildLocation(link as never).href, "_blank", "noopener");
-    } else void router.navigate(link as never);
+    } else if (props.onPeek) props.onPeek(row.original);
+    else void router.navigate(link as never);
   };
   const cells = row.getVisibleCells();
   const shown = isNarrow

@@ -31,6 +31,10 @@ export interface RowList<Row> {
   putIn: () => void;
 }
 
+/** So soon after a reading the next may follow: what is recorded is to be seen within half a second. */
+const APART_MS = 200;
+const REST = 2; // a list that takes long is read again after so many times what reading it took
+
 interface Asked<Row> {
   /** Everything that the answer depends on. */
   key: readonly unknown[];
@@ -57,11 +61,16 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
   useLiveRefresh(
     events,
     async (signal) => {
+      const began = performance.now();
       const page = await read(null, signal);
+      const rest = REST * (performance.now() - began);
       queries.setQueryData<RowPages<Row>>(key, (now) => now && refreshed(now, page, idOf));
       setNewest({ key: keyText, page });
+      await new Promise((resolve) => setTimeout(resolve, rest));
     },
     events.length > 0 && !isOld,
+    undefined,
+    APART_MS,
   );
 
   const current = newest?.key === keyText ? newest.page : null;

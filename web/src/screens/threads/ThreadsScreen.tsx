@@ -1,13 +1,13 @@
 // All conversations that were recorded.
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";
+import { NoRows } from "../../components/query/NoRows";
 import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
 import { Screen } from "../../shell/Screen";
 import { THREAD_COLUMNS, threadId } from "./columns";
-import { NoThreads } from "./NoThreads";
 import { EVENTS } from "./rows";
 
 const PAGE = 100;
@@ -53,7 +53,7 @@ function ThreadTable({ query }: { query: string }) {
       linkOf={(thread) => ({ to: "/threads/$threadId", params: { threadId: thread.thread_id } })}
       order={order}
       onOrder={onOrder}
-      empty={<NoThreads query={query} />}
+      empty={<NoRows what="threads" query={query} />}
     />
   );
 }

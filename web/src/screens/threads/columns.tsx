@@ -1,12 +1,11 @@
 // The columns of the list of threads.
 import type { Thread } from "../../api/schema";
-import { Badge } from "../../components/Badge";
+import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { cost, count, shortCount } from "../../format/numbers";
-import { ago, exactMoment, moment } from "../../format/times";
+import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { titleOf, tokensOf } from "./rows";
-import styles from "./Threads.module.css";
 
 export const threadId = (thread: Thread) => thread.thread_id;
 
@@ -25,11 +24,7 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     width: 7,
     sort: "time",
     narrow: true,
-    cell: (thread) => (
-      <time dateTime={exactMoment(thread.last_us)} title={moment(thread.last_us)}>
-        {ago(thread.last_us)}
-      </time>
-    ),
+    cell: (thread) => <Ago at={thread.last_us} />,
   },
   {
     id: "runs",
@@ -113,28 +108,3 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     cell: (thread) => <code>{visible(thread.thread_id)}</code>,
   },
 ];
-
-function Errors({ errors }: { errors: number }) {
-  if (errors === 0) return null;
-  return (
-    <span className={styles.errors}>
-      <span aria-hidden="true">✕ </span>
-      {count(errors)}
-    </span>
-  );
-}
-
-function Names({ names }: { names: readonly string[] }) {
-  const all = visible(names.join(", "));
-  return <span title={all}>{all}</span>;
-}
-
-function Labels({ labels }: { labels: readonly string[] }) {
-  return (
-    <span className={styles.labels} title={visible(labels.join(", "))}>
-      {labels.map((label) => (
-        <Badge key={label}>{visible(label)}</Badge>
-      ))}
-    </span>
-  );
-}

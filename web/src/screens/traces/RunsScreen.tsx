@@ -1,6 +1,94 @@
-// Runs
+// All runs that were recorded, or what they add up to in groups.
+import { useSearch } from "@tanstack/react-router";
+import { client, ok } from "../../api/client";
+import { ListSearch } from "../../components/query/ListSearch";
+import { NoRows } from "../../components/query/NoRows";
+import { ColumnsMenu } from "../../components/table/ColumnsMenu";
+import { DataTable } from "../../components/table/DataTable";
+import { useRowList } from "../../components/table/useRowList";
+import { useTableSearch } from "../../components/table/useTableSearch";
 import { Screen } from "../../shell/Screen";
+import { EVENTS } from "../threads/rows";
+import { useSelection } from "../trace/useSelection";
+import { GroupTable } from "./GroupTable";
+import { bucketOf } from "./grouping";
+import { ListTools } from "./ListTools";
+import { RunPeek } from "./peek";
+import { PeekBeside } from "./peek/PeekBeside";
+import { RUN_COLUMNS, runId } from "./runColumns";
+import { SummaryLine } from "./SummaryLine";
+
+const PAGE = 100;
 
 export function RunsScreen() {
-  return <Screen title="Runs">…</Screen>;
+  const { shown, onShown, isLive, onLive } = useTableSearch(RUN_COLUMNS);
+  const { group, bucket } = useSearch({ from: "/runs" });
+  return (
+    <Screen
+      title="Runs"
+      fill
+      actions={!group && <ColumnsMenu columns={RUN_COLUMNS} shown={shown} onShown={onShown} />}
+    >
+      <ListSearch view="runs" isLive={isLive} tools={<ListTools isLive={isLive} onLive={onLive} />}>
+        {(query) => (
+          <>
+            <SummaryLine query={query} isLive={isLive} />
+            {group ? (
+              <GroupTable
+                what="runs"
+                query={query}
+                by={group}
+                bucketSeconds={bucketOf(bucket)}
+                isLive={isLive}
+              />
+            ) : (
+              <RunTable query={query} />
+            )}
+          </>
+        )}
+      </ListSearch>
+    </Screen>
+  );
+}
+
+function RunTable({ query }: { query: string }) {
+  const { shown, order, onOrder, isLive, peeked, onPeek } = useTableSearch(RUN_COLUMNS);
+  const list = useRowList({
+    key: ["runs", query, order],
+    read: (cursor, signal) => {
+      const asked = {
+        ...order,
+        limit: PAGE,
+        ...(query ? { query } : {}),
+        ...(cursor ? { cursor } : {}),
+      };
+      return ok(client.GET("/api/v1/runs", { params: { query: asked }, signal }));
+    },
+    idOf: runId,
+    events: isLive ? EVENTS : [],
+  });
+  // The rows can be walked fast: the address follows when the choice has come to rest.
+  const selection = useSelection(peeked, onPeek);
+  return (
+    <PeekBeside
+      what="run"
+      peeked={selection.id}
+      onClose={() => selection.choose(undefined)}
+      panel={(id) => <RunPeek runId={id} rows={list.rows} />}
+    >
+      <DataTable
+        what="runs"
+        columns={RUN_COLUMNS}
+        shown={shown}
+        list={list}
+        idOf={runId}
+        linkOf={(run) => ({ to: "/runs/$runId", params: { runId: run.run_id } })}
+        order={order}
+        onOrder={onOrder}
+        peeked={selection.id}
+        onPeek={selection.choose}
+        empty={<NoRows what="runs" query={query} />}
+      />
+    </PeekBeside>
+  );
 }

@@ -1,15 +1,16 @@
-// What stands in the place of the list where no thread is: how to record one, or that none fits.
-import { Button } from "../../components/Button";
-import { useQueryText } from "../../components/query/queryText";
-import { EmptyState } from "../../components/States";
+// What stands in the place of a list without rows: how to record some, or that none fit.
+import { Button } from "../Button";
+import { EmptyState } from "../States";
+import { useQueryText } from "./queryText";
+import type { View } from "./views";
 
-export function NoThreads({ query }: { query: string }) {
+export function NoRows({ what, query }: { what: View; query: string }) {
   const { setText } = useQueryText();
   if (query) {
     return (
       <EmptyState
-        title="No thread fits this query."
-        action={<Button onPress={() => setText("")}>Show all threads</Button>}
+        title={`No ${what} fit this query.`}
+        action={<Button onPress={() => setText("")}>{`Show all ${what}`}</Button>}
       >
         Take out a term, choose a longer time, or look at a word as a beginning: <code>time*</code>.
       </EmptyState>
@@ -17,8 +18,8 @@ export function NoThreads({ query }: { query: string }) {
   }
   return (
     <EmptyState title="Nothing is recorded yet." snippet={waysIn(location.origin)}>
-      Point a client at the gateway, or an OpenTelemetry exporter at this server, and each
-      conversation appears here at once. So does what you ask with <code>treadle ask</code>.
+      Point a client at the gateway, or an OpenTelemetry exporter at this server, and each call
+      appears here at once. So does what you ask with <code>treadle ask</code>.
     </EmptyState>
   );
 }

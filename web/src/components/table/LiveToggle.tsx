@@ -1,0 +1,22 @@
+// Whether a list follows what is recorded.
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { Checkbox } from "../Checkbox";
+import styles from "./LiveToggle.module.css";
+
+interface Props {
+  isLive: boolean;
+  onLive: (isLive: boolean) => void;
+}
+
+export function LiveToggle({ isLive, onLive }: Props) {
+  useShortcut({ keys: "l", does: "Follow what is recorded, or no more", where: "Lists" }, () =>
+    onLive(!isLive),
+  );
+  return (
+    <span className={styles.live}>
+      <Checkbox isSelected={isLive} onChange={onLive}>
+        Live
+      </Checkbox>
+    </span>
+  );
+}

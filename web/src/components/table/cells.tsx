@@ -1,0 +1,40 @@
+// What stands in the cells of several lists.
+import { count } from "../../format/numbers";
+import { ago, exactMoment, moment } from "../../format/times";
+import { visible } from "../../text/visible";
+import { Badge } from "../Badge";
+import styles from "./cells.module.css";
+
+/** How many failed, with a sign; nothing where none did. */
+export function Errors({ errors }: { errors: number }) {
+  if (errors === 0) return null;
+  return (
+    <span className={styles.errors}>
+      <span aria-hidden="true">✕ </span>
+      {count(errors)}
+    </span>
+  );
+}
+
+export function Names({ names }: { names: readonly string[] }) {
+  const all = visible(names.join(", "));
+  return <span title={all}>{all}</span>;
+}
+
+export function Labels({ labels }: { labels: readonly string[] }) {
+  return (
+    <span className={styles.labels} title={visible(labels.join(", "))}>
+      {labels.map((label) => (
+        <Badge key={label}>{visible(label)}</Badge>
+      ))}
+    </span>
+  );
+}
+
+export function Ago({ at }: { at: number }) {
+  return (
+    <time dateTime={exactMoment(at)} title={moment(at)}>
+      {ago(at)}
+    </time>
+  );
+}

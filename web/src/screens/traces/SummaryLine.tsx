@@ -1,0 +1,121 @@
+// All that fits in one line of figures. It is asked for when the query has come to rest, since to
+// sum up is dear, and seldom while it is followed.
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { client, ok } from "../../api/client";
+import type { Summary } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { cost, count, milliseconds } from "../../format/numbers";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
+import { inAndOut } from "./figures";
+import styles from "./SummaryLine.module.css";
+
+const PAUSE_MS = 400;
+const APART_MS = 5_000;
+const REST = 10; // sums that take long are made again after so many times what they took
+
+export function SummaryLine({ query, isLive }: { query: string; isLive: boolean }) {
+  const asked = useRested(query);
+  const queries = useQueryClient();
+  const queryKey = ["summary", asked];
+  const read = useQuery({
+    queryKey,
+    queryFn: ({ signal }) => {
+      const given = asked ? { query: asked } : {};
+      return ok(client.GET("/api/v1/summary", { params: { query: given }, signal }));
+    },
+    enabled: asked !== null,
+    placeholderData: keepPreviousData,
+  });
+  useLiveRefresh(
+    ["SpanEnded", "SpansLeftOut"],
+    async () => {
+      const began = performance.now();
+      await queries.refetchQueries({ queryKey, exact: true });
+      const rest = REST * (performance.now() - began);
+      await new Promise((resolve) => setTimeout(resolve, rest));
+    },
+    isLive && asked !== null,
+    undefined,
+    APART_MS,
+  );
+  if (read.error) {
+    return (
+      <p className={styles.line} role="status">
+        The sums could not be read.{" "}
+        <Button small kind="quiet" onPress={() => void read.refetch()}>
+          Try again
+        </Button>
+      </p>
+    );
+  }
+  const isOld = read.isPlaceholderData || asked !== query;
+  return (
+    <dl className={styles.line} aria-label="Sums of all that fits" data-old={isOld}>
+      {read.data && figuresOf(read.data).map((figure) => <Shown key={figure.name} {...figure} />)}
+    </dl>
+  );
+}
+
+interface Figure {
+  name: string;
+  value: string;
+  title?: string;
+  isBad?: boolean;
+  /** Left out where there is little room. */
+  isMinor?: boolean;
+}
+
+function Shown({ name, value, title, isBad = false, isMinor = false }: Figure) {
+  return (
+    <div title={title} data-bad={isBad} data-minor={isMinor}>
+      <dt>{name}</dt>
+      <dd>
+        {isBad && <span aria-hidden="true">✕ </span>}
+        {value}
+      </dd>
+    </div>
+  );
+}
+
+function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
+  const tokens = { input: summary.total_input_tokens, output: summary.total_output_tokens };
+  const errors = summary.by_status.error ?? 0;
+  const missing = summary.unpriced > 0 && summary.total_cost !== null;
+  return [
+    { name: "Spans", value: count(summary.total_spans) },
+    { name: "Errors", value: count(errors), isBad: errors > 0 },
+    { name: "Tokens", value: inAndOut(tokens), title: "In and out, of all model calls" },
+    {
+      name: "Cost",
+      value: `${cost(summary.total_cost)}${missing ? "+" : ""}`,
+      ...(summary.unpriced > 0
+        ? { title: `Without ${count(summary.unpriced)} calls of unknown price` }
+        : {}),
+    },
+    { name: "p50", value: milliseconds(latency.p50), title: "Of all durations" },
+    { name: "p95", value: milliseconds(latency.p95) },
+    { name: "p99", value: milliseconds(latency.p99), isMinor: true },
+    { name: "Longest", value: milliseconds(latency.max), isMinor: true },
+    ...(ttft.n > 0
+      ? [
+          {
+            name: "First token",
+            value: milliseconds(ttft.p50),
+            title: `p50 of ${count(ttft.n)} calls`,
+            isMinor: true,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** The query when it has not changed for a moment; null before the first rest. */
+function useRested(query: string): string | null {
+  const [rested, rest] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => rest(query), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [query]);
+  return rested;
+}

@@ -1,0 +1,127 @@
+// A span beside the list: what it took, why it failed, and what it holds in short.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ListedSpan, SpanContent } from "../../../api/schema";
+import { KindMark, StatusBadge } from "../../../components/Badge";
+import { Button } from "../../../components/Button";
+import { Keys } from "../../../components/Keys";
+import { messagesInText } from "../../../components/messages/chat";
+import { Messages } from "../../../components/messages/Messages";
+import type { Message } from "../../../components/messages/message";
+import { ErrorNotice, Loading } from "../../../components/States";
+import { count } from "../../../format/numbers";
+import { visible } from "../../../text/visible";
+import { DetailActions } from "../../trace/detail/DetailActions";
+import { Facts } from "../../trace/detail/Facts";
+import { Failures } from "../../trace/detail/Failures";
+import { Formatted, Side } from "../../trace/detail/Formatted";
+import { idsIn, type SpanIds } from "../spanKey";
+import { useAskAnalyst } from "../useAskAnalyst";
+import styles from "./Peek.module.css";
+import { spanContent, useReadAhead } from "./reading";
+
+interface Props {
+  spanKey: string;
+  /** Those of the list. */
+  rows: readonly ListedSpan[];
+}
+
+export function SpanPeek({ spanKey, rows }: Props) {
+  const ids = idsIn(spanKey);
+  if (!ids) {
+    const error =
+      "The address names no span: it is the id of a trace, a slash, and that of a span.";
+    return <ErrorNotice what="There is no such span" error={error} />;
+  }
+  return <KnownSpan ids={ids} rows={rows} />;
+}
+
+function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] }) {
+  const queries = useQueryClient();
+  const place = rows.findIndex(
+    (span) => span.span_id === ids.span_id && span.trace_id === ids.trace_id,
+  );
+  const row = rows[place];
+  const read = useQuery({
+    ...spanContent(ids, row),
+    // While it is read again, what was known of it stays.
+    placeholderData: (before) => (before?.span.span_id === ids.span_id ? before : undefined),
+  });
+  useReadAhead(read.isSuccess, place, (next) => {
+    const span = rows[next];
+    if (span) void queries.prefetchQuery(spanContent(span, span));
+  });
+  const span = row ?? read.data?.span;
+  const retry = () => void read.refetch();
+  return (
+    <>
+      {span && (
+        <header className={styles.header}>
+          <div className={styles.title}>
+            <KindMark kind={span.kind} />
+            <h2>{visible((span.name || span.operation).slice(0, 300))}</h2>
+            <StatusBadge status={span.status} />
+          </div>
+          <div className={styles.actions}>
+            <Link
+              to="/traces/$traceId"
+              params={{ traceId: ids.trace_id }}
+              search={{ span: ids.span_id }}
+              className={styles.open}
+            >
+              Open <Keys keys="Enter" />
+            </Link>
+            {read.data && <DetailActions span={read.data.span} />}
+            <AskAnalyst />
+          </div>
+          {read.data && <Facts span={read.data.span} isCounted={row?.counted ?? true} />}
+        </header>
+      )}
+      {read.error ? (
+        <ErrorNotice what="The span could not be read" error={read.error} onRetry={retry} />
+      ) : read.data ? (
+        <InShort content={read.data} />
+      ) : (
+        <Loading what="the span" />
+      )}
+    </>
+  );
+}
+
+function AskAnalyst() {
+  const ask = useAskAnalyst();
+  return (
+    <Button small onPress={ask}>
+      Ask the analyst
+    </Button>
+  );
+}
+
+/** Of a model call what is new in its request; of all others everything, which is little. */
+function InShort({ content }: { content: SpanContent }) {
+  if (content.span.kind !== "model") return <Formatted content={content} />;
+  return (
+    <div className={styles.part}>
+      <Failures span={content.span} />
+      <Side content={content} side="input" title="Asked">
+        {(text) => <Newest messages={messagesInText(text, "user")} />}
+      </Side>
+      <Side content={content} side="output" title="Reply">
+        {(text) => <Messages messages={messagesInText(text, "assistant")} label="Reply" />}
+      </Side>
+    </div>
+  );
+}
+
+/** What came after the model's own last words. */
+function Newest({ messages }: { messages: readonly Message[] }) {
+  const own = messages.findLastIndex((message) => message.role === "assistant");
+  const newest = own === messages.length - 1 ? messages.slice(-1) : messages.slice(own + 1);
+  const left = messages.length - newest.length;
+  return (
+    <>
+      {left > 0 && <p className={styles.about}>{count(left)} earlier messages are in the whole.</p>}
+      <Messages messages={newest} label="Asked" />
+    </>
+  );
+}

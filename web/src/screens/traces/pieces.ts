@@ -1,0 +1,24 @@
+// Cuts an excerpt where what was found begins and ends.
+
+export interface Piece {
+  from: number;
+  text: string;
+  isFound: boolean;
+}
+
+/** `ranges` count characters (code points), as the server does; they are in order. */
+export function pieces(excerpt: string, ranges: readonly (readonly number[])[]): Piece[] {
+  const characters = [...excerpt];
+  const cut: Piece[] = [];
+  let at = 0;
+  const put = (until: number, isFound: boolean) => {
+    if (until > at) cut.push({ from: at, text: characters.slice(at, until).join(""), isFound });
+    at = Math.max(at, until);
+  };
+  for (const [from = 0, to = 0] of ranges) {
+    put(from, false);
+    put(to, true);
+  }
+  put(characters.length, false);
+  return cut;
+}

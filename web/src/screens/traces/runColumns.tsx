@@ -1,0 +1,134 @@
+// The columns of the list of runs.
+import type { Run } from "../../api/schema";
+import { StatusBadge } from "../../components/Badge";
+import { Ago, Errors, Labels, Names } from "../../components/table/cells";
+import type { Column } from "../../components/table/columns";
+import { cost, count, duration } from "../../format/numbers";
+import { visible } from "../../text/visible";
+import { inAndOut } from "./figures";
+
+export const runId = (run: Run) => run.run_id;
+
+/** The first words of what was asked; else what the run is called. */
+export function runTitle(run: Pick<Run, "question" | "name" | "run_id">): string {
+  return run.question?.trim() || run.name || run.run_id;
+}
+
+export const RUN_COLUMNS: readonly Column<Run>[] = [
+  {
+    id: "title",
+    name: "Run",
+    width: 14,
+    grows: 4,
+    isLink: true,
+    cell: (run) => visible(runTitle(run).slice(0, 300)),
+  },
+  {
+    id: "status",
+    name: "Status",
+    width: 7.5,
+    narrow: (run) => run.status !== "ok",
+    cell: (run) => <StatusBadge status={run.status} quiet />,
+  },
+  {
+    id: "started",
+    name: "Started",
+    width: 7,
+    sort: "time",
+    narrow: true,
+    cell: (run) => <Ago at={run.start_us} />,
+  },
+  {
+    id: "duration",
+    name: "Duration",
+    width: 6,
+    align: "end",
+    sort: "duration",
+    narrow: (run) => run.duration_us !== null,
+    cell: (run) => duration(run.duration_us),
+  },
+  {
+    id: "cost",
+    name: "Cost",
+    width: 5,
+    align: "end",
+    sort: "cost",
+    narrow: (run) => run.sums.cost !== null,
+    cell: (run) => cost(run.sums.cost),
+  },
+  {
+    id: "tokens",
+    name: "Tokens",
+    width: 9,
+    align: "end",
+    sort: "tokens",
+    cell: (run) => inAndOut(run.sums.tokens),
+  },
+  {
+    id: "errors",
+    name: "Errors",
+    width: 4.5,
+    align: "end",
+    narrow: (run) => run.sums.errors > 0,
+    unit: "errors",
+    cell: (run) => <Errors errors={run.sums.errors} />,
+  },
+  {
+    id: "spans",
+    name: "Spans",
+    width: 4.5,
+    align: "end",
+    cell: (run) => count(run.sums.spans),
+  },
+  {
+    id: "models",
+    name: "Models",
+    width: 8,
+    grows: 1,
+    cell: (run) => <Names names={run.models} />,
+  },
+  {
+    id: "labels",
+    name: "Labels",
+    width: 7,
+    grows: 1,
+    cell: (run) => <Labels labels={run.labels} />,
+  },
+  {
+    id: "thread",
+    name: "Thread",
+    width: 9,
+    hidden: true,
+    cell: (run) => visible(run.thread_id),
+  },
+  {
+    id: "calls",
+    name: "Model calls",
+    width: 6.5,
+    align: "end",
+    hidden: true,
+    cell: (run) => count(run.sums.model_calls),
+  },
+  {
+    id: "tools",
+    name: "Tool calls",
+    width: 6,
+    align: "end",
+    hidden: true,
+    cell: (run) => count(run.sums.tool_calls),
+  },
+  {
+    id: "name",
+    name: "Name",
+    width: 10,
+    hidden: true,
+    cell: (run) => visible(run.name.slice(0, 200)),
+  },
+  {
+    id: "id",
+    name: "Id",
+    width: 12,
+    hidden: true,
+    cell: (run) => <code>{visible(run.run_id)}</code>,
+  },
+];

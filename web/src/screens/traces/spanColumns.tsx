@@ -1,0 +1,174 @@
+// The columns of the list of spans.
+import type { Hit, ListedSpan } from "../../api/schema";
+import { KindMark, StatusBadge } from "../../components/Badge";
+import { Ago, Labels } from "../../components/table/cells";
+import type { Column } from "../../components/table/columns";
+import { cost, duration } from "../../format/numbers";
+import { visible } from "../../text/visible";
+import { Excerpt } from "./Excerpt";
+import { inAndOut } from "./figures";
+import styles from "./Spans.module.css";
+
+/** A span of a list; with the place where a text was found, if one was searched for. */
+export type SpanRow = ListedSpan &
+  Partial<Pick<Hit, "field" | "excerpt">> & { ranges?: readonly (readonly number[])[] };
+
+export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
+  {
+    id: "name",
+    name: "Span",
+    width: 13,
+    grows: 3,
+    isLink: true,
+    cell: (span) => (
+      <span className={styles.name}>
+        <KindMark kind={span.kind} />
+        <span>{visible((span.name || span.operation).slice(0, 300))}</span>
+      </span>
+    ),
+  },
+  {
+    id: "status",
+    name: "Status",
+    width: 7.5,
+    narrow: (span) => span.status !== "ok",
+    cell: (span) => <StatusBadge status={span.status} quiet />,
+  },
+  {
+    id: "started",
+    name: "Started",
+    width: 7,
+    sort: "time",
+    narrow: true,
+    cell: (span) => <Ago at={span.start_us} />,
+  },
+  {
+    id: "model",
+    name: "Model",
+    width: 8,
+    grows: 1,
+    narrow: (span) => span.model !== null,
+    cell: (span) => visible(span.model ?? ""),
+  },
+  {
+    id: "duration",
+    name: "Duration",
+    width: 6,
+    align: "end",
+    sort: "duration",
+    narrow: (span) => span.duration_us !== null,
+    cell: (span) => duration(span.duration_us),
+  },
+  {
+    id: "ttft",
+    name: "First token",
+    width: 6,
+    align: "end",
+    cell: (span) => (span.kind === "model" ? duration(span.time_to_first_token_us) : ""),
+  },
+  {
+    id: "tokens",
+    name: "Tokens",
+    width: 9,
+    align: "end",
+    sort: "tokens",
+    cell: (span) => (span.kind === "model" ? inAndOut(span.tokens) : ""),
+  },
+  {
+    id: "cost",
+    name: "Cost",
+    width: 5,
+    align: "end",
+    sort: "cost",
+    narrow: (span) => span.cost !== null,
+    cell: (span) => (span.kind === "model" ? cost(span.cost) : ""),
+  },
+  {
+    id: "run",
+    name: "Run",
+    width: 7,
+    cell: (span) => <span title={span.run_id}>{visible(span.run_id)}</span>,
+  },
+  {
+    id: "labels",
+    name: "Labels",
+    width: 7,
+    grows: 1,
+    cell: (span) => <Labels labels={span.labels} />,
+  },
+  {
+    id: "input",
+    name: "Input",
+    width: 12,
+    grows: 2,
+    hidden: true,
+    cell: (span) => visible(span.input_preview ?? ""),
+  },
+  {
+    id: "output",
+    name: "Output",
+    width: 12,
+    grows: 2,
+    hidden: true,
+    cell: (span) => visible(span.output_preview ?? ""),
+  },
+  {
+    id: "error",
+    name: "Error",
+    width: 12,
+    grows: 2,
+    hidden: true,
+    cell: (span) => visible(span.error ?? ""),
+  },
+  {
+    id: "operation",
+    name: "Operation",
+    width: 8,
+    hidden: true,
+    cell: (span) => visible(span.operation),
+  },
+  {
+    id: "provider",
+    name: "Provider",
+    width: 7,
+    hidden: true,
+    cell: (span) => visible(span.provider ?? ""),
+  },
+  {
+    id: "thread",
+    name: "Thread",
+    width: 9,
+    hidden: true,
+    cell: (span) => visible(span.thread_id),
+  },
+  {
+    id: "trace",
+    name: "Trace",
+    width: 12,
+    hidden: true,
+    cell: (span) => <code>{visible(span.trace_id)}</code>,
+  },
+  {
+    id: "id",
+    name: "Id",
+    width: 10,
+    hidden: true,
+    cell: (span) => <code>{visible(span.span_id)}</code>,
+  },
+];
+
+const FOUND: Column<SpanRow> = {
+  id: "found",
+  name: "Found",
+  width: 20,
+  grows: 6,
+  narrow: (span) => Boolean(span.excerpt),
+  cell: (span) => <Excerpt hit={span} />,
+};
+
+/** While a text is searched for: where it was found stands behind the name. */
+export function withHits(columns: readonly Column<SpanRow>[]): readonly Column<SpanRow>[] {
+  return columns.flatMap((column) => (column.isLink ? [column, FOUND] : [column]));
+}
+
+export const HIT_COLUMNS = withHits(SPAN_COLUMNS);
