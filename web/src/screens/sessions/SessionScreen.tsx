@@ -1,6 +1,90 @@
-// Session
+// A conversation: what was said on the branch in use, what runs now, and the place to go on.
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { Menu } from "../../components/Menu";
+import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { ago, exactMoment } from "../../format/times";
 import { Screen } from "../../shell/Screen";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { visible } from "../../text/visible";
+import { ConversationView } from "./ConversationView";
+import { useLiveTurns } from "./liveTurns";
+import { ProposalsOf } from "./ProposalsOf";
+import { useSession } from "./queries";
+import { DeleteSession, RenameSession } from "./SessionDialogs";
+
+const HERE = "Session";
 
 export function SessionScreen() {
-  return <Screen title="Session">…</Screen>;
+  const { sessionId = "" } = useParams({ strict: false });
+  // Another conversation is another screen: nothing of this one is to stand there.
+  return <Shown key={sessionId} id={sessionId} />;
+}
+
+function Shown({ id }: { id: string }) {
+  const navigate = useNavigate();
+  const found = useSession(id);
+  const session = found.data;
+  const live = useLiveTurns(id, session);
+  const [asking, ask] = useState<"rename" | "delete" | null>(null);
+  useShortcut(
+    { keys: "e", does: "Give it another title", where: HERE },
+    () => ask("rename"),
+    session !== undefined,
+  );
+  const isBegun = session !== undefined || live.turns.length > 0;
+  const title = session ? visible(session.title) : (live.turns[0]?.question ?? "Session");
+  return (
+    <Screen
+      title={title.slice(0, 200)}
+      fill
+      about={
+        session && (
+          <>
+            <span>{visible(session.model)}</span>
+            <time title={exactMoment(session.updated_us)}>{ago(session.updated_us)}</time>
+            <ProposalsOf id={id} />
+          </>
+        )
+      }
+      actions={
+        session && (
+          <Menu
+            label="Session"
+            actions={[
+              { id: "rename", name: "Rename…", keys: "e", run: () => ask("rename") },
+              { id: "delete", name: "Delete…", danger: true, run: () => ask("delete") },
+            ]}
+          />
+        )
+      }
+    >
+      {isBegun ? (
+        <ConversationView id={id} session={session} live={live} />
+      ) : found.isGone ? (
+        <EmptyState title="There is no such session.">
+          It was deleted, or is about another repository.
+        </EmptyState>
+      ) : found.isError ? (
+        <ErrorNotice
+          what="The session could not be read"
+          error={found.error}
+          onRetry={() => void found.refetch()}
+        />
+      ) : (
+        <Loading what="the session" lines={12} />
+      )}
+      {session && (
+        <>
+          <RenameSession session={session} isOpen={asking === "rename"} onClose={() => ask(null)} />
+          <DeleteSession
+            session={session}
+            isOpen={asking === "delete"}
+            onClose={() => ask(null)}
+            onDeleted={() => void navigate({ to: "/sessions" })}
+          />
+        </>
+      )}
+    </Screen>
+  );
 }

@@ -1,0 +1,67 @@
+// Where a message is written: Enter sends it, Shift+Enter begins a line.
+import { type KeyboardEvent, type ReactNode, type Ref, useState } from "react";
+import { Button } from "../../components/Button";
+import styles from "./Sessions.module.css";
+
+interface Props {
+  label: string;
+  placeholder: string;
+  /** What the button says that Enter presses. */
+  act: string;
+  isBusy: boolean;
+  onSend: (text: string) => void;
+  /** A second way to send what is written. */
+  other?: { act: string; tip: string; onSend: (text: string) => void };
+  below?: ReactNode;
+  ref?: Ref<HTMLTextAreaElement>;
+}
+
+export function MessageField(props: Props) {
+  const { label, placeholder, act, isBusy, onSend, other, below, ref } = props;
+  const [text, setText] = useState("");
+  const words = text.trim();
+  const send = (how: (text: string) => void) => {
+    if (!words || isBusy) return;
+    how(words);
+    setText("");
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    send(onSend);
+  };
+  return (
+    <form
+      className={styles.composer}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send(onSend);
+      }}
+    >
+      <div className={styles.writing}>
+        <textarea
+          {...(ref ? { ref } : {})}
+          className={styles.field}
+          aria-label={label}
+          placeholder={placeholder}
+          rows={2}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={press}
+        />
+        <Button kind="primary" type="submit" isDisabled={!words || isBusy}>
+          {act}
+        </Button>
+        {other && (
+          <Button isDisabled={!words || isBusy} tip={other.tip} onPress={() => send(other.onSend)}>
+            {other.act}
+          </Button>
+        )}
+      </div>
+      <div className={styles.below}>
+        {below}
+        <span>Enter sends, Shift+Enter begins a line</span>
+      </div>
+    </form>
+  );
+}

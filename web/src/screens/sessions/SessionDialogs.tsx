@@ -1,0 +1,86 @@
+// Another title for a session, and its deletion.
+import { useState } from "react";
+import type { Session } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { ConfirmDialog } from "../../components/ConfirmDialog";
+import { Dialog } from "../../components/Dialog";
+import { useNotices } from "../../components/Notices";
+import { ErrorNotice } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import { visible } from "../../text/visible";
+import { useChange, useDelete } from "./queries";
+
+interface Props {
+  session: Session;
+  isOpen: boolean;
+  onClose: () => void;
+}
+
+export function RenameSession({ session, isOpen, onClose }: Props) {
+  return (
+    <Dialog title="Another title" isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Renaming session={session} onClose={onClose} />
+    </Dialog>
+  );
+}
+
+function Renaming({ session, onClose }: Omit<Props, "isOpen">) {
+  const change = useChange(session.id);
+  const [title, setTitle] = useState(session.title);
+  const isUsable = title.trim() !== "";
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isUsable) change.mutate({ title: title.trim() }, { onSuccess: onClose });
+      }}
+    >
+      <TextField
+        label="Title"
+        value={title}
+        onChange={setTitle}
+        problem={isUsable ? null : "Give it a title."}
+        autoFocus
+      />
+      <p>
+        <Button kind="primary" type="submit" isDisabled={!isUsable || change.isPending}>
+          Rename
+        </Button>
+      </p>
+      {change.error && <ErrorNotice what="It was not renamed" error={change.error} />}
+    </form>
+  );
+}
+
+export function DeleteSession({
+  session,
+  isOpen,
+  onClose,
+  onDeleted,
+}: Props & { onDeleted: () => void }) {
+  const deletion = useDelete(session.id);
+  const { tell } = useNotices();
+  const remove = () =>
+    deletion.mutate(undefined, {
+      onSuccess: () => {
+        tell({ kind: "good", text: "The session was deleted." });
+        onDeleted();
+      },
+    });
+  return (
+    <ConfirmDialog
+      title="Delete this session?"
+      isOpen={isOpen}
+      onClose={onClose}
+      act="Delete"
+      onAct={remove}
+      isBusy={deletion.isPending}
+      error={deletion.error}
+    >
+      <p>
+        <strong>{visible(session.title)}</strong> with all its branches. Its traces and proposals
+        stay. This cannot be taken back.
+      </p>
+    </ConfirmDialog>
+  );
+}

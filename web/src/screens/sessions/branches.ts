@@ -1,0 +1,91 @@
+// A conversation as a tree: the turns of the branch in use, and where others begin.
+import type { Session } from "../../api/schema";
+
+export type Saved = Session["messages"][number];
+type SavedUser = Extract<Saved, { role: "user" }>;
+
+export interface Fork {
+  /** The message at its end, from which it is gone on with. */
+  end: number;
+  /** What was said first in it. */
+  text: string;
+  at_us: number;
+}
+
+export interface SavedTurn {
+  /** What the person said; null for messages that stand before any. */
+  question: SavedUser | null;
+  messages: readonly Saved[];
+  /** The number of its last message. */
+  end: number;
+  /** The message before it; null at the beginning. */
+  before: number | null;
+  /** Branches that begin where it does. */
+  others: readonly Fork[];
+}
+
+export interface Tree {
+  turns: readonly SavedTurn[];
+  /** Branches that go on behind the end of the one in use. */
+  further: readonly Fork[];
+}
+
+export function treeOf(session: Session): Tree {
+  const byNumber = new Map(session.messages.map((message) => [message.number, message]));
+  const children = Map.groupBy(session.messages, (message) => message.parent);
+  const used = new Set(session.branch);
+  const forks = (parent: number | null): Fork[] =>
+    (children.get(parent) ?? [])
+      .filter((child) => !used.has(child.number))
+      .map((child) => ({
+        end: endOf(child, children),
+        text: wordsOf(child),
+        at_us: child.at_us,
+      }));
+  const branch = session.branch.flatMap((number) => byNumber.get(number) ?? []);
+  const groups: Saved[][] = [];
+  for (const message of branch) {
+    if (begins(message) || groups.length === 0) groups.push([message]);
+    else groups.at(-1)?.push(message);
+  }
+  const turns = groups.map((messages): SavedTurn => {
+    const first = messages[0] as Saved;
+    return {
+      question: first.role === "user" ? first : null,
+      messages,
+      end: (messages.at(-1) ?? first).number,
+      before: first.parent,
+      others: messages.flatMap((message) => forks(message.parent)),
+    };
+  });
+  const head = session.branch.at(-1);
+  return { turns, further: head === undefined ? [] : forks(head) };
+}
+
+/** A message of a person that does not only steer what runs. */
+function begins(message: Saved): boolean {
+  return message.role === "user" && !message.steers;
+}
+
+/** The end of the branch that was gone on with last. */
+function endOf(from: Saved, children: ReadonlyMap<number | null, readonly Saved[]>): number {
+  let at = from;
+  for (;;) {
+    const next = children.get(at.number)?.at(-1);
+    if (!next) return at.number;
+    at = next;
+  }
+}
+
+function wordsOf(message: Saved): string {
+  const text = message.role === "tool" ? message.content : message.text;
+  return text?.trim() || "(no words)";
+}
+
+/** The place in the branch of the turn that is not ended, if the last one is not. */
+export function openFrom(session: Session): number | null {
+  const { turns } = treeOf(session);
+  const last = turns.at(-1);
+  if (last?.question?.stop_reason !== null || !last.question) return null;
+  return session.branch.length - last.messages.length;
+}

@@ -1,0 +1,115 @@
+// What the screens of sessions read and change.
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { ApiError, client, ok } from "../../api/client";
+import type { Session } from "../../api/schema";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
+
+const PAGE = 50;
+const LIST = ["sessions"] as const;
+const ENDS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
+const EDITS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];
+const MOST_RUNS = 200;
+const MOST_PROPOSALS = 1_000;
+
+export const sessionKey = (id: string) => ["session", id] as const;
+
+export function useSessions() {
+  const queries = useQueryClient();
+  useLiveRefresh(ENDS, () => queries.invalidateQueries({ queryKey: LIST }));
+  return useInfiniteQuery({
+    queryKey: LIST,
+    queryFn: ({ pageParam, signal }) => {
+      const query = { limit: PAGE, offset: pageParam };
+      return ok(client.GET("/api/v1/sessions", { params: { query }, signal }));
+    },
+    initialPageParam: 0,
+    getNextPageParam: ({ pagination }) =>
+      pagination.more ? pagination.offset + pagination.limit : undefined,
+  });
+}
+
+/** What conversations cost, by their ids: each is recorded as the thread of its id. */
+export function useCosts(ids: readonly string[]) {
+  return useQuery({
+    queryKey: [...LIST, "costs", ids],
+    queryFn: async ({ signal }) => {
+      const query = { thread_ids: [...ids], limit: ids.length };
+      const found = await ok(client.GET("/api/v1/threads", { params: { query }, signal }));
+      return new Map(found.data.map((thread) => [thread.thread_id, thread.sums.cost]));
+    },
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useSession(id: string) {
+  const found = useQuery({
+    queryKey: sessionKey(id),
+    queryFn: ({ signal }) =>
+      ok(client.GET("/api/v1/sessions/{session}", { params: { path: { session: id } }, signal })),
+    staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
+  });
+  const isGone = found.error instanceof ApiError && found.error.status === 404;
+  return { ...found, isGone };
+}
+
+/** The runs of a conversation, the newest first, each of which is a trace. */
+export function useRuns(id: string) {
+  const queries = useQueryClient();
+  const queryKey = ["session-runs", id];
+  useLiveRefresh(
+    ["SpanEnded", "SpansLeftOut"],
+    () => queries.invalidateQueries({ queryKey }),
+    true,
+    () => true,
+    2_000,
+  );
+  return useQuery({
+    queryKey,
+    queryFn: ({ signal }) => {
+      const query = { thread_ids: [id], limit: MOST_RUNS };
+      return ok(client.GET("/api/v1/runs", { params: { query }, signal }));
+    },
+  });
+}
+
+export function useProposalsOf(id: string) {
+  const queries = useQueryClient();
+  const queryKey = ["proposals", "session", id];
+  useLiveRefresh(EDITS, () => queries.invalidateQueries({ queryKey }));
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const params = { query: { limit: MOST_PROPOSALS } };
+      const found = await ok(client.GET("/api/v1/proposals", { params, signal }));
+      return found.data.filter((proposal) => proposal.session_id === id);
+    },
+  });
+}
+
+export function useChange(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { title?: string; at?: number }) =>
+      ok(client.PATCH("/api/v1/sessions/{session}", { params: { path: { session: id } }, body })),
+    onSuccess: (changed: Session) => {
+      queries.setQueryData(sessionKey(id), changed);
+      void queries.invalidateQueries({ queryKey: LIST });
+    },
+  });
+}
+
+export function useDelete(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      ok(client.DELETE("/api/v1/sessions/{session}", { params: { path: { session: id } } })),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: LIST }),
+  });
+}
