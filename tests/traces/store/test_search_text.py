@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.traces.store.search_text import LIMIT, search_text
+from treadle.traces.store.search_text import LIMIT, newest_text, search_text
 
 BYTES = random.Random(3).randbytes(6_000)
 ENCODED = base64.b64encode(BYTES).decode()
@@ -126,6 +126,28 @@ def test_what_only_looks_like_an_attachment_is_found() -> None:
     assert "a/" * 800 in text
 
 
+@pytest.mark.parametrize(
+    ("said", "newest"),
+    [
+        ("u:one", "one"),
+        ("s:short u:one a:1 u:two", "two"),
+        ("s:short u:find t:found", "find\nfound"),
+        ("s:short u:", "short"),
+        ("s:short a:one", "short\none"),
+    ],
+)
+def test_a_list_shows_of_a_request_what_is_new_in_it(said: str, newest: str) -> None:
+    roles = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+    messages = [{"role": roles[each[0]], "content": each[2:]} for each in said.split(" ")]
+    content = json.dumps(messages)
+    assert newest_text(content, search_text(content)) == newest
+
+
+@pytest.mark.parametrize("content", ["plain", None, '[1, {"role": "user"}]', '{"role": "user"}'])
+def test_of_what_is_no_request_all_is_shown(content: str | None) -> None:
+    assert newest_text(content, search_text(content)) == search_text(content)
+
+
 def test_it_is_bounded_and_quick_whatever_comes() -> None:
     for content in (
         "x" * 5_000_000,
@@ -154,3 +176,4 @@ def test_any_text_in_any_wrapping_becomes_valid_text(text: str, wrappings: int) 
     found.encode()
     assert "\0" not in found
     assert found == search_text(text)
+    newest_text(text, found).encode()

@@ -8,7 +8,7 @@ from treadle.traces.store import contents
 from treadle.traces.store.blobs import Pieces
 from treadle.traces.store.packing import packed
 from treadle.traces.store.rows import Row, Text, span_row
-from treadle.traces.store.search_text import search_text
+from treadle.traces.store.search_text import newest_text, search_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _arrival(span: Span) -> Arrival:
     return Arrival(
         span=span,
         trace_id=packed(span.trace_id) or "",
-        row=span_row(span, texts[1], texts[2]),
+        row=span_row(span, newest_text(span.input, texts[1]), texts[2]),
         data=data,
         pieces=pieces,
         texts=texts,

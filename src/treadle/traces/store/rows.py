@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 def span_row(span: Span, input_text: str, output_text: str) -> Row:
-    """The row of `span`, whose searchable texts are given."""
+    """The row of `span`; of both texts the beginning is shown in lists."""
     tokens, duration = span.tokens, span.duration_us
     failure = span.attributes.get("error.type")
     return Row(

@@ -98,7 +98,7 @@ TABLES: tuple[str, ...] = (
         cost_nano INTEGER, cost_source TEXT,
         counted INTEGER NOT NULL, -- 1: its tokens, cost and call are in the sums
         labels TEXT, -- a JSON list, null for none
-        input_preview TEXT, output_preview TEXT -- the beginning of the search text of each
+        input_preview TEXT, output_preview TEXT -- the beginning of what each says that is new
     )""",
     "CREATE UNIQUE INDEX spans_by_span_id ON spans (span_id, trace)",
     "CREATE INDEX spans_of_trace ON spans (trace)",

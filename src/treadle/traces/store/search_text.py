@@ -54,6 +54,23 @@ def search_text(content: str | None) -> str:
     return _valid(text[:LIMIT])
 
 
+def newest_text(content: str | None, text: str) -> str:
+    """What `content`, whose search text is `text`, says first of what is new in it.
+
+    A request repeats its instructions and all that was said before: of messages it is the text
+    from the last one of a user on. Of everything else it is `text`.
+    """
+    messages = _parse(content) if content and content.lstrip()[:1] == "[" else None
+    if not isinstance(messages, list):
+        return text
+    for place in range(len(messages) - 1, 0, -1):
+        message = messages[place]
+        if isinstance(message, dict) and message.get("role") == "user":
+            parts = _leaves(messages[place:], False, _DEEPEST, _NESTED)
+            return _valid("\n".join(_within_limit(parts))[:LIMIT]) or text
+    return text
+
+
 def _parse(content: str) -> JsonValue | None:
     """The list or object that `content` writes; None for everything else."""
     if len(content) > _PARSED or content.lstrip()[:1] not in ("[", "{"):
