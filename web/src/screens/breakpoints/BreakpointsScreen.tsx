@@ -1,6 +1,90 @@
-// Breakpoints
+// Breakpoints of the gateway, and the calls that are or were held at them.
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../components/Button";
+import { Section } from "../../components/Section";
+import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { count } from "../../format/numbers";
 import { Screen } from "../../shell/Screen";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { AddDialog } from "./AddDialog";
+import { BreakpointTable } from "./BreakpointTable";
+import { HeldDetail } from "./HeldDetail";
+import { HeldTable } from "./HeldTable";
+import { isWaiting, useBreakpoints, useHeld } from "./queries";
+
+const HERE = "Breakpoints";
 
 export function BreakpointsScreen() {
-  return <Screen title="Breakpoints">…</Screen>;
+  const search: { held?: string } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const breakpoints = useBreakpoints();
+  const held = useHeld();
+  const [adding, add] = useState(false);
+  const show = (id: string | undefined) =>
+    void navigate({ to: "/breakpoints", search: id ? { held: id } : {}, replace: true });
+  useShortcut({ keys: "n", does: "New breakpoint", where: HERE }, () => add(true));
+  useShortcut(
+    { keys: "Escape", does: "Close the held call", where: HERE },
+    () => show(undefined),
+    search.held !== undefined,
+  );
+  const calls = held.data?.data ?? [];
+  const waiting = calls.filter(isWaiting).length;
+  return (
+    <Screen
+      title="Breakpoints"
+      about={waiting > 0 ? `${count(waiting)} waiting` : undefined}
+      actions={
+        <Button keys="n" onPress={() => add(true)}>
+          New breakpoint…
+        </Button>
+      }
+    >
+      {search.held && (
+        <HeldDetail
+          key={search.held}
+          id={search.held}
+          listed={calls.find((each) => each.id === search.held)}
+          onClose={() => show(undefined)}
+        />
+      )}
+      <Section title="Held calls" flush>
+        {held.isPending ? (
+          <Loading what="the held calls" lines={3} />
+        ) : held.isError && calls.length === 0 ? (
+          <ErrorNotice
+            what="The held calls could not be read"
+            error={held.error}
+            onRetry={() => void held.refetch()}
+          />
+        ) : calls.length === 0 ? (
+          <EmptyState title="No call was held." snippet={gatewayLine(location.origin)}>
+            A call that a program sends through the gateway, and that a breakpoint fits, waits here
+            until you let it go on, change it, or refuse it.
+          </EmptyState>
+        ) : (
+          <HeldTable calls={calls} chosen={search.held} />
+        )}
+      </Section>
+      <Section title="Breakpoints" flush>
+        {breakpoints.isPending ? (
+          <Loading what="the breakpoints" lines={3} />
+        ) : breakpoints.isError && !breakpoints.data ? (
+          <ErrorNotice
+            what="The breakpoints could not be read"
+            error={breakpoints.error}
+            onRetry={() => void breakpoints.refetch()}
+          />
+        ) : (
+          <BreakpointTable list={breakpoints.data} onAdd={() => add(true)} />
+        )}
+      </Section>
+      <AddDialog isOpen={adding} onClose={() => add(false)} />
+    </Screen>
+  );
+}
+
+function gatewayLine(origin: string): string {
+  return `export OPENAI_BASE_URL=${origin}/v1`;
 }

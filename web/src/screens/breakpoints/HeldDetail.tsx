@@ -1,0 +1,152 @@
+// A held call: its request as messages or as text to change, and what is decided about it.
+import { useMemo, useState } from "react";
+import type { HeldCall, HeldSummary } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { Code } from "../../components/Code";
+import { JsonView } from "../../components/JsonView";
+import { isObject, messagesOf, parsed } from "../../components/messages/chat";
+import { Messages } from "../../components/messages/Messages";
+import { Section } from "../../components/Section";
+import { ErrorNotice, Loading } from "../../components/States";
+import { Tabs } from "../../components/Tabs";
+import { TextField } from "../../components/TextField";
+import { visible } from "../../text/visible";
+import styles from "./Breakpoints.module.css";
+import { Countdown } from "./Countdown";
+import { DecideBar } from "./DecideBar";
+import { HeldAnswer } from "./HeldAnswer";
+import { HeldBadge } from "./HeldTable";
+import { isWaiting, useHeldCall } from "./queries";
+
+interface Props {
+  id: string;
+  /** As it is in the list, which is looked at again and again. */
+  listed: HeldSummary | undefined;
+  onClose: () => void;
+}
+
+export function HeldDetail({ id, listed, onClose }: Props) {
+  const found = useHeldCall(id, listed?.state);
+  const call = found.data;
+  const state = listed?.state ?? call?.state;
+  return (
+    <Section
+      title={call ? `Held: ${visible(call.model) || call.operation}` : "Held call"}
+      about={
+        call &&
+        state && (
+          <span className={styles.about}>
+            <HeldBadge state={state} />
+            {state === "waiting" && <Countdown held={call} />}
+          </span>
+        )
+      }
+      actions={
+        <Button kind="quiet" small keys="Escape" aria-label="Close the held call" onPress={onClose}>
+          ✕
+        </Button>
+      }
+    >
+      {call ? (
+        <Call call={{ ...call, ...(listed ?? {}) }} />
+      ) : found.isError ? (
+        <ErrorNotice
+          what="The held call could not be read"
+          error={found.error}
+          onRetry={() => void found.refetch()}
+        />
+      ) : (
+        <Loading what="the held call" />
+      )}
+    </Section>
+  );
+}
+
+type Tab = "messages" | "edit";
+
+function Call({ call }: { call: HeldCall }) {
+  const [tab, setTab] = useState<Tab>("messages");
+  const original = useMemo(() => pretty(call.body), [call.body]);
+  const [typed, setTyped] = useState<string | null>(null);
+  const text = typed ?? original;
+  const isEdited = typed !== null && typed !== original;
+  const problem = useMemo(() => problemOf(text), [text]);
+  const waits = isWaiting(call);
+  return (
+    <div className={styles.detail}>
+      {waits ? (
+        <DecideBar id={call.id} body={isEdited ? text : null} problem={problem} />
+      ) : (
+        <HeldAnswer call={call} />
+      )}
+      <Tabs<Tab>
+        label="The request"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          { id: "messages", name: "Messages", content: <Request text={text} /> },
+          {
+            id: "edit",
+            name: waits ? (isEdited ? "Edit •" : "Edit") : "JSON",
+            content: waits ? (
+              <div className={styles.edit}>
+                <TextField
+                  label="The request, as it is sent"
+                  value={text}
+                  onChange={setTyped}
+                  mono
+                  rows={18}
+                  problem={problem}
+                />
+                {isEdited && (
+                  <Button small onPress={() => setTyped(null)}>
+                    Drop my changes
+                  </Button>
+                )}
+              </div>
+            ) : (
+              <Code text={original} language="json" label="Request" />
+            ),
+          },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Request({ text }: { text: string }) {
+  const value = useMemo(() => parsed(text), [text]);
+  if (!isObject(value)) {
+    return <p className={styles.quiet}>This is no JSON object: it is shown as text only.</p>;
+  }
+  const { messages, input, instructions, ...rest } = value;
+  const said = [
+    ...(typeof instructions === "string" ? [{ role: "system", content: instructions }] : []),
+    ...(Array.isArray(messages) ? messages : []),
+    ...(Array.isArray(input)
+      ? input
+      : typeof input === "string"
+        ? [{ role: "user", content: input }]
+        : []),
+  ];
+  return (
+    <div className={styles.request}>
+      <Messages messages={messagesOf(said)} label="Request" />
+      <JsonView value={rest} openDepth={1} />
+    </div>
+  );
+}
+
+/** JSON with its lines; any other text as it is. */
+function pretty(text: string): string {
+  const value = parsed(text);
+  return value === undefined ? text : JSON.stringify(value, null, 2);
+}
+
+function problemOf(text: string): string | null {
+  try {
+    return isObject(JSON.parse(text)) ? null : "A request is a JSON object.";
+  } catch (error) {
+    return `This is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
