@@ -9,6 +9,7 @@ import {
 } from "@tanstack/react-router";
 import type { DockSearch } from "./analyst/dock";
 import * as searches from "./screens/searches";
+import { beginSkeleton } from "./screens/trace/reading";
 import { parseSearch, stringifySearch, text } from "./search";
 import { CrashScreen, NotFoundScreen } from "./shell/Failures";
 import { Root } from "./shell/Root";
@@ -65,6 +66,9 @@ const routes = [
     getParentRoute: parent,
     path: "/traces/$traceId",
     validateSearch: searches.trace,
+    loader: ({ params, cause }) => {
+      if (cause === "enter") beginSkeleton(params.traceId);
+    },
     component: lazyRouteComponent(() => import("./screens/trace/TraceScreen"), "TraceScreen"),
   }),
   createRoute({

@@ -55,11 +55,15 @@ const LETTERS: Record<string, string> = {
   other: "O",
 };
 
+export function letterOf(kind: string): string {
+  return LETTERS[kind] ?? "O";
+}
+
 /** The kind of a span as one letter in its colour, with its name for those who cannot see it. */
 export function KindMark({ kind }: { kind: string }) {
   return (
     <span className={styles.kind} data-kind={kind} title={kind}>
-      <span aria-hidden="true">{LETTERS[kind] ?? "O"}</span>
+      <span aria-hidden="true">{letterOf(kind)}</span>
       <span className="visually-hidden">{kind}</span>
     </span>
   );

@@ -1,11 +1,11 @@
 // The skeleton of a trace, which follows what is recorded as long as it is shown.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { getJson } from "../../api/client";
 import type { Skeleton } from "../../api/schema";
 import { GAP } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { type Tree, treeOf } from "./model/tree";
+import { readSkeleton } from "./reading";
 
 const WRITTEN = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
 const REST = 4; // a large trace is read again after so many times what reading it took
@@ -19,13 +19,9 @@ function skeletonOptions(traceId: string) {
       // The same object where nothing was written: the tree need not be made again.
       return known && isSame(known, found) ? known : found;
     },
-    staleTime: Number.POSITIVE_INFINITY, // the live events say when it is another
+    staleTime: 0, // while it was not shown, nobody heard the events that say when it is another
     structuralSharing: false, // to compare 50,000 spans would hold up the page
   });
-}
-
-function readSkeleton(traceId: string, signal: AbortSignal): Promise<Skeleton> {
-  return getJson<Skeleton>(`/api/v1/traces/${encodeURIComponent(traceId)}`, signal);
 }
 
 function isSame(one: Skeleton, other: Skeleton): boolean {

@@ -1,6 +1,7 @@
 // A trace as flat arrays: made once of the skeleton that the server gives, and never changed. The
 // server puts parents before their children and cuts rings open, so a subtree is a range of places.
 import type { Skeleton } from "../../../api/schema";
+import { visible } from "../../../text/visible";
 
 /** Bits of `Tree.flags`, as the document of the API says. */
 export const FLAG = {
@@ -149,6 +150,25 @@ export function textAt(tree: Tree, column: readonly number[], place: number): st
 
 export function nameAt(tree: Tree, place: number): string {
   return textAt(tree, tree.names, place) || "(never recorded)";
+}
+
+const LONGEST_NAME = 300;
+const shownNames = new WeakMap<readonly string[], Map<number, string>>();
+
+/** The name as it can be shown in a row: safe, bounded, and made once for all spans that have it. */
+export function shownNameAt(tree: Tree, place: number): string {
+  const at = tree.names[place] ?? -1;
+  let known = shownNames.get(tree.texts);
+  if (!known) {
+    known = new Map();
+    shownNames.set(tree.texts, known);
+  }
+  let name = known.get(at);
+  if (name === undefined) {
+    name = visible(nameAt(tree, place).slice(0, LONGEST_NAME));
+    known.set(at, name);
+  }
+  return name;
 }
 
 export function has(tree: Tree, place: number, flag: number): boolean {

@@ -1,9 +1,8 @@
 // One span as a row of the tree: what it is, when it ran, what it took.
 import { memo } from "react";
-import { KindMark } from "../../../components/Badge";
+import { letterOf } from "../../../components/Badge";
 import { cost, duration, shortCount } from "../../../format/numbers";
-import { visible } from "../../../text/visible";
-import { FLAG, has, hasChildren, nameAt, type Tree, textAt } from "../model/tree";
+import { FLAG, has, hasChildren, shownNameAt, type Tree, textAt } from "../model/tree";
 import type { Zoom } from "../model/zoom";
 import styles from "./Tree.module.css";
 
@@ -24,6 +23,8 @@ interface Props {
   /** Its rank among the slowest; 0 where it is none of them. */
   slow: number;
   zoom: Zoom;
+  /** There is room for tokens and cost. */
+  isWide: boolean;
 }
 
 export const Row = memo(function Row(props: Props) {
@@ -36,7 +37,7 @@ export const Row = memo(function Row(props: Props) {
       role="row"
       id={id}
       className={styles.row}
-      style={{ transform: `translateY(${top}px)` }}
+      style={{ top }}
       aria-level={depth + 1}
       aria-setsize={tree.siblings[place]}
       aria-posinset={tree.numbers[place]}
@@ -56,9 +57,9 @@ export const Row = memo(function Row(props: Props) {
         <span className={styles.toggle} aria-hidden="true" data-toggle={isParent || undefined}>
           {isParent ? (isCollapsed ? "▸" : "▾") : ""}
         </span>
-        <KindMark kind={textAt(tree, tree.kinds, place) || "other"} />
+        <Kind kind={textAt(tree, tree.kinds, place) || "other"} />
         <Marks {...props} status={status} />
-        <span className={styles.words}>{visible(nameAt(tree, place).slice(0, 300))}</span>
+        <span className={styles.words}>{shownNameAt(tree, place)}</span>
         {isCollapsed && (
           <span className={styles.hidden}>+{shortCount((tree.ends[place] ?? 0) - place - 1)}</span>
         )}
@@ -67,15 +68,28 @@ export const Row = memo(function Row(props: Props) {
       <div role="gridcell" className={styles.number}>
         {duration(tree.durations[place])}
       </div>
-      <div role="gridcell" className={styles.tokens}>
-        {tokens(tree, place)}
-      </div>
-      <div role="gridcell" className={styles.cost}>
-        {tree.costs[place] == null ? "" : cost((tree.costs[place] ?? 0) / 1e9)}
-      </div>
+      {props.isWide && (
+        <>
+          <div role="gridcell" className={styles.tokens}>
+            {tokens(tree, place)}
+          </div>
+          <div role="gridcell" className={styles.cost}>
+            {tree.costs[place] == null ? "" : cost((tree.costs[place] ?? 0) / 1e9)}
+          </div>
+        </>
+      )}
     </div>
   );
 });
+
+/** One element where `KindMark` has three: rows are made while the tree is scrolled. */
+function Kind({ kind }: { kind: string }) {
+  return (
+    <span role="img" aria-label={kind} title={kind} className={styles.kind} data-kind={kind}>
+      {letterOf(kind)}
+    </span>
+  );
+}
 
 const SIGNS: Record<string, string> = {
   error: "✕",
@@ -98,9 +112,15 @@ function Marks({ tree, place, slow, isCritical, isFound, status }: Props & { sta
     }
   }
   return marks.map(([kind, mark, words]) => (
-    <span key={words} className={styles.mark} data-kind={kind} title={words}>
-      <span aria-hidden="true">{mark}</span>
-      <span className="visually-hidden">{words}</span>
+    <span
+      key={words}
+      role="img"
+      aria-label={words}
+      title={words}
+      className={styles.mark}
+      data-kind={kind}
+    >
+      {mark}
     </span>
   ));
 }

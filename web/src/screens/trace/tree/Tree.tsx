@@ -8,6 +8,7 @@ import {
   useImperativeHandle,
   useLayoutEffect,
   useRef,
+  useState,
 } from "react";
 import { type Rows, shownPlace } from "../model/rows";
 import { placeOf, type Tree as TreeModel } from "../model/tree";
@@ -17,7 +18,7 @@ import { Row } from "./Row";
 import styles from "./Tree.module.css";
 import { useTreeKeys } from "./useTreeKeys";
 
-export const ROW_PX = 28;
+const ROW_PX = 28;
 const HEAD_PX = 48;
 
 export interface TreeHandle {
@@ -59,6 +60,9 @@ export function Tree(props: Props) {
     // The active row is always there: the grid names it as the one that has the focus.
     rangeExtractor: (range) => withActive(defaultRangeExtractor(range), activeRow),
   });
+  const items = virtual.getVirtualItems();
+  const keyOf = slotKeys(items.length, items[0]?.index ?? 0, activeRow);
+  const width = useWidthClass(grid);
   useStillTop(grid, tree, rows);
   useLayoutEffect(() => {
     if (activeRow >= 0) virtual.scrollToIndex(activeRow, { align: "auto" });
@@ -73,7 +77,8 @@ export function Tree(props: Props) {
       role="treegrid"
       aria-label="Spans"
       aria-rowcount={rows.places.length + 1}
-      aria-colcount={5}
+      aria-colcount={width === "wide" ? 5 : 3}
+      data-width={width}
       aria-activedescendant={activeRow >= 0 ? rowId(active) : undefined}
       tabIndex={0}
       onKeyDown={keys}
@@ -89,20 +94,24 @@ export function Tree(props: Props) {
           <div role="columnheader" className={styles.number}>
             Duration
           </div>
-          <div role="columnheader" className={styles.tokens}>
-            Tokens
-          </div>
-          <div role="columnheader" className={styles.cost}>
-            Cost
-          </div>
+          {width === "wide" && (
+            <>
+              <div role="columnheader" className={styles.tokens}>
+                Tokens
+              </div>
+              <div role="columnheader" className={styles.cost}>
+                Cost
+              </div>
+            </>
+          )}
         </div>
       </div>
       <div role="rowgroup" className={styles.body} style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map((item) => {
+        {items.map((item) => {
           const place = rows.places[item.index] ?? -1;
           return (
             <Row
-              key={item.key}
+              key={keyOf(item.index)}
               tree={tree}
               place={place}
               row={item.index}
@@ -114,12 +123,43 @@ export function Tree(props: Props) {
               isCritical={critical?.[place] === 1}
               slow={props.slowest.get(place) ?? 0}
               zoom={props.zoom}
+              isWide={width === "wide"}
             />
           );
         })}
       </div>
     </div>
   );
+}
+
+/**
+ * Rows that leave the view on one side are used again for those that come in on the other: the
+ * keys go round. The active row, which may be far away, has one of its own there.
+ */
+function slotKeys(shown: number, first: number, active: number): (row: number) => number | string {
+  let slots = 32;
+  while (slots < shown) slots *= 2;
+  return (row) =>
+    row === active && (row < first || row >= first + shown - 1) ? "active" : row % slots;
+}
+
+const WIDE_PX = 736;
+const NARROW_PX = 448;
+
+/** How much room there is for columns. */
+function useWidthClass(grid: RefObject<HTMLElement | null>): "wide" | "middle" | "narrow" {
+  const [width, setWidth] = useState<"wide" | "middle" | "narrow">("middle");
+  useLayoutEffect(() => {
+    const element = grid.current;
+    if (!element) return;
+    const watcher = new ResizeObserver(() => {
+      const { clientWidth } = element;
+      setWidth(clientWidth >= WIDE_PX ? "wide" : clientWidth >= NARROW_PX ? "middle" : "narrow");
+    });
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, [grid]);
+  return width;
 }
 
 function withActive(range: number[], active: number): number[] {
