@@ -107,6 +107,7 @@ export function experiment(given: Given): ExperimentSearch {
 
 export const proposals = (given: Given): { state?: string } => text(given, ["state"]);
 export const breakpoints = (given: Given): { held?: string } => text(given, ["held"]);
-export const tools = (given: Given): { tool?: string } => text(given, ["tool"]);
+export const tools = (given: Given): { tool?: string; find?: string } =>
+  text(given, ["tool", "find"]);
 export const settings = (given: Given): { find?: string; part?: string } =>
   text(given, ["find", "part"]);

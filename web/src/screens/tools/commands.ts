@@ -1,0 +1,19 @@
+// The same call for a terminal.
+import type { Json } from "./form/fields";
+
+export function asCurl(origin: string, name: string, given: Json): string {
+  return [
+    `curl -s '${origin}/api/v1/tools/${encodeURIComponent(name)}/call'`,
+    "  -H 'Content-Type: application/json'",
+    `  -d ${quoted(JSON.stringify(given))}`,
+  ].join(" \\\n");
+}
+
+export function asCommand(name: string, given: Json): string {
+  return `treadle tools call ${quoted(name)} --args ${quoted(JSON.stringify(given))}`;
+}
+
+/** For a shell: as it is where that is safe, else in single quotes. */
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
