@@ -34,7 +34,10 @@ describe("what a person has before them", () => {
       ["run", "r"],
       ["label", "prod"],
     ]);
-    expect(chips("/traces", { peek: "s" })).toEqual([["span", "s"]]);
+    expect(chips("/traces", { peek: "t%2F1/s" })).toEqual([
+      ["trace", "t/1"],
+      ["span", "s"],
+    ]);
     expect(chips("/threads", { peek: "t" }, ["a", "b"])).toEqual([
       ["thread", "t"],
       ["label", "a"],

@@ -1,5 +1,6 @@
 // What a person has before them, as the analyst is told it: read from the address alone.
 import type { PageContext } from "../api/schema";
+import { idsIn } from "../screens/traces/spanKey";
 
 export type ChipKind = "thread" | "run" | "trace" | "span" | "label" | "experiment";
 
@@ -28,9 +29,12 @@ export function chipsOf({ pathname, search }: Place, labels: readonly string[]):
     case "runs":
       found.push(["run", id || text("peek")], ["span", text("span")]);
       break;
-    case "traces":
-      found.push(["trace", id], ["span", id ? text("span") : text("peek")]);
+    case "traces": {
+      const beside = idsIn(text("peek"));
+      found.push(["trace", id || (beside?.trace_id ?? "")]);
+      found.push(["span", id ? text("span") : (beside?.span_id ?? "")]);
       break;
+    }
     case "sessions":
       found.push(["thread", id]); // a conversation is recorded as the thread of its id
       break;

@@ -19,7 +19,7 @@ export function TimePlot({ buckets, bucketSeconds, format, onChoose }: TimeChart
     const element = place.current;
     if (!element) return;
     const drawn = new uPlot(
-      options(element.clientWidth, (value) => newest.current.format(value)),
+      options(element.clientWidth, bucketSeconds, (value) => newest.current.format(value)),
       columns(newest.current.buckets, bucketSeconds),
       element,
     );
@@ -51,7 +51,11 @@ function columns(buckets: TimeChartProps["buckets"], seconds: number): uPlot.Ali
   ];
 }
 
-function options(width: number, format: (value: number | null) => string): uPlot.Options {
+function options(
+  width: number,
+  seconds: number,
+  format: (value: number | null) => string,
+): uPlot.Options {
   const colour = (name: string) => () =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axis = {
@@ -65,6 +69,8 @@ function options(width: number, format: (value: number | null) => string): uPlot
     width,
     height: HEIGHT,
     legend: { show: false },
+    // The first and the last bar whole.
+    scales: { x: { range: (_, from, to) => [from - seconds / 2, to + seconds / 2] } },
     cursor: { y: false, drag: { x: false, y: false } },
     axes: [
       { ...axis, size: 28 },

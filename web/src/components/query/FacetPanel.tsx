@@ -4,6 +4,7 @@ import { useState } from "react";
 import { client, ok } from "../../api/client";
 import type { FieldValues } from "../../api/schema";
 import { count } from "../../format/numbers";
+import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Button } from "../Button";
 import { ErrorNotice, Loading } from "../States";
@@ -16,6 +17,7 @@ import type { View } from "./views";
 const FEW = 8;
 const MANY = 100;
 const APART_MS = 5_000; // counting is dear
+const AFTER_MS = 1_000; // the rows come first
 
 interface Props {
   view: View;
@@ -40,7 +42,10 @@ export function FacetPanel({ view, query, isLive }: Props) {
   });
   useLiveRefresh(
     ["SpanEnded", "SpansLeftOut"],
-    () => queries.invalidateQueries({ queryKey: key }),
+    async () => {
+      await pause(AFTER_MS);
+      await queries.invalidateQueries({ queryKey: key });
+    },
     isLive,
     undefined,
     APART_MS,

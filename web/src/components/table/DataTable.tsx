@@ -105,7 +105,6 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
   const { tracks, least } = tracksOf(shown);
   return (
     <div className={styles.table}>
-      <NewRows what={what} waiting={list.waiting} isHeld={isHeld} onPutIn={putIn} />
       <div
         ref={grid}
         role="grid"
@@ -139,7 +138,9 @@ function Grid<Row extends RowData>(props: TableProps<Row>) {
           onPeek={onPeek && ((row) => onPeek(idOf(row)))}
         />
       </div>
-      <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }} />
+      <TableFoot {...{ what, list, columns, order, onOrder, isNarrow }}>
+        <NewRows what={what} waiting={list.waiting} isHeld={isHeld} onPutIn={putIn} />
+      </TableFoot>
     </div>
   );
 }

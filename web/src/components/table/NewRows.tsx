@@ -1,7 +1,6 @@
-// Says that rows have arrived, and puts them in when asked; it lies over the rows and moves none.
+// Says that rows have arrived, and puts them in when asked.
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { Button } from "../Button";
-import styles from "./DataTable.module.css";
 import type { Waiting } from "./liveRows";
 
 interface Props {
@@ -15,7 +14,7 @@ export function NewRows({ what, waiting, isHeld, onPutIn }: Props) {
   const where = `The list of ${what}`;
   useShortcut({ keys: "n", does: "Put in the rows that have arrived", where }, onPutIn, isHeld);
   return (
-    <div className={styles.newRows} role="status" aria-live="polite">
+    <div role="status" aria-live="polite">
       {isHeld && (
         <Button kind="primary" small keys="n" tip={`Put in the ${what}`} onPress={onPutIn}>
           {arrived(waiting)}

@@ -1,4 +1,5 @@
-// Under a list: how much of it is loaded, and its order where there are no headers to click.
+// Under a list: how much of it is loaded, what has arrived, its order where no headers are.
+import type { ReactNode } from "react";
 import { count, counted } from "../../format/numbers";
 import { SORTS } from "../../screens/searches";
 import { Select } from "../Select";
@@ -14,13 +15,17 @@ interface Props<Row> {
   order: Order;
   onOrder: (order: Order) => void;
   isNarrow: boolean;
+  /** What has arrived: here it lies over no row that a person may be about to click. */
+  children: ReactNode;
 }
 
-export function TableFoot<Row>({ what, list, columns, order, onOrder, isNarrow }: Props<Row>) {
+export function TableFoot<Row>(props: Props<Row>) {
+  const { what, list, columns, order, onOrder, isNarrow, children } = props;
   const orders = ordersOf(columns);
   return (
     <footer className={styles.foot}>
       <span role="status">{loaded(what, list)}</span>
+      {children}
       {isNarrow && orders.length > 0 && (
         <Select
           label="Order"

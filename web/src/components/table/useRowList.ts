@@ -1,6 +1,7 @@
 // A list of the server, page by page, kept new without moving what a person looks at.
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
+import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import {
   NOTHING_WAITS,
@@ -66,7 +67,7 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
       const rest = REST * (performance.now() - began);
       queries.setQueryData<RowPages<Row>>(key, (now) => now && refreshed(now, page, idOf));
       setNewest({ key: keyText, page });
-      await new Promise((resolve) => setTimeout(resolve, rest));
+      await pause(rest);
     },
     events.length > 0 && !isOld,
     undefined,

@@ -8,7 +8,12 @@ import { sumsOf } from "./model/notable";
 import { type Tree, textAt } from "./model/tree";
 import type { TraceRead } from "./useSkeleton";
 
-export function TraceAbout({ tree, skeleton }: Pick<TraceRead, "tree" | "skeleton">) {
+interface Props extends Pick<TraceRead, "tree" | "skeleton"> {
+  /** It is shown as one of its run. */
+  ofRun?: boolean;
+}
+
+export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
   const sums = useMemo(() => (tree ? sumsOf(tree) : null), [tree]);
   if (!tree || !skeleton || !sums) return null;
   const { run_id: runId, thread_id: threadId, start_us: startUs } = skeleton;
@@ -17,7 +22,7 @@ export function TraceAbout({ tree, skeleton }: Pick<TraceRead, "tree" | "skeleto
       <StatusBadge status={statusOf(tree, skeleton.root)} />
       <span title={exactMoment(startUs)}>{moment(startUs)}</span>
       <span>{duration(tree.total)}</span>
-      <span>{count(tree.count)} spans</span>
+      <span>{tree.count === 1 ? "1 span" : `${count(tree.count)} spans`}</span>
       {sums.input !== null && (
         <span title="Input and output tokens of all model calls">
           {shortCount(sums.input)} → {shortCount(sums.output)} tokens
@@ -29,7 +34,12 @@ export function TraceAbout({ tree, skeleton }: Pick<TraceRead, "tree" | "skeleto
           {sums.unpriced > 0 ? " or more" : ""}
         </span>
       )}
-      {runId !== skeleton.trace_id && (
+      {ofRun && (
+        <Link to="/traces/$traceId" params={{ traceId: skeleton.trace_id }}>
+          Trace
+        </Link>
+      )}
+      {!ofRun && runId !== skeleton.trace_id && (
         <Link to="/runs/$runId" params={{ runId }}>
           Run
         </Link>

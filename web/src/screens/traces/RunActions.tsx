@@ -11,6 +11,7 @@ import { Snippet } from "../../components/Snippet";
 import { useCopy } from "../../components/useCopy";
 import { bytes, count } from "../../format/numbers";
 import { exportCommand } from "./exportCommand";
+import styles from "./RunActions.module.css";
 import { useAskAnalyst } from "./useAskAnalyst";
 
 interface Props {
@@ -37,7 +38,7 @@ export function RunActions({ run, onGone }: Props) {
         ]}
       />
       <Dialog title="Export this run" isOpen={shown === "export"} onOpenChange={() => show(null)}>
-        <p>
+        <p className={styles.words}>
           This writes all its spans with all that they hold, one a line; the second is what tools of
           OpenTelemetry read. <code>treadle traces import</code> takes both in again.
         </p>

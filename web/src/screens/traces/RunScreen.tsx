@@ -84,7 +84,7 @@ function OpenRun({ run }: { run: RunWithSpans }) {
       about={
         <>
           <Badge tone="plain">run</Badge>
-          <TraceAbout {...read} />
+          <TraceAbout {...read} ofRun />
         </>
       }
       actions={

@@ -19,7 +19,7 @@ import { ListTools } from "./ListTools";
 import { SpanPeek } from "./peek";
 import { PeekBeside } from "./peek/PeekBeside";
 import { SummaryLine } from "./SummaryLine";
-import { HIT_COLUMNS, SPAN_COLUMNS, type SpanRow, withHits } from "./spanColumns";
+import { HIT_COLUMNS, hitColumns, SPAN_COLUMNS, type SpanRow } from "./spanColumns";
 import { spanKey } from "./spanKey";
 
 const PAGE = 100;
@@ -68,7 +68,7 @@ function useSearchesText(query: string): boolean {
 function SpanTable({ query }: { query: string }) {
   const isSearch = useSearchesText(query);
   const { shown, order, onOrder, isLive, peeked, onPeek } = useTableSearch(SPAN_COLUMNS);
-  const withFound = useMemo(() => withHits(shown), [shown]);
+  const hitsShown = useMemo(() => hitColumns(shown), [shown]);
   const list = useRowList<SpanRow>({
     key: [isSearch ? "hits" : "spans", query, order],
     read: (cursor, signal): Promise<RowPage<SpanRow>> => {
@@ -97,7 +97,7 @@ function SpanTable({ query }: { query: string }) {
         key={isSearch ? "hits" : "spans"}
         what="spans"
         columns={isSearch ? HIT_COLUMNS : SPAN_COLUMNS}
-        shown={isSearch ? withFound : shown}
+        shown={isSearch ? hitsShown : shown}
         list={list}
         idOf={spanKey}
         linkOf={(span) => ({

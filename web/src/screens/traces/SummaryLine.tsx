@@ -6,12 +6,14 @@ import { client, ok } from "../../api/client";
 import type { Summary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { cost, count, milliseconds } from "../../format/numbers";
+import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { inAndOut } from "./figures";
 import styles from "./SummaryLine.module.css";
 
 const PAUSE_MS = 400;
 const APART_MS = 5_000;
+const AFTER_MS = 1_000; // the rows come first
 const REST = 10; // sums that take long are made again after so many times what they took
 
 export function SummaryLine({ query, isLive }: { query: string; isLive: boolean }) {
@@ -30,10 +32,10 @@ export function SummaryLine({ query, isLive }: { query: string; isLive: boolean 
   useLiveRefresh(
     ["SpanEnded", "SpansLeftOut"],
     async () => {
+      await pause(AFTER_MS);
       const began = performance.now();
       await queries.refetchQueries({ queryKey, exact: true });
-      const rest = REST * (performance.now() - began);
-      await new Promise((resolve) => setTimeout(resolve, rest));
+      await pause(REST * (performance.now() - began));
     },
     isLive && asked !== null,
     undefined,
@@ -83,7 +85,7 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
   const errors = summary.by_status.error ?? 0;
   const missing = summary.unpriced > 0 && summary.total_cost !== null;
   return [
-    { name: "Spans", value: count(summary.total_spans) },
+    { name: "Spans", value: count(summary.total_spans), title: "All spans that fit the query" },
     { name: "Errors", value: count(errors), isBad: errors > 0 },
     { name: "Tokens", value: inAndOut(tokens), title: "In and out, of all model calls" },
     {
@@ -96,13 +98,13 @@ function figuresOf({ summary, latency, ttft }: Summary): Figure[] {
     { name: "p50", value: milliseconds(latency.p50), title: "Of all durations" },
     { name: "p95", value: milliseconds(latency.p95) },
     { name: "p99", value: milliseconds(latency.p99), isMinor: true },
-    { name: "Longest", value: milliseconds(latency.max), isMinor: true },
+    { name: "max", value: milliseconds(latency.max), isMinor: true },
     ...(ttft.n > 0
       ? [
           {
-            name: "First token",
+            name: "ttft",
             value: milliseconds(ttft.p50),
-            title: `p50 of ${count(ttft.n)} calls`,
+            title: `Time to the first token: p50 of ${count(ttft.n)} calls`,
             isMinor: true,
           },
         ]

@@ -91,7 +91,7 @@ function columnsOf(by: Grouping): readonly Column<Group>[] {
   const first: Column<Group> = {
     id: "group",
     name: NAMES[by],
-    width: 12,
+    width: 10,
     grows: 1,
     isLink: true,
     cell: (group) =>

@@ -26,14 +26,14 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "status",
     name: "Status",
-    width: 7.5,
+    width: 6.5,
     narrow: (run) => run.status !== "ok",
     cell: (run) => <StatusBadge status={run.status} quiet />,
   },
   {
     id: "started",
     name: "Started",
-    width: 7,
+    width: 6.5,
     sort: "time",
     narrow: true,
     cell: (run) => <Ago at={run.start_us} />,
@@ -41,7 +41,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "duration",
     name: "Duration",
-    width: 6,
+    width: 5.5,
     align: "end",
     sort: "duration",
     narrow: (run) => run.duration_us !== null,
@@ -50,7 +50,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5,
+    width: 4.5,
     align: "end",
     sort: "cost",
     narrow: (run) => run.sums.cost !== null,
@@ -59,7 +59,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "tokens",
     name: "Tokens",
-    width: 9,
+    width: 8,
     align: "end",
     sort: "tokens",
     cell: (run) => inAndOut(run.sums.tokens),
@@ -76,7 +76,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "spans",
     name: "Spans",
-    width: 4.5,
+    width: 4,
     align: "end",
     cell: (run) => count(run.sums.spans),
   },

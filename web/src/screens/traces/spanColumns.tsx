@@ -30,14 +30,14 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "status",
     name: "Status",
-    width: 7.5,
+    width: 6.5,
     narrow: (span) => span.status !== "ok",
     cell: (span) => <StatusBadge status={span.status} quiet />,
   },
   {
     id: "started",
     name: "Started",
-    width: 7,
+    width: 6.5,
     sort: "time",
     narrow: true,
     cell: (span) => <Ago at={span.start_us} />,
@@ -53,7 +53,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "duration",
     name: "Duration",
-    width: 6,
+    width: 5.5,
     align: "end",
     sort: "duration",
     narrow: (span) => span.duration_us !== null,
@@ -69,7 +69,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "tokens",
     name: "Tokens",
-    width: 9,
+    width: 8,
     align: "end",
     sort: "tokens",
     cell: (span) => (span.kind === "model" ? inAndOut(span.tokens) : ""),
@@ -77,7 +77,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5,
+    width: 4.5,
     align: "end",
     sort: "cost",
     narrow: (span) => span.cost !== null,
@@ -167,8 +167,12 @@ const FOUND: Column<SpanRow> = {
 };
 
 /** While a text is searched for: where it was found stands behind the name. */
-export function withHits(columns: readonly Column<SpanRow>[]): readonly Column<SpanRow>[] {
-  return columns.flatMap((column) => (column.isLink ? [column, FOUND] : [column]));
-}
+export const HIT_COLUMNS: readonly Column<SpanRow>[] = SPAN_COLUMNS.flatMap((column) =>
+  column.isLink ? [column, FOUND] : [{ ...column, narrow: false }],
+);
 
-export const HIT_COLUMNS = withHits(SPAN_COLUMNS);
+/** Those of the columns for hits that belong to the shown ones. */
+export function hitColumns(shown: readonly Column<SpanRow>[]): readonly Column<SpanRow>[] {
+  const ids = new Set(shown.map((column) => column.id));
+  return HIT_COLUMNS.filter((column) => column === FOUND || ids.has(column.id));
+}
