@@ -153,6 +153,7 @@ const routes = [
   createRoute({
     getParentRoute: parent,
     path: "/models",
+    validateSearch: searches.models,
     component: lazyRouteComponent(() => import("./screens/models/ModelsScreen"), "ModelsScreen"),
   }),
   createRoute({

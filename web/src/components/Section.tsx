@@ -28,7 +28,7 @@ export type Fact = readonly [name: string, value: ReactNode];
 
 /** Facts that have no value are left out. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
-  const known = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const known = facts.filter(([, value]) => value !== "" && value != null && value !== false);
   return (
     <dl className={styles.facts}>
       {known.map(([name, value]) => (

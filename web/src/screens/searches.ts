@@ -109,5 +109,6 @@ export const proposals = (given: Given): { state?: string } => text(given, ["sta
 export const breakpoints = (given: Given): { held?: string } => text(given, ["held"]);
 export const tools = (given: Given): { tool?: string; find?: string } =>
   text(given, ["tool", "find"]);
+export const models = (given: Given): { find?: string } => text(given, ["find"]);
 export const settings = (given: Given): { find?: string; part?: string } =>
   text(given, ["find", "part"]);

@@ -45,10 +45,6 @@ interface MemberProps {
 
 function MemberField({ member, ...rest }: MemberProps) {
   const { name, field, isRequired, description, byDefault } = member;
-  const hints = [
-    description,
-    byDefault === undefined ? "" : `Left out: ${shownChoice(byDefault)}.`,
-  ];
   return (
     <FieldView
       {...rest}

@@ -1,0 +1,69 @@
+// Takes a key: it goes to the server at once and stands nowhere in the page afterwards.
+import { useState } from "react";
+import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
+import { useNotices } from "../../components/Notices";
+import { ErrorNotice } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import type { useKey } from "./queries";
+
+interface Props {
+  name: string;
+  isOpen: boolean;
+  keys: ReturnType<typeof useKey>;
+  onClose: () => void;
+}
+
+export function KeyDialog({ name, isOpen, keys, onClose }: Props) {
+  return (
+    <Dialog title={`Key of ${name}`} isOpen={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <KeyForm keys={keys} onDone={onClose} />
+    </Dialog>
+  );
+}
+
+function KeyForm({ keys, onDone }: { keys: Props["keys"]; onDone: () => void }) {
+  const [key, setKey] = useState("");
+  const { tell } = useNotices();
+  const save = () => {
+    let taken = key.trim();
+    setKey("");
+    const take = () => {
+      const once = taken;
+      taken = "";
+      return once;
+    };
+    keys.mutate(
+      { take },
+      {
+        onSuccess: () => {
+          tell({ kind: "good", text: "The key is kept, and used from the next call on." });
+          onDone();
+        },
+      },
+    );
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (key.trim()) save();
+      }}
+    >
+      <TextField
+        label="Key"
+        type="password"
+        value={key}
+        onChange={setKey}
+        hint="It is kept on this machine, in the keyring where there is one, and never shown again."
+        autoFocus
+      />
+      <p>
+        <Button kind="primary" type="submit" isDisabled={!key.trim() || keys.isPending}>
+          Keep it
+        </Button>
+      </p>
+      {keys.error && <ErrorNotice what="The key was not kept" error={keys.error} />}
+    </form>
+  );
+}

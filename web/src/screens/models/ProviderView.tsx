@@ -1,0 +1,113 @@
+// One provider: where it is configured, how its key is, and a test whether it answers.
+import { useState } from "react";
+import type { ToldProvider } from "../../api/schema";
+import { Badge } from "../../components/Badge";
+import { Button } from "../../components/Button";
+import { ConfirmDialog } from "../../components/ConfirmDialog";
+import { Facts } from "../../components/Section";
+import { ErrorNotice } from "../../components/States";
+import { milliseconds } from "../../format/numbers";
+import { visible } from "../../text/visible";
+import { originWords } from "../settings/origins";
+import { KeyDialog } from "./KeyDialog";
+import styles from "./Models.module.css";
+import { useKey, useTest } from "./queries";
+
+export function ProviderView({ provider }: { provider: ToldProvider }) {
+  const { name, key } = provider;
+  const test = useTest(name);
+  const keys = useKey(name);
+  const [asking, ask] = useState<"enter" | "delete" | null>(null);
+  const isAsked = key.state !== "none" || !key.wanted;
+  return (
+    <section className={styles.provider} aria-label={name}>
+      <header className={styles.header}>
+        <h3>{visible(name)}</h3>
+        {provider.default && <Badge tone="accent">default</Badge>}
+        <KeyBadge provider={provider} />
+        <div className={styles.actions}>
+          {key.enterable && (
+            <Button small onPress={() => ask("enter")}>
+              {key.kept ? "Replace the key…" : "Enter a key…"}
+            </Button>
+          )}
+          {key.kept && (
+            <Button small kind="danger" onPress={() => ask("delete")}>
+              Delete the key…
+            </Button>
+          )}
+          <Button
+            small
+            isDisabled={test.isPending || !isAsked}
+            onPress={() => test.mutate(null)}
+            aria-label={`Test ${name}`}
+          >
+            {test.isPending ? "Testing…" : "Test"}
+          </Button>
+        </div>
+      </header>
+      <Facts
+        facts={[
+          ["Address", provider.base_url ? visible(provider.base_url) : "runs within the server"],
+          ["Configured", originWords(provider.origin)],
+          ["Models named", visible(provider.models.join(", "))],
+          [
+            "Kept key",
+            key.kept_for && `for ${visible(key.kept_for)}, and so not used for this address`,
+          ],
+        ]}
+      />
+      <Outcome test={test} />
+      <KeyDialog name={name} isOpen={asking === "enter"} keys={keys} onClose={() => ask(null)} />
+      <ConfirmDialog
+        title={`Delete the key of ${name}?`}
+        isOpen={asking === "delete"}
+        onClose={() => ask(null)}
+        act="Delete"
+        onAct={() => keys.mutate("delete", { onSuccess: () => ask(null) })}
+        isBusy={keys.isPending}
+        error={keys.error}
+      >
+        <p>It has to be entered again to be used. A key of the environment stays.</p>
+      </ConfirmDialog>
+    </section>
+  );
+}
+
+function KeyBadge({ provider: { key } }: { provider: ToldProvider }) {
+  switch (key.state) {
+    case "environment":
+      return <Badge tone="good">✓ key from {visible(key.name ?? "the environment")}</Badge>;
+    case "keyring":
+      return <Badge tone="good">✓ key in the keyring</Badge>;
+    case "stored":
+      return <Badge tone="good">✓ key kept by Treadle</Badge>;
+    case "none":
+      return key.wanted ? (
+        <Badge tone="warn">! no key{key.name ? `, also not in ${visible(key.name)}` : ""}</Badge>
+      ) : (
+        <Badge>needs no key</Badge>
+      );
+  }
+}
+
+function Outcome({ test }: { test: ReturnType<typeof useTest> }) {
+  if (test.error) return <ErrorNotice what="It could not be tested" error={test.error} />;
+  const outcome = test.data;
+  if (!outcome) return null;
+  if (outcome.error) {
+    return (
+      <ErrorNotice what={`${outcome.provider} did not answer as it should`} error={outcome.error} />
+    );
+  }
+  return (
+    <p className={styles.outcome} role="status">
+      <Badge tone={outcome.reachable ? "good" : "bad"}>
+        {outcome.reachable ? "✓ answers" : "✕ does not answer"}
+      </Badge>
+      {outcome.latency !== null && <span>in {milliseconds(outcome.latency * 1_000)}</span>}
+      {outcome.model && <code>{visible(outcome.model)}</code>}
+      <span>{outcome.tool_call ? "calls tools" : "called no tool when it was asked to"}</span>
+    </p>
+  );
+}

@@ -1,0 +1,15 @@
+// Where a value of the settings is from, in words.
+import type { ToldOrigin } from "../../api/schema";
+
+export function originWords({ layer, source, line }: ToldOrigin): string {
+  switch (layer) {
+    case "default":
+      return "by default";
+    case "environment":
+      return source ? `environment variable ${source}` : "environment";
+    case "flag":
+      return source ? `option ${source}` : "option";
+    default:
+      return `${source ?? layer}${line === null ? "" : `, line ${line}`}`;
+  }
+}
