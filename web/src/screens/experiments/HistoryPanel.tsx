@@ -108,14 +108,16 @@ function Restore({ experiment, version, changed, onRestore }: RestoreProps) {
     );
   }
   if (Object.keys(patch).length === 0) return <span className={styles.time}>as it is now</span>;
+  if (changed) {
+    return <span className={styles.time}>To restore it, save or discard your changes first.</span>;
+  }
   return (
     <Button
       small
-      isDisabled={changed}
       onPress={() => void onRestore(version, patch)}
       aria-label={version ? `Restore v${version}` : "Restore the original"}
     >
-      {changed ? "Save or discard first" : "Restore"}
+      Restore
     </Button>
   );
 }

@@ -31,6 +31,7 @@ export type SearchChange = {
 };
 
 const PAGE = 50;
+const LOOK_MS = 2_000; // events about progress may be left out when there are many
 
 export const keys = {
   list: ["experiments"] as const,
@@ -82,7 +83,12 @@ export function useBatches(experiment: Experiment) {
       return told.data;
     },
     initialData: batches,
+    refetchInterval: (query) => (query.state.data?.some(isRunning) ? LOOK_MS : false),
   });
+}
+
+function isRunning(batch: Batch): boolean {
+  return batch.state === "running";
 }
 
 /** A batch with its runs, read again whenever more of them are done. */

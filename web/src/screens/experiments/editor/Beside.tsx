@@ -40,7 +40,7 @@ export function Beside({ left, right, change, texts, name }: Props) {
                 kind="quiet"
                 small
                 aria-expanded={differing}
-                aria-label={`Differences of ${name}`}
+                aria-label={`${differing ? "Hide" : "Show"} differences of ${name}`}
                 onPress={() => showDifference(!differing)}
               >
                 {differing ? "Hide differences" : "Show differences"}
