@@ -8,18 +8,14 @@ import type { Question } from "../turn/events";
 const KEY = ["approvals"] as const;
 export type Scope = "once" | "session" | "always" | "denied";
 
-export interface Waiting extends Question {
-  request_id: string;
-}
-
 /** The questions that wait, oldest first. */
-export function useWaiting(): readonly Waiting[] {
+export function useWaiting(): readonly Question[] {
   const queries = useQueryClient();
   const waiting = useQuery({
     queryKey: KEY,
     queryFn: async ({ signal }) => {
       const pending = await ok(client.GET("/api/v1/approvals", { signal }));
-      return pending.data as unknown as Waiting[];
+      return pending.data;
     },
     staleTime: Number.POSITIVE_INFINITY, // the events say what is asked and answered
   });

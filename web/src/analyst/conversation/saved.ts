@@ -87,7 +87,7 @@ function callOf(made: Step["calls"][number]): Call {
     content: null,
     failure: made.ok
       ? null
-      : { kind: "", message: made.summary ?? "It has no result.", hint: null },
+      : { kind: null, message: made.summary ?? "It has no result.", hint: null },
     duration: null,
     progress: null,
     approvals: [],

@@ -11,7 +11,7 @@ import { cut, visible } from "../../text/visible";
 import { ApprovalView } from "../approvals/ApprovalView";
 import styles from "./CallView.module.css";
 import type { Call } from "./turn";
-import { actedOn, argumentsInShort, callTitle, isRecord, parsed } from "./wording";
+import { actedOn, argumentsInShort, callTitle, isAgentCall, isRecord, parsed } from "./wording";
 
 interface Props {
   call: Call;
@@ -117,7 +117,9 @@ function Outcome({ call }: { call: Call }) {
       ? call.progress
       : call.state === "failed"
         ? (call.failure?.message ?? "It failed.")
-        : call.summary;
+        : isAgentCall(call)
+          ? null // that it is done says the sign, what it found the answer
+          : call.summary;
   if (!text && !page) return null;
   return (
     <div className={styles.outcome}>

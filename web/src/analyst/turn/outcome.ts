@@ -1,7 +1,7 @@
 // How far a turn is and what came of it, put together from its events and what the server says.
 import type { TurnAnswer } from "../../api/schema";
 import { rootOf, type Session, type Turn } from "./turn";
-import { isRecord, spentIn, stoppedBecause } from "./wording";
+import { spentIn, stoppedBecause } from "./wording";
 
 export interface Outcome {
   state: "running" | "done" | "failed" | "cancelled" | "interrupted";
@@ -27,17 +27,16 @@ interface Told {
 export function outcomeOf({ turn, answer, isForgotten }: Told): Outcome {
   const root = rootOf(turn);
   const state = stateOf(root, answer, isForgotten);
-  const final = isRecord(answer?.final) ? answer.final : null;
-  const usage = isRecord(final?.usage) ? final.usage : null;
+  const final = answer?.final ?? null;
   const spent = spentIn(turn);
   return {
     state,
     // Before the server has held it against the record once more, it is not shown.
-    answer: state === "running" ? null : (textOf(final?.text) ?? root?.answer ?? null),
-    trouble: troubleOf(state, root, answer, textOf(final?.stop_reason) ?? root?.stopReason ?? null),
-    input: numberOf(usage?.input) ?? spent.input,
-    output: numberOf(usage?.output) ?? spent.output,
-    cost: numberOf(final?.cost) ?? spent.cost,
+    answer: state === "running" ? null : (final?.text ?? root?.answer ?? null),
+    trouble: troubleOf(state, root, answer, final?.stop_reason ?? root?.stopReason ?? null),
+    input: final?.usage.input ?? spent.input,
+    output: final?.usage.output ?? spent.output,
+    cost: final?.cost ?? spent.cost,
     duration: root?.duration ?? null,
     model: root?.model ?? null,
     traceId: root ? traceOf(turn.requestId) : null,
@@ -89,12 +88,4 @@ function troubleOf(
         hint: answer?.error?.hint ?? root?.error?.hint ?? null,
       };
   }
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
-
-function numberOf(value: unknown): number | null {
-  return typeof value === "number" ? value : null;
 }

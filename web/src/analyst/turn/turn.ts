@@ -1,6 +1,6 @@
 // What a turn looks like, made of its events one after the other. Everything here is immutable, so
 // that only what has changed is drawn again.
-import type { CallKey, Failure, Question, TurnEvent, Usage } from "./events";
+import type { CallKey, EventOf, Failure, Question, TurnEvent, Usage } from "./events";
 
 export interface Approval extends Question {
   /** How it was answered; null while it waits. */
@@ -19,7 +19,8 @@ export interface Call {
   state: "running" | "done" | "failed";
   summary: string | null;
   content: string | null;
-  failure: Failure | null;
+  /** `kind` is null where it is not known. */
+  failure: { kind: Failure["kind"] | null; message: string; hint: string | null } | null;
   /** Seconds. */
   duration: number | null;
   progress: string | null;
@@ -112,9 +113,7 @@ export function begunBy(turn: Turn, requestId: string, key: CallKey): readonly S
   );
 }
 
-type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { type: T }>;
-
-function begun(turn: Turn, event: Of<"SessionStarted">): Turn {
+function begun(turn: Turn, event: EventOf<"SessionStarted">): Turn {
   const isRoot = event.request_id === turn.requestId;
   if (!isRoot && !(event.parent_id && turn.sessions[event.parent_id])) return turn;
   const session: Session = {
@@ -180,7 +179,7 @@ function ended(
 }
 
 /** A request for a reply that was asked for already takes its place: the first one failed. */
-function asked(session: Session, event: Of<"ModelRequestStarted">): Session {
+function asked(session: Session, event: EventOf<"ModelRequestStarted">): Session {
   if (event.purpose === "summary") return { ...session, summing: event.operation_id };
   const isOfTurn = (item: Item) =>
     (item.kind === "text" || item.kind === "reasoning") && item.turn === event.turn;
@@ -189,7 +188,7 @@ function asked(session: Session, event: Of<"ModelRequestStarted">): Session {
 }
 
 /** The whole reply, which also mends what was left out while it streamed. */
-function replied(session: Session, event: Of<"ModelRequestFinished">): Session {
+function replied(session: Session, event: EventOf<"ModelRequestFinished">): Session {
   if (session.summing === event.operation_id) return { ...session, summing: null };
   const reply = replyOf(event.output_text);
   if (!reply) return { ...session, waiting: null };
@@ -214,7 +213,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-function grown(session: Session, event: Of<"ModelDelta">): Session {
+function grown(session: Session, event: EventOf<"ModelDelta">): Session {
   const kind = event.reasoning ? "reasoning" : "text";
   const items = withText(session.items, kind, event.turn, (text) => text + event.text);
   return { ...session, waiting: null, items };
@@ -282,7 +281,7 @@ function callChanged(session: Session, event: TurnEvent): Session {
   }
 }
 
-function requested(event: Of<"ToolCallRequested">): Call {
+function requested(event: EventOf<"ToolCallRequested">): Call {
   return {
     kind: "call",
     key: event.key,
@@ -308,7 +307,7 @@ function withCall(session: Session, key: CallKey, change: (call: Call) => Partia
 }
 
 /** What a page is asked does not say which call asks: it is the newest of that name. */
-function withPage(session: Session, event: Of<"UiRequested">): Session {
+function withPage(session: Session, event: EventOf<"UiRequested">): Session {
   const asking = session.items.findLast(
     (item) => item.kind === "call" && item.name === event.request.type,
   );

@@ -3,7 +3,6 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { ApiError, client, ok } from "../../api/client";
 import type { TurnAnswer } from "../../api/schema";
-import type { LiveEvent } from "../../live/events";
 import { useConnection, useLiveEvents } from "../../live/LiveProvider";
 import { type Fed, TurnFeed } from "./feed";
 import { rootOf } from "./turn";
@@ -52,7 +51,7 @@ function useFeed(requestId: string): Fed & { readAgain: () => void } {
           params: { path: { request_id: requestId } },
           signal,
         });
-        return (await ok(asked)).data as unknown as LiveEvent[];
+        return (await ok(asked)).data;
       }),
     [requestId],
   );

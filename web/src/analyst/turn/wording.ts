@@ -10,10 +10,14 @@ export function callTitle(call: Call): string {
   return agent ? `${agent} agent` : call.name;
 }
 
+export function isAgentCall(call: Call): boolean {
+  return AGENT_CALL.test(call.name);
+}
+
 /** The arguments in short: the task of an agent, else the JSON without its braces. */
 export function argumentsInShort(call: Call): string {
   const value = parsed(call.arguments);
-  if (AGENT_CALL.test(call.name) && isRecord(value) && typeof value.task === "string") {
+  if (isAgentCall(call) && isRecord(value) && typeof value.task === "string") {
     return value.task;
   }
   if (!isRecord(value)) return call.arguments;
