@@ -4,7 +4,7 @@ QUESTION ?= How are tool calls matched to their results?
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs bench lock \
+.PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs pictures bench lock \
 	run-environment web-environment dev-environment \
 	page-for-tests format-check lint types floors tracked-files
 
@@ -44,6 +44,9 @@ docs: dev-environment ## write the generated pages of docs/ anew
 	for script in $(filter-out scripts/write_openapi.py,$(wildcard scripts/write_*.py)); do \
 		$(PYTHON) $$script || exit 1; done
 	$(PYTHON) scripts/write_tool_reference.py
+
+pictures: page-for-tests ## take the pictures of the page in docs/images anew
+	$(PYTHON) -m scripts.picture_page
 
 bench: dev-environment ## measure search, index, sessions, edits and traces, and write docs/benchmarks.md
 	$(PYTHON) -m bench.retrieval | $(PYTHON) -m bench.tables retrieval

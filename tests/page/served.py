@@ -19,6 +19,13 @@ from tests.fakes.provider import FakeProvider, Reply
 from tests.server.exports import binary, export
 
 SOURCE = 'def add(left, right):\n    """Sum of two numbers."""\n    return left + right\n'
+SETTINGS = """
+model = "fake/m"
+[providers.fake]
+base_url = "{base_url}"
+models = ["m"]
+max_retries = 0
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +89,22 @@ class Served:
 
 @contextmanager
 def serving(
-    folder: Path, replies: Sequence[Reply] = (), *options: str, **env: str
+    folder: Path,
+    replies: Sequence[Reply] = (),
+    *options: str,
+    settings: str = SETTINGS,
+    **env: str,
 ) -> Iterator[Served]:
-    """Serve a small repository in `folder`, with a home of its own and a fake provider."""
+    """Serve a small repository in `folder`, with a home of its own and a fake provider.
+
+    `settings` is the configuration, with `{base_url}` where the provider's address belongs.
+    """
     repo, home = folder / "repo", folder / "home"
     (home / "config").mkdir(parents=True)
     repo.mkdir()
     (repo / "calc.py").write_text(SOURCE)
     with _playing(replies) as provider:
-        (home / "config" / "config.toml").write_text(
-            f'model = "fake/m"\n[providers.fake]\nbase_url = "{provider.base_url}"\n'
-            'models = ["m"]\nmax_retries = 0\n'
-        )
+        (home / "config" / "config.toml").write_text(settings.format(base_url=provider.base_url))
         command = [sys.executable, "-m", "treadle.cli.main", "serve", "--port", "0", "--json"]
         process = subprocess.Popen(
             [*command, *options, "--repo", str(repo)],
