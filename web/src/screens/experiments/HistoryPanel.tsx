@@ -14,6 +14,7 @@ import { type Difference, differences, requestAt, wayBack } from "./request/vers
 import { asVersioned, type Editing } from "./useDraft";
 
 const MOST = 20;
+const LONGEST = 2_000;
 
 interface Props {
   experiment: Experiment;
@@ -158,10 +159,14 @@ function Changed({
 
 function OneChange({ difference }: { difference: Difference }) {
   const { before, after } = difference;
-  return <TextDiff before={textOf(before)} after={textOf(after)} />;
+  if (typeof before === "string" || typeof after === "string") {
+    return <TextDiff before={textOf(before)} after={textOf(after)} />;
+  }
+  const values = [before, after].map((each) => visible(textOf(each).slice(0, LONGEST)) || "–");
+  return <span className={styles.values}>{values.join(" → ")}</span>;
 }
 
 function textOf(value: Json | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

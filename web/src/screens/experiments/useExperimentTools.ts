@@ -5,7 +5,6 @@ import { client, ok } from "../../api/client";
 import { useUiChange, useUiHandler } from "../../mirror/MirrorProvider";
 import type { ExperimentSearch } from "../searches";
 import { type Batch, type Experiment, keys, refreshed, type SearchChange } from "./queries";
-import { isChanged } from "./request/draft";
 import { type Json, type JsonObject, same } from "./request/json";
 import { toldResults } from "./results/figures";
 import { chosenBatch } from "./results/ResultsPanel";
@@ -63,7 +62,6 @@ export function useExperimentTools(opened: Opened): void {
   });
 
   useUiHandler("apply_experiment_data", async (request) => {
-    const hadChanges = isChanged(editing.newest());
     const now = (await newest()).experiment;
     const last = now.versions.at(-1);
     const applied = last && same(last.patch as JsonObject, request.data as unknown as Json);
@@ -74,7 +72,6 @@ export function useExperimentTools(opened: Opened): void {
     throw new Error(
       `Version ${draft.clash.version} is saved, but the person here has unsaved changes of ` +
         `${draft.clash.paths.slice(0, 5).join(", ")}, which were kept: they choose what is shown.`,
-      { cause: hadChanges },
     );
   });
 
