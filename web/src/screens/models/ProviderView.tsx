@@ -49,7 +49,12 @@ export function ProviderView({ provider }: { provider: ToldProvider }) {
       <Facts
         facts={[
           ["Address", provider.base_url ? visible(provider.base_url) : "runs within the server"],
-          ["Configured", originWords(provider.origin)],
+          [
+            "Configured",
+            provider.origin.layer === "default"
+              ? "known by its name"
+              : originWords(provider.origin),
+          ],
           ["Models named", visible(provider.models.join(", "))],
           [
             "Kept key",
@@ -84,7 +89,7 @@ function KeyBadge({ provider: { key } }: { provider: ToldProvider }) {
       return <Badge tone="good">✓ key kept by Treadle</Badge>;
     case "none":
       return key.wanted ? (
-        <Badge tone="warn">! no key{key.name ? `, also not in ${visible(key.name)}` : ""}</Badge>
+        <Badge tone="warn">! no key{key.name ? ` in ${visible(key.name)}` : ""}</Badge>
       ) : (
         <Badge>needs no key</Badge>
       );

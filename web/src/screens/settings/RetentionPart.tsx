@@ -1,0 +1,116 @@
+// What of the traces is kept, how much there is, and what other limits would delete.
+import { type ReactNode, useState } from "react";
+import type { HeldTraces } from "../../api/schema";
+import { Button } from "../../components/Button";
+import { Facts, Section } from "../../components/Section";
+import { Snippet } from "../../components/Snippet";
+import { ErrorNotice, Loading } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import { bytes, count } from "../../format/numbers";
+import { exactMoment, moment } from "../../format/times";
+import { type Limits, useRetention, useRetentionPreview } from "./queries";
+import styles from "./Settings.module.css";
+
+export function RetentionPart() {
+  const found = useRetention();
+  return (
+    <>
+      <Section title="What is kept">
+        {found.isPending ? (
+          <Loading what="what is kept" lines={4} />
+        ) : !found.data ? (
+          <ErrorNotice
+            what="What is kept could not be read"
+            error={found.error}
+            onRetry={() => void found.refetch()}
+          />
+        ) : (
+          <Facts
+            facts={[
+              ["Kept for", found.data.keep ?? "without a limit of time"],
+              ["Kept below", found.data.max_size ?? "without a limit of size"],
+              ["There is now", <Amount key="now" held={found.data.held} />],
+              ["Goes at the next pruning", <Amount key="due" held={found.data.due} />],
+            ]}
+          />
+        )}
+      </Section>
+      <Preview />
+    </>
+  );
+}
+
+function Preview() {
+  const [keep, setKeep] = useState("30d");
+  const [size, setSize] = useState("");
+  const [asked, ask] = useState<Limits | null>(null);
+  const found = useRetentionPreview(asked);
+  const limits = limitsOf(keep, size);
+  return (
+    <Section title="What other limits would delete">
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          ask(limits);
+        }}
+      >
+        <TextField
+          label="Keep for"
+          value={keep}
+          onChange={setKeep}
+          placeholder="without a limit"
+          hint="Such as 12h or 30d"
+        />
+        <TextField
+          label="Keep below"
+          value={size}
+          onChange={setSize}
+          placeholder="without a limit"
+          hint="Such as 500MB or 2GB"
+        />
+        <Button type="submit" isDisabled={found.isFetching}>
+          Look
+        </Button>
+      </form>
+      {found.error && <ErrorNotice what="It could not be reckoned" error={found.error} />}
+      {found.data && !found.error && (
+        <>
+          <p role="status">
+            It would delete <Amount held={found.data.deleted} />. Nothing was changed.
+          </p>
+          <p>To set it, write this into your configuration and start the server again:</p>
+          <Snippet text={snippetOf(found.data.keep, found.data.max_size)} />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function limitsOf(keep: string, size: string): Limits {
+  return {
+    ...(keep.trim() ? { keep: keep.trim() } : {}),
+    ...(size.trim() ? { max_size: size.trim() } : {}),
+  };
+}
+
+function snippetOf(keep: string | null, size: string | null): string {
+  const lines = [...(keep ? [`keep = "${keep}"`] : []), ...(size ? [`max_size = "${size}"`] : [])];
+  return ["[traces]", ...lines].join("\n");
+}
+
+function Amount({ held }: { held: HeldTraces }): ReactNode {
+  if (held.spans === 0) return "nothing";
+  return (
+    <>
+      {count(held.spans)} spans in {count(held.traces)} traces of {count(held.runs)} runs, about{" "}
+      {bytes(held.bytes)}
+      {held.oldest_us !== null && (
+        <>
+          , from <time title={exactMoment(held.oldest_us)}>{moment(held.oldest_us)}</time> to{" "}
+          <time title={exactMoment(held.newest_us)}>{moment(held.newest_us)}</time>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,114 @@
+// Every setting with its value, where that is from, and where to change it; searched and in groups.
+import { useNavigate } from "@tanstack/react-router";
+import { useRef } from "react";
+import type { SettingsAnswer, ToldSetting } from "../../api/schema";
+import { Section } from "../../components/Section";
+import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { TextField } from "../../components/TextField";
+import { count } from "../../format/numbers";
+import { useShortcut } from "../../shortcuts/ShortcutProvider";
+import { visible } from "../../text/visible";
+import { groupsOf, shownValue } from "./grouping";
+import { originWords } from "./origins";
+import { useSettings } from "./queries";
+import styles from "./Settings.module.css";
+
+export function SettingsPart({ find }: { find: string }) {
+  const found = useSettings();
+  if (found.isPending) return <Loading what="the settings" lines={12} />;
+  if (!found.data) {
+    return (
+      <ErrorNotice
+        what="The settings could not be read"
+        error={found.error}
+        onRetry={() => void found.refetch()}
+      />
+    );
+  }
+  return <Shown answer={found.data} find={find} />;
+}
+
+function Shown({ answer, find }: { answer: SettingsAnswer; find: string }) {
+  const navigate = useNavigate();
+  const place = useRef<HTMLDivElement>(null);
+  const groups = groupsOf(answer.data, find);
+  const fitting = groups.reduce((sum, group) => sum + group.settings.length, 0);
+  const search = (text: string) =>
+    void navigate({ to: "/settings", search: text ? { find: text } : {}, replace: true });
+  useShortcut({ keys: "/", does: "Find a setting", where: "Settings" }, () =>
+    place.current?.querySelector("input")?.focus(),
+  );
+  return (
+    <>
+      <div ref={place} className={styles.find}>
+        <TextField
+          label="Find a setting"
+          hideLabel
+          type="search"
+          placeholder="Find a setting"
+          value={find}
+          onChange={search}
+        />
+        <span role="status" className={styles.quiet}>
+          {count(fitting)} of {count(answer.data.length)}
+        </span>
+      </div>
+      <div className={styles.files}>
+        {answer.warnings.map((warning) => (
+          <p key={warning} className={styles.warning}>
+            <span aria-hidden="true">⚠ </span>
+            {visible(warning)}
+          </p>
+        ))}
+        <p>
+          They are changed in files, and read when the server starts:{" "}
+          {answer.files.map((file, at) => (
+            <span key={file.path}>
+              {at > 0 && ", "}
+              <code>{visible(file.path)}</code>
+              {!file.exists && " (not there yet)"}
+            </span>
+          ))}
+          .
+        </p>
+      </div>
+      {groups.length === 0 && <EmptyState title="No setting fits." />}
+      {groups.map((group) => (
+        <Section key={group.name} title={group.title} flush>
+          <ul className={styles.list}>
+            {group.settings.map((setting) => (
+              <Setting key={setting.key} setting={setting} />
+            ))}
+          </ul>
+        </Section>
+      ))}
+    </>
+  );
+}
+
+function Setting({ setting }: { setting: ToldSetting }) {
+  const isSet = setting.origin.layer !== "default";
+  const value = shownValue(setting.value);
+  return (
+    <li className={styles.setting}>
+      <div className={styles.line}>
+        <code className={styles.key}>{visible(setting.key)}</code>
+        <code className={styles.value} data-set={isSet}>
+          {visible(value)}
+        </code>
+        <span className={styles.origin}>{visible(originWords(setting.origin))}</span>
+      </div>
+      <p className={styles.quiet}>
+        {visible(setting.description)} {setting.type && `Takes ${setting.type}.`}
+        {isSet && ` Default: ${visible(shownValue(setting.default))}.`}
+        {setting.needs_consent && " A repository may set it only if you trust it."}
+        {setting.variable && (
+          <>
+            {" "}
+            <code>{visible(setting.variable)}</code>
+          </>
+        )}
+      </p>
+    </li>
+  );
+}
