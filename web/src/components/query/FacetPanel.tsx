@@ -11,7 +11,7 @@ import { ErrorNotice, Loading } from "../States";
 import { chosenValues, toggled } from "./editing";
 import styles from "./FacetPanel.module.css";
 import { facetName } from "./facetNames";
-import { useParsed, useQueryEdit, useQueryText } from "./queryText";
+import { useLastParsed, useQueryEdit, useQueryText } from "./queryText";
 import type { View } from "./views";
 
 const FEW = 8;
@@ -26,9 +26,7 @@ interface Props {
 }
 
 export function FacetPanel({ view, query, isLive }: Props) {
-  const { text } = useQueryText();
-  const terms = useParsed(text)?.terms ?? [];
-  const edit = useQueryEdit();
+  const { isChosen, chosenOf, toggle } = useChoices();
   const [limit, setLimit] = useState(FEW);
   const queries = useQueryClient();
   const key = ["facets", view, query, limit];
@@ -59,10 +57,9 @@ export function FacetPanel({ view, query, isLive }: Props) {
         <Facet
           key={facet.field}
           facet={facet}
-          chosen={chosenValues(terms, facet.field)}
-          onToggle={(value) =>
-            void edit((now, read) => toggled(now, read, facet.field, value)).catch(() => {})
-          }
+          chosen={chosenOf(facet.field)}
+          isChosen={(value) => isChosen(facet.field, value)}
+          onToggle={(value) => toggle(facet.field, value)}
           onMore={limit === FEW ? () => setLimit(MANY) : null}
         />
       ))}
@@ -71,14 +68,37 @@ export function FacetPanel({ view, query, isLive }: Props) {
   );
 }
 
+/** What is chosen: at once as a person clicks, though the text is read only after. */
+function useChoices() {
+  const { text } = useQueryText();
+  const parsed = useLastParsed(text);
+  const edit = useQueryEdit();
+  const [clicked, click] = useState<{ text: string; choices: readonly string[] } | null>(null);
+  const isClicked = (choice: string) =>
+    clicked?.text === parsed?.text &&
+    (clicked?.choices.filter((each) => each === choice).length ?? 0) % 2 === 1;
+  const chosenOf = (field: string) => chosenValues(parsed?.terms ?? [], field);
+  return {
+    chosenOf,
+    isChosen: (field: string, value: string) =>
+      chosenOf(field).has(value) !== isClicked(`${field}:${value}`),
+    toggle: (field: string, value: string) => {
+      const before = clicked && clicked.text === parsed?.text ? clicked.choices : [];
+      click({ text: parsed?.text ?? text, choices: [...before, `${field}:${value}`] });
+      void edit((now, terms) => toggled(now, terms, field, value)).catch(() => click(null));
+    },
+  };
+}
+
 interface FacetProps {
   facet: FieldValues;
   chosen: ReadonlySet<string>;
+  isChosen: (value: string) => boolean;
   onToggle: (value: string) => void;
   onMore: (() => void) | null;
 }
 
-function Facet({ facet, chosen, onToggle, onMore }: FacetProps) {
+function Facet({ facet, chosen, isChosen, onToggle, onMore }: FacetProps) {
   const known = new Set(facet.values.map((each) => each.value));
   // What is chosen stays in sight, though nothing has it.
   const missing = [...chosen].filter((value) => !known.has(value));
@@ -94,7 +114,7 @@ function Facet({ facet, chosen, onToggle, onMore }: FacetProps) {
         <label key={each.value} className={styles.choice}>
           <input
             type="checkbox"
-            checked={chosen.has(each.value)}
+            checked={isChosen(each.value)}
             onChange={() => onToggle(each.value)}
           />
           <span className={styles.value} title={each.value}>

@@ -46,7 +46,7 @@ export function ListSearch({ view, isLive, tools, children }: Props) {
         <QueryBar what={view} text={text} onText={setText} />
         <div className={styles.tools}>
           <TimeChoice />
-          <Button aria-expanded={areFacetsShown} aria-controls="facets" onPress={toggle} keys="f">
+          <Button aria-expanded={areFacetsShown} onPress={toggle} keys="f">
             Filters
           </Button>
           <SavedViews view={view} />
@@ -55,7 +55,7 @@ export function ListSearch({ view, isLive, tools, children }: Props) {
       </search>
       <div className={styles.below}>
         {areFacetsShown && query !== null && (
-          <aside id="facets" className={styles.facets} aria-label="Filters">
+          <aside className={styles.facets} aria-label="Filters">
             <FacetPanel view={view} query={query} isLive={isLive} />
           </aside>
         )}

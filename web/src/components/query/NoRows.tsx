@@ -9,7 +9,7 @@ export function NoRows({ what, query }: { what: View; query: string }) {
   if (query) {
     return (
       <EmptyState
-        title={`No ${what} fit this query.`}
+        title={`No ${what.slice(0, -1)} fits this query.`}
         action={<Button onPress={() => setText("")}>{`Show all ${what}`}</Button>}
       >
         Take out a term, choose a longer time, or look at a word as a beginning: <code>time*</code>.

@@ -44,7 +44,7 @@ export function QueryBar({ what, text, onText }: Props) {
   const chosen = shown ? suggestions[active] : undefined;
   const press = (event: KeyboardEvent) => {
     const does = keyActions({ shown, chosen, count: suggestions.length, active })[event.key];
-    if (!does || event.nativeEvent.isComposing) return;
+    if (does === undefined || event.nativeEvent.isComposing) return;
     event.preventDefault();
     if (does === "open") open(true);
     else if (does === "close") open(false);

@@ -1,12 +1,11 @@
 // From which time rows are shown: a choice that stands in the query's text like all others.
 import { useState } from "react";
-import type { QueryTerm } from "../../api/schema";
 import { Button } from "../Button";
 import { Dialog } from "../Dialog";
 import { Select } from "../Select";
 import { replaced } from "./editing";
 import styles from "./ListSearch.module.css";
-import { useParsed, useQueryEdit, useQueryText } from "./queryText";
+import { type Parsed, useLastParsed, useQueryEdit, useQueryText } from "./queryText";
 
 const TIME_FIELDS = ["since", "until", "period", "start"];
 const CHOICES = [
@@ -20,7 +19,7 @@ const CHOICES = [
 
 export function TimeChoice() {
   const { text } = useQueryText();
-  const terms = useParsed(text)?.terms ?? [];
+  const parsed = useLastParsed(text);
   const edit = useQueryEdit();
   const [isOpen, open] = useState(false);
   const put = (term: string) =>
@@ -30,7 +29,7 @@ export function TimeChoice() {
       <Select
         label="Time"
         hideLabel
-        value={chosenTime(text, terms)}
+        value={chosenTime(parsed)}
         options={CHOICES}
         onChange={(chosen) => (chosen === "custom" ? open(true) : put(chosen))}
       />
@@ -39,11 +38,11 @@ export function TimeChoice() {
   );
 }
 
-function chosenTime(text: string, terms: readonly QueryTerm[]): string {
-  const times = terms.filter((term) => TIME_FIELDS.includes(term.field));
+function chosenTime(parsed: Parsed | null): string {
+  const times = parsed?.terms.filter((term) => TIME_FIELDS.includes(term.field)) ?? [];
   const [only] = times;
-  if (!only) return "";
-  const said = text.slice(only.start, only.end);
+  if (!parsed || !only) return "";
+  const said = parsed.text.slice(only.start, only.end);
   return times.length === 1 && CHOICES.some((choice) => choice.id === said) ? said : "custom";
 }
 

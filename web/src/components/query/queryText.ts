@@ -1,17 +1,22 @@
 // The query of a list: its text in the address, and what the server reads in it.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { client, ok } from "../../api/client";
 import type { ParsedQuery, QueryTerm } from "../../api/schema";
 import type { ListSearch } from "../../screens/searches";
 import { useSearchChange } from "../table/useTableSearch";
 
+/** What a text says, with the text itself: places in it mean nothing without. */
+export type Parsed = ParsedQuery & { text: string };
+
 export function parsing(text: string) {
   return queryOptions({
     queryKey: ["query", "parse", text],
-    queryFn: ({ signal }): Promise<ParsedQuery> =>
-      ok(client.GET("/api/v1/query/parse", { params: { query: { query: text } }, signal })),
+    queryFn: async ({ signal }): Promise<Parsed> => {
+      const asked = { params: { query: { query: text } }, signal };
+      return { text, ...(await ok(client.GET("/api/v1/query/parse", asked))) };
+    },
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
@@ -27,8 +32,13 @@ export function useQueryText(): { text: string; setText: (text: string) => void 
 }
 
 /** What the text says; null until the server has read it. */
-export function useParsed(text: string): ParsedQuery | null {
+export function useParsed(text: string): Parsed | null {
   return useQuery(parsing(text)).data ?? null;
+}
+
+/** The same, with what the text before said until then, so that nothing shown of it flickers. */
+export function useLastParsed(text: string): Parsed | null {
+  return useQuery({ ...parsing(text), placeholderData: (last) => last }).data ?? null;
 }
 
 /** The text as lists ask by it: the last that could be read; null where none could. */
@@ -41,12 +51,20 @@ export function useReadableQuery(): string | null {
   return isReadable ? text : last;
 }
 
-/** Change the text by the terms in it. */
+/** Change the text by the terms in it. Several changes at once come one after the other. */
 export function useQueryEdit() {
   const { text, setText } = useQueryText();
   const queries = useQueryClient();
+  const newest = useRef(text);
+  useEffect(() => {
+    newest.current = text;
+  }, [text]);
   return async (edit: (text: string, terms: readonly QueryTerm[]) => string): Promise<void> => {
-    const { terms } = await queries.ensureQueryData(parsing(text));
-    setText(edit(text, terms));
+    let read: Parsed;
+    do {
+      read = await queries.ensureQueryData(parsing(newest.current));
+    } while (read.text !== newest.current);
+    newest.current = edit(read.text, read.terms);
+    setText(newest.current);
   };
 }
