@@ -16,7 +16,7 @@ interface Props {
   share?: number;
 }
 
-export function Split({ name, label, first, second, share: initial = 60 }: Props) {
+export function Split({ name, label, first, second, share: initial = 62 }: Props) {
   const [share, setShare] = useState(() => kept(name) ?? initial);
   const whole = useRef<HTMLDivElement>(null);
   const move = (wanted: number) => {

@@ -143,7 +143,7 @@ function slotKeys(shown: number, first: number, active: number): (row: number) =
     row === active && (row < first || row >= first + shown - 1) ? "active" : row % slots;
 }
 
-const WIDE_PX = 736;
+const WIDE_PX = 680;
 const NARROW_PX = 448;
 
 /** How much room there is for columns. */
