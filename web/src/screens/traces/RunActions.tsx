@@ -17,7 +17,7 @@ import { useAskAnalyst } from "./useAskAnalyst";
 interface Props {
   run: Run;
   /** After it was deleted. */
-  onGone?: () => void;
+  onGone: () => void;
 }
 
 export function RunActions({ run, onGone }: Props) {
@@ -51,7 +51,7 @@ export function RunActions({ run, onGone }: Props) {
 
 interface DeleteProps {
   run: Run;
-  onGone: (() => void) | undefined;
+  onGone: () => void;
   onClose: () => void;
 }
 
@@ -66,7 +66,7 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
     onSuccess: async (gone) => {
       tell({ kind: "good", text: `Deleted: ${count(gone.spans)} spans, ${bytes(gone.bytes)}.` });
       onClose();
-      onGone?.();
+      onGone();
       await queries.resetQueries({ queryKey: ["runs"] });
       await queries.invalidateQueries();
     },

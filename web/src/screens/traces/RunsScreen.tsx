@@ -69,12 +69,13 @@ function RunTable({ query }: { query: string }) {
   });
   // The rows can be walked fast: the address follows when the choice has come to rest.
   const selection = useSelection(peeked, onPeek);
+  const close = () => selection.choose(undefined);
   return (
     <PeekBeside
       what="run"
       peeked={selection.id}
-      onClose={() => selection.choose(undefined)}
-      panel={(id) => <RunPeek runId={id} rows={list.rows} />}
+      onClose={close}
+      panel={(id) => <RunPeek runId={id} rows={list.rows} onGone={close} />}
     >
       <DataTable
         what="runs"

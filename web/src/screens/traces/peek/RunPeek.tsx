@@ -21,9 +21,11 @@ interface Props {
   runId: string;
   /** Those of the list. */
   rows: readonly Run[];
+  /** After it was deleted. */
+  onGone: () => void;
 }
 
-export function RunPeek({ runId, rows }: Props) {
+export function RunPeek({ runId, rows, onGone }: Props) {
   const queries = useQueryClient();
   const place = rows.findIndex((run) => run.run_id === runId);
   const row = rows[place];
@@ -44,7 +46,7 @@ export function RunPeek({ runId, rows }: Props) {
   }
   return (
     <>
-      <Header run={run} />
+      <Header run={run} onGone={onGone} />
       <Said run={run} />
       {read.error && (
         <ErrorNotice what="Its steps could not be read" error={read.error} onRetry={retry} />
@@ -54,7 +56,7 @@ export function RunPeek({ runId, rows }: Props) {
   );
 }
 
-function Header({ run }: { run: Run }) {
+function Header({ run, onGone }: { run: Run; onGone: () => void }) {
   const { sums } = run;
   const missing = sums.cost !== null && sums.unpriced > 0 ? "+" : "";
   return (
@@ -67,7 +69,7 @@ function Header({ run }: { run: Run }) {
         <Link to="/runs/$runId" params={{ runId: run.run_id }} className={styles.open}>
           Open <Keys keys="Enter" />
         </Link>
-        <RunActions run={run} />
+        <RunActions run={run} onGone={onGone} />
       </div>
       <dl className={styles.facts}>
         <Fact name="Started" title={exactMoment(run.start_us)}>

@@ -1,0 +1,268 @@
+"""Runs: the list, its groups and sums, a run beside it, new ones that move nothing, one alone."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.fakes.replies import Answer
+from tests.page.axe import serious_faults
+from tests.page.browsing import NARROW, WIDE, Faults, context_of
+from tests.page.recorded import failed_run, send
+from tests.page.served import Served, serving
+
+
+def call(served: Served, run: str, text: str, **headers: str) -> None:
+    """A call of a run through the gateway."""
+    sent = {"x-run-id": run, **{f"x-{name}": value for name, value in headers.items()}}
+    assert served.call_gateway(text, Answer("Done."), headers=sent) == "Done."
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with a few runs, which most tests of this module only read."""
+    with serving(tmp_path_factory.mktemp("runs")) as served:
+        send(served, *failed_run("export-1", trace=1))
+        call(served, "order-1", "Where is my order?", label="shop")
+        call(served, "order-1", "And when does it come?", label="shop")
+        call(served, "order-2", "Cancel my order", label="shop,urgent")
+        served.ask("What adds?", Answer("It does."))
+        yield served
+
+
+@pytest.fixture
+def shown(browser: Browser, filled: Served) -> Iterator[Page]:
+    """The list of runs over them."""
+    with context_of(browser, filled.address) as (page, _):
+        page.goto("/runs")
+        expect(rows(page)).to_have_count(4)
+        yield page
+
+
+def rows(page: Page) -> Locator:
+    return page.get_by_role("grid").get_by_role("row").filter(has=page.get_by_role("gridcell"))
+
+
+def row(page: Page, text: str) -> Locator:
+    return rows(page).filter(has_text=text)
+
+
+def beside(page: Page) -> Locator:
+    return page.get_by_role("complementary", name="The run beside the list")
+
+
+def choose(page: Page, current: str, wanted: str) -> None:
+    """Another choice in a list of choices."""
+    page.get_by_role("button", name=current).click()
+    page.get_by_role("option", name=wanted, exact=True).click()
+
+
+def test_the_list_shows_runs_of_all_ways_in_with_their_sums(shown: Page) -> None:
+    expect(row(shown, "What adds?")).to_be_visible()
+    expect(row(shown, "Where is my order?")).to_contain_text("shop")
+    failed = row(shown, "Why does export-1 fail?")
+    expect(failed).to_contain_text("error")
+    expect(failed).to_contain_text("small")
+    sums = shown.get_by_label("Sums of all that fits")
+    expect(sums).to_contain_text("Errors")
+    expect(sums).to_contain_text("p95")
+
+
+def test_filters_columns_and_order_stand_in_the_address(shown: Page) -> None:
+    shown.get_by_role("checkbox", name="error").check()
+    expect(rows(shown)).to_have_count(1)
+    shown.get_by_role("button", name="Columns").click()
+    shown.get_by_role("menuitemcheckbox", name="Thread").click()
+    shown.keyboard.press("Escape")
+    expect(row(shown, "exports")).to_be_visible()
+    shown.get_by_role("columnheader", name="Duration").get_by_role("button").click()
+    expect(shown).to_have_url(re.compile(r"query=status%3Aerror.*sort=duration"))
+    shown.reload()
+    expect(row(shown, "exports")).to_be_visible()
+    header = shown.get_by_role("columnheader", name="Duration")
+    expect(header).to_have_attribute("aria-sort", "descending")
+
+
+def test_a_group_is_chosen_by_keyboard_and_narrows_the_query(shown: Page) -> None:
+    choose(shown, "No groups", "By label")
+    expect(shown).to_have_url(re.compile("group=label"))
+    expect(row(shown, "shop")).to_contain_text("3")
+    expect(row(shown, "urgent")).to_be_visible()
+    shown.get_by_role("grid").focus()
+    while "urgent" not in active(shown):
+        shown.keyboard.press("ArrowDown")
+    shown.keyboard.press("Enter")
+    expect(shown).to_have_url("/runs?query=label%3Aurgent")
+    expect(rows(shown)).to_have_count(1)
+    expect(row(shown, "Cancel my order")).to_be_visible()
+
+
+def active(page: Page) -> str:
+    """What the row says that the keys are at."""
+    grid = page.get_by_role("grid")
+    identifier = grid.get_attribute("aria-activedescendant")
+    assert identifier is not None
+    return page.locator(f"[id='{identifier}']").inner_text()
+
+
+def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
+    choose(shown, "No groups", "By time")
+    choose(shown, "by hour", "by day")
+    expect(shown).to_have_url("/runs?group=time&bucket=86400")
+    figure = shown.get_by_role("figure", name="Spans by day")
+    expect(figure.locator("canvas")).to_be_visible()
+    choose(shown, "Spans", "Errors")
+    expect(shown.get_by_role("figure", name="Errors by day")).to_be_visible()
+    rows(shown).first.get_by_role("link").click()
+    expect(shown).to_have_url(re.compile(r"\?query=since%3A.*until%3A"))
+    expect(rows(shown)).to_have_count(4)
+
+
+def test_rows_are_walked_by_keyboard_with_one_beside_and_none_moves(shown: Page) -> None:
+    first = rows(shown).first
+    before = first.bounding_box()
+    shown.keyboard.press("j")
+    shown.keyboard.press("Space")
+    expect(beside(shown)).to_contain_text("What adds?")
+    assert first.bounding_box() == before
+    shown.keyboard.press("j")
+    expect(beside(shown)).to_contain_text("Cancel my order")
+    expect(shown).to_have_url(re.compile("peek=order-2"))
+    shown.keyboard.press("k")
+    expect(beside(shown)).to_contain_text("What adds?")
+    shown.keyboard.press("Escape")
+    expect(beside(shown)).to_have_count(0)
+    expect(shown.get_by_role("grid")).to_be_focused()
+    expect(shown).to_have_url("/runs")
+
+
+def test_beside_the_list_failed_steps_come_first(shown: Page, filled: Served) -> None:
+    shown.goto("/runs?peek=export-1")
+    expect(beside(shown)).to_contain_text("The importer stops at an empty date.")
+    steps = beside(shown).get_by_role("region", name="Steps").get_by_role("listitem")
+    expect(steps).to_have_count(3)
+    expect(steps.nth(1)).to_contain_text("Timeout: longer than 30 s")
+    expect(steps.nth(2)).to_contain_text("chat small")
+    shown.get_by_role("grid").focus()
+    shown.keyboard.press("Enter")
+    expect(shown).to_have_url(re.compile("/runs/export-1"))
+    expect(shown.get_by_role("treegrid")).to_contain_text("run_check")
+
+
+def test_a_run_with_several_traces_lets_one_choose(shown: Page, filled: Served) -> None:
+    shown.goto("/runs/order-1")
+    expect(shown.get_by_role("treegrid")).to_be_visible()
+    shown.get_by_role("button", name=re.compile("Trace")).first.click()
+    options = shown.get_by_role("option")
+    expect(options).to_have_count(2)
+    options.nth(1).click()
+    expect(shown).to_have_url(re.compile("trace="))
+    expect(shown.get_by_role("treegrid")).to_be_visible()
+
+
+def test_a_run_that_is_not_there_is_said_to_be_none(page: Page, faults: Faults) -> None:
+    faults.expect("404")
+    page.goto("/runs/nothing")
+    expect(page.get_by_role("heading", name="There is no such run.")).to_be_visible()
+    page.get_by_role("link", name="Show all runs").click()
+    expect(page).to_have_url("/runs")
+
+
+def test_what_can_be_done_with_a_run(shown: Page) -> None:
+    shown.goto("/runs?peek=order-2")
+    actions = beside(shown).get_by_role("button", name="Actions")
+    actions.click()
+    shown.get_by_role("menuitem", name="Export…").click()
+    dialog = shown.get_by_role("dialog", name="Export this run")
+    expect(dialog).to_contain_text("treadle traces export run:order-2 -o run.jsonl")
+    shown.keyboard.press("Escape")
+    actions.click()
+    shown.get_by_role("menuitem", name="Ask the analyst about it").click()
+    expect(shown.get_by_role("complementary", name="Analyst", exact=True)).to_be_visible()
+
+
+def test_a_deleted_run_is_gone(page: Page, served: Served) -> None:
+    call(served, "wrong-1", "A secret by mistake")
+    page.goto("/runs?peek=wrong-1")
+    beside(page).get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    dialog = page.get_by_role("alertdialog", name="Delete this run?")
+    expect(dialog).to_contain_text("1 span")
+    dialog.get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
+    expect(beside(page)).to_have_count(0)
+    assert served.get("/runs")["data"] == []
+
+
+def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: Served) -> None:
+    page.goto("/runs")
+    expect(page.get_by_text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")).to_be_visible()
+    call(served, "first", "Is anybody there?")
+    expect(row(page, "Is anybody there?")).to_be_visible()
+
+
+def test_new_runs_do_not_move_what_is_under_the_pointer(page: Page, served: Served) -> None:
+    call(served, "old", "The old one")
+    page.goto("/runs")
+    old = row(page, "The old one")
+    old.hover()
+    before = old.bounding_box()
+    call(served, "new", "The new one")
+    waiting = page.get_by_role("button", name="1 new")
+    expect(waiting).to_be_visible()
+    assert old.bounding_box() == before
+    page.keyboard.press("n")
+    expect(rows(page).first).to_contain_text("The new one")
+    page.get_by_role("checkbox", name="Live").uncheck(force=True)
+    expect(page).to_have_url("/runs?live=off")
+    call(served, "unseen", "Not followed")
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(1_000)  # nothing is to happen: there is nothing to wait for
+    expect(rows(page)).to_have_count(2)
+
+
+def test_a_run_under_way_is_brought_up_to_date_in_its_row(page: Page, served: Served) -> None:
+    spans = failed_run("long", trace=7)
+    (agent, *steps) = spans
+    end = agent.pop("endTimeUnixNano")
+    send(served, agent, *steps[:1])
+    page.goto("/runs")
+    running = row(page, "Why does long fail?")
+    expect(running).to_contain_text("small")
+    expect(running.get_by_role("gridcell").nth(7)).to_have_text("2")
+    send(served, {**agent, "endTimeUnixNano": end}, *steps)
+    expect(running.get_by_role("gridcell").nth(7)).to_have_text("3")
+
+
+def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
+    page: Page, shared: Served, faults: Faults
+) -> None:
+    faults.expect("500")
+    fault = {"error": {"message": "The disk is full.", "hint": "Make room."}}
+    page.route("**/api/v1/runs?*", lambda route: route.fulfill(status=500, json=fault))
+    page.goto("/runs")
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("The runs could not be read")
+    expect(notice).to_contain_text("Make room.")
+    page.unroute("**/api/v1/runs?*")
+    notice.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_runs_have_no_serious_fault(
+    browser: Browser, filled: Served, size: tuple[int, int], dark: bool
+) -> None:
+    with context_of(browser, filled.address, size=size, dark=dark) as (page, _):
+        page.goto("/runs?peek=export-1")
+        expect(beside(page).get_by_role("listitem")).to_have_count(3)
+        assert serious_faults(page) == []
+        page.goto("/runs?group=time")
+        expect(page.locator("canvas")).to_be_visible()
+        assert serious_faults(page) == []
+        page.goto("/runs/order-1")
+        expect(page.get_by_role("treegrid")).to_be_visible()
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= size[0]
