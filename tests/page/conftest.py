@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.page.browsing import Faults, browsing, context_of, find_browser
 from tests.page.served import Served, serving
 from treadle.server.built_page import FOLDER
+
+expect.set_options(timeout=20_000)  # milliseconds: the machine may be busy
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
