@@ -5,11 +5,10 @@ import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { suggestionsFor } from "../context";
 import { NEW } from "../dock";
-import { TurnView } from "../turn/TurnView";
 import { type Choice, Composer, ORCHESTRATOR } from "./Composer";
 import styles from "./Conversation.module.css";
 import { type Ended, LiveTurnView } from "./LiveTurnView";
-import { savedOutcome, savedTurn } from "./saved";
+import { SavedTurnView } from "./SavedTurnView";
 import { shownOf, useAsk, useConversation } from "./useConversation";
 import { useScreenContext } from "./useScreenContext";
 import { useStickToEnd } from "./useStickToEnd";
@@ -83,13 +82,11 @@ export function Conversation({ id, onBegun }: Props) {
                 onEnded={note}
               />
             ) : (
-              <TurnView
+              <SavedTurnView
                 key={each.exchange.request_id ?? each.exchange.at_us}
-                question={each.exchange.question}
-                turn={savedTurn(each.exchange, agent)}
-                outcome={savedOutcome(each.exchange)}
-                onAskAgain={null}
-                onStop={null}
+                exchange={each.exchange}
+                agent={agent}
+                onAskAgain={ask}
               />
             ),
           )}

@@ -60,6 +60,9 @@ export function LiveTurnView({ live, exchange, agent, onAskAgain, onRunning, onE
         onAskAgain={outcome.trouble ? () => onAskAgain(question) : null}
         onStop={isRunning ? stop : null}
       />
+      {!events && exchange && followed.isForgotten && (
+        <p>The steps of the agents are kept in its trace alone.</p>
+      )}
       {trouble && (
         <ErrorNotice
           what={followed.error ? "What happens in it could not be read" : "It could not be stopped"}

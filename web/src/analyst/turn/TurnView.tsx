@@ -19,9 +19,12 @@ interface Props {
   outcome: Outcome;
   onAskAgain: (() => void) | null;
   onStop: (() => void) | null;
+  /** Where only the outline is shown: to show what the agents did that were called. */
+  onAllSteps?: () => void;
 }
 
-export function TurnView({ question, turn, outcome, onAskAgain, onStop }: Props) {
+export function TurnView(props: Props) {
+  const { question, turn, outcome, onAskAgain, onStop, onAllSteps } = props;
   const root = rootOf(turn);
   const answer = outcome.answer;
   return (
@@ -46,6 +49,11 @@ export function TurnView({ question, turn, outcome, onAskAgain, onStop }: Props)
             <Link to="/traces/$traceId" params={{ traceId: outcome.traceId }}>
               Trace
             </Link>
+          )}
+          {onAllSteps && (
+            <Button kind="quiet" small onPress={onAllSteps}>
+              All steps
+            </Button>
           )}
           {answer && <CopyButton text={answer} label="Copy the answer" />}
         </footer>
