@@ -71,7 +71,7 @@ export function QueryBar({ what, text, onText }: Props) {
         aria-autocomplete="list"
         aria-activedescendant={chosen ? `${id}${active}` : undefined}
         aria-invalid={problem !== null}
-        aria-describedby={problem ? `${id}problem` : undefined}
+        aria-describedby={problem && !shown ? `${id}problem` : undefined}
         value={draft}
         onChange={(event) => become(event.target.value, event.target.selectionStart ?? 0)}
         onSelect={(event) => setCaret(event.currentTarget.selectionStart ?? 0)}
@@ -85,7 +85,7 @@ export function QueryBar({ what, text, onText }: Props) {
       {shown && (
         <Suggestions id={id} all={suggestions} active={active} busy={isLoading} onChoose={choose} />
       )}
-      {problem && <QueryProblem id={`${id}problem`} text={text} problem={problem} />}
+      {problem && !shown && <QueryProblem id={`${id}problem`} text={text} problem={problem} />}
     </div>
   );
 }

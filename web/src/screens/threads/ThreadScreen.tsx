@@ -51,6 +51,10 @@ export function ThreadScreen() {
       actions={
         <>
           <CopyButton text={threadId} label="Copy id" />
+          <CopyButton
+            text={`treadle traces export ${inShell(query)}`}
+            label="Copy export command"
+          />
           <DeleteThread threadId={threadId} thread={found} />
         </>
       }
@@ -71,6 +75,11 @@ export function ThreadScreen() {
       )}
     </Screen>
   );
+}
+
+/** A word that a shell takes as it is. */
+function inShell(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function shortTitle(thread: Thread): string {
