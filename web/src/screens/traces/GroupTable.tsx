@@ -1,7 +1,5 @@
 // What fits, summed up by time, model, thread and so on; a group that is chosen narrows the query.
 import { type LinkProps, useNavigate } from "@tanstack/react-router";
-import { client, ok } from "../../api/client";
-import type { Group } from "../../api/schema";
 import { NoRows } from "../../components/query/NoRows";
 import { useParsed } from "../../components/query/queryText";
 import type { View } from "../../components/query/views";
@@ -12,8 +10,7 @@ import { EVENTS } from "../threads/rows";
 import { GroupChart } from "./GroupChart";
 import { GROUP_COLUMNS, groupId } from "./groupColumns";
 import { narrowed } from "./grouping";
-
-const PAGE = 500;
+import { type GroupRow, readGroups } from "./readGroups";
 
 interface Props {
   what: View;
@@ -26,13 +23,13 @@ interface Props {
 export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
   const terms = useParsed(query)?.terms ?? [];
   const navigate = useNavigate();
-  const list = useRowList<Group>({
+  const list = useRowList<GroupRow>({
     key: ["groups", by, by === "time" ? bucketSeconds : null, query],
     read: (cursor, signal) => readGroups({ query, by, bucketSeconds }, cursor, signal),
     idOf: groupId,
     events: isLive ? EVENTS : [],
   });
-  const linkOf = (group: Group): LinkProps => {
+  const linkOf = (group: GroupRow): LinkProps => {
     const asked = { text: query, terms, by, bucketSeconds, now: Date.now() };
     const search = (now: object) => ({
       ...now,
@@ -65,27 +62,4 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
       />
     </>
   );
-}
-
-/** A page of groups; the cursor is the place of the next one. */
-async function readGroups(
-  { query, by, bucketSeconds }: Pick<Props, "query" | "by" | "bucketSeconds">,
-  cursor: string | null,
-  signal: AbortSignal,
-) {
-  const offset = Number(cursor ?? 0);
-  const asked = {
-    group_by: by,
-    limit: PAGE,
-    offset,
-    ...(by === "time" ? { bucket_size: bucketSeconds } : {}),
-    ...(query ? { query } : {}),
-  };
-  const page = await ok(client.GET("/api/v1/groups", { params: { query: asked }, signal }));
-  const next = offset + page.data.length;
-  const isMore = page.pagination.total !== null && next < page.pagination.total;
-  return {
-    data: page.data,
-    pagination: { ...page.pagination, next_cursor: isMore ? `${next}` : null },
-  };
 }

@@ -16,7 +16,7 @@ import { TraceAbout } from "../trace/TraceAbout";
 import { type TraceChange, TraceView } from "../trace/TraceView";
 import { useSkeleton } from "../trace/useSkeleton";
 import { RunActions } from "./RunActions";
-import { runTitle } from "./runColumns";
+import { runTitle } from "./runTitle";
 import { tracesOf } from "./tracesOf";
 
 const MOST_SPANS = 500;

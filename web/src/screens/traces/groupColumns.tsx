@@ -1,5 +1,4 @@
 // The columns of groups: what each is, and its sums.
-import type { Group } from "../../api/schema";
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { cost, count, duration, shortCount } from "../../format/numbers";
@@ -7,10 +6,11 @@ import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
 import type { Grouping } from "../searches";
 import { groupName } from "./grouping";
+import type { GroupRow } from "./readGroups";
 
-export const groupId = (group: Group) => String(group.value);
+export const groupId = (group: GroupRow) => String(group.value);
 
-const SUMS: readonly Column<Group>[] = [
+const SUMS: readonly Column<GroupRow>[] = [
   {
     id: "spans",
     name: "Spans",
@@ -87,24 +87,28 @@ const NAMES: Record<Grouping, string> = {
   operation: "Operation",
 };
 
-function columnsOf(by: Grouping): readonly Column<Group>[] {
-  const first: Column<Group> = {
+function columnsOf(by: Grouping): readonly Column<GroupRow>[] {
+  const isNamed = by === "thread" || by === "run";
+  const first: Column<GroupRow> = {
     id: "group",
     name: NAMES[by],
-    width: 10,
+    width: isNamed ? 18 : 10,
     grows: 1,
     isLink: true,
     cell: (group) =>
       by === "time" ? (
         <time dateTime={exactMoment(Number(group.value))}>{groupName(by, group)}</time>
       ) : (
-        visible(groupName(by, group))
+        <span title={visible(String(group.value))}>
+          {visible(groupName(by, group).slice(0, 300))}
+        </span>
       ),
   };
-  return [first, ...SUMS];
+  // What was asked needs the room.
+  return [first, ...SUMS.filter(({ id }) => !isNamed || (id !== "calls" && id !== "tools"))];
 }
 
-export const GROUP_COLUMNS: Record<Grouping, readonly Column<Group>[]> = {
+export const GROUP_COLUMNS: Record<Grouping, readonly Column<GroupRow>[]> = {
   time: columnsOf("time"),
   model: columnsOf("model"),
   thread: columnsOf("thread"),
@@ -114,7 +118,7 @@ export const GROUP_COLUMNS: Record<Grouping, readonly Column<Group>[]> = {
 };
 
 /** What is known; of calls without a known price it is said that they are left out. */
-function Cost({ group }: { group: Group }) {
+function Cost({ group }: { group: GroupRow }) {
   const more = group.cost !== null && group.unpriced > 0;
   return (
     <span title={group.unpriced > 0 ? `without ${count(group.unpriced)} of unknown price` : ""}>

@@ -27,9 +27,14 @@ export function bucketName(seconds: number): string {
   return BUCKETS.find((bucket) => bucket.id === String(seconds))?.name ?? `by ${seconds} s`;
 }
 
-export function groupName(by: Grouping, { value }: Pick<Group, "value">): string {
+export function groupName(by: Grouping, { value, name }: Named): string {
   if (by === "time") return moment(Number(value));
+  if (name) return name;
   return String(value) === "" ? `(no ${by})` : String(value);
+}
+
+interface Named extends Pick<Group, "value"> {
+  name?: string | undefined;
 }
 
 export interface Narrowing {

@@ -3,16 +3,12 @@ import type { Run } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, duration } from "../../format/numbers";
+import { count, duration, shortCost, unit } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { inAndOut } from "./figures";
+import { runTitle } from "./runTitle";
 
 export const runId = (run: Run) => run.run_id;
-
-/** The first words of what was asked; else what the run is called. */
-export function runTitle(run: Pick<Run, "question" | "name" | "run_id">): string {
-  return run.question?.trim() || run.name || run.run_id;
-}
 
 export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
@@ -33,7 +29,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "started",
     name: "Started",
-    width: 6.5,
+    width: 6,
     sort: "time",
     narrow: true,
     cell: (run) => <Ago at={run.start_us} />,
@@ -50,16 +46,16 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 4.5,
+    width: 5.5,
     align: "end",
     sort: "cost",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => cost(run.sums.cost),
+    cell: (run) => shortCost(run.sums.cost),
   },
   {
     id: "tokens",
     name: "Tokens",
-    width: 8,
+    width: 7.5,
     align: "end",
     sort: "tokens",
     cell: (run) => inAndOut(run.sums.tokens),
@@ -70,7 +66,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
     width: 4.5,
     align: "end",
     narrow: (run) => run.sums.errors > 0,
-    unit: "errors",
+    unit: (run) => unit(run.sums.errors, "error"),
     cell: (run) => <Errors errors={run.sums.errors} />,
   },
   {
@@ -78,20 +74,20 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
     name: "Spans",
     width: 4,
     align: "end",
+    hidden: true,
     cell: (run) => count(run.sums.spans),
   },
   {
     id: "models",
     name: "Models",
     width: 8,
-    grows: 1,
+    hidden: true,
     cell: (run) => <Names names={run.models} />,
   },
   {
     id: "labels",
     name: "Labels",
     width: 7,
-    grows: 1,
     cell: (run) => <Labels labels={run.labels} />,
   },
   {

@@ -1,9 +1,10 @@
 // The columns of the list of spans.
 import type { Hit, ListedSpan } from "../../api/schema";
 import { KindMark, StatusBadge } from "../../components/Badge";
+import { SpanName } from "../../components/SpanName";
 import { Ago, Labels } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, duration } from "../../format/numbers";
+import { duration, shortCost } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { Excerpt } from "./Excerpt";
 import { inAndOut } from "./figures";
@@ -23,7 +24,9 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     cell: (span) => (
       <span className={styles.name}>
         <KindMark kind={span.kind} />
-        <span>{visible((span.name || span.operation).slice(0, 300))}</span>
+        <span className={styles.words}>
+          <SpanName kind={span.kind} name={visible((span.name || span.operation).slice(0, 300))} />
+        </span>
       </span>
     ),
   },
@@ -37,7 +40,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "started",
     name: "Started",
-    width: 6.5,
+    width: 6,
     sort: "time",
     narrow: true,
     cell: (span) => <Ago at={span.start_us} />,
@@ -69,7 +72,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "tokens",
     name: "Tokens",
-    width: 8,
+    width: 7.5,
     align: "end",
     sort: "tokens",
     cell: (span) => (span.kind === "model" ? inAndOut(span.tokens) : ""),
@@ -77,23 +80,24 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 4.5,
+    width: 5.5,
     align: "end",
     sort: "cost",
     narrow: (span) => span.cost !== null,
-    cell: (span) => (span.kind === "model" ? cost(span.cost) : ""),
+    cell: (span) => (span.kind === "model" ? shortCost(span.cost) : ""),
   },
   {
     id: "run",
     name: "Run",
     width: 7,
+    hidden: true,
     cell: (span) => <span title={span.run_id}>{visible(span.run_id)}</span>,
   },
   {
     id: "labels",
     name: "Labels",
     width: 7,
-    grows: 1,
+    hidden: true,
     cell: (span) => <Labels labels={span.labels} />,
   },
   {

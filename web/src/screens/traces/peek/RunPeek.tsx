@@ -13,7 +13,7 @@ import { exactMoment, moment } from "../../../format/times";
 import { visible } from "../../../text/visible";
 import { inAndOut } from "../figures";
 import { RunActions } from "../RunActions";
-import { runTitle } from "../runColumns";
+import { runTitle } from "../runTitle";
 import styles from "./Peek.module.css";
 import { type RunInShort, runInShort, useReadAhead } from "./reading";
 

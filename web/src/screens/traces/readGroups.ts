@@ -1,0 +1,65 @@
+// A page of groups; of threads and runs with what was asked in them, since an id says nothing.
+import { client, ok } from "../../api/client";
+import type { Group } from "../../api/schema";
+import type { Grouping } from "../searches";
+import { titleOf } from "../threads/rows";
+import { runTitle } from "./runTitle";
+
+const PAGE = 500;
+const NAMED_PAGE = 100; // the names are asked for by their ids, in an address
+
+/** A group, with what its thread or run is called. */
+export type GroupRow = Group & { name?: string | undefined };
+
+export interface AskedGroups {
+  query: string;
+  by: Grouping;
+  bucketSeconds: number;
+}
+
+/** The cursor is the place of the next one. */
+export async function readGroups(
+  { query, by, bucketSeconds }: AskedGroups,
+  cursor: string | null,
+  signal: AbortSignal,
+) {
+  const offset = Number(cursor ?? 0);
+  const asked = {
+    group_by: by,
+    limit: by === "thread" || by === "run" ? NAMED_PAGE : PAGE,
+    offset,
+    ...(by === "time" ? { bucket_size: bucketSeconds } : {}),
+    ...(query ? { query } : {}),
+  };
+  const { data, pagination } = await ok(
+    client.GET("/api/v1/groups", { params: { query: asked }, signal }),
+  );
+  const names = await namesOf(by, data, signal);
+  const next = offset + data.length;
+  const isMore = pagination.total !== null && next < pagination.total;
+  return {
+    data: data.map((group): GroupRow => ({ ...group, name: names.get(String(group.value)) })),
+    pagination: { ...pagination, next_cursor: isMore ? `${next}` : null },
+  };
+}
+
+async function namesOf(
+  by: Grouping,
+  groups: readonly Group[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const ids = groups.map((group) => String(group.value));
+  if (ids.length === 0) return new Map();
+  const limit = ids.length;
+  if (by === "run") {
+    const query = { run_ids: ids, limit };
+    const runs = await ok(client.GET("/api/v1/runs", { params: { query }, signal }));
+    return new Map(runs.data.map((run) => [run.run_id, runTitle(run)]));
+  }
+  if (by === "thread") {
+    const query = { thread_ids: ids, limit };
+    const threads = await ok(client.GET("/api/v1/threads", { params: { query }, signal }));
+    return new Map(threads.data.map((thread) => [thread.thread_id, titleOf(thread)]));
+  }
+  return new Map();
+}
