@@ -48,15 +48,20 @@ interface Asked<Row> {
 /** Read a list. `idOf` has to be a stable function. */
 export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowList<Row> {
   const queries = useQueryClient();
+  const [newest, setNewest] = useState<{ key: string; page: RowPage<Row> } | null>(null);
   const asked = useInfiniteQuery({
     queryKey: key,
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    queryFn: async ({ pageParam, signal }) => {
+      const page = await read(pageParam, signal);
+      // What waited is in it, unless it is there no more.
+      if (pageParam === null) setNewest(null);
+      return page;
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page: RowPage<Row>) => page.pagination.next_cursor,
   });
   const { pages, isOld } = useLastGood(asked.data?.pages, asked.error);
   const rows = useMemo(() => rowsOf(pages ?? [], idOf), [pages, idOf]);
-  const [newest, setNewest] = useState<{ key: string; page: RowPage<Row> } | null>(null);
   const keyText = JSON.stringify(key);
 
   useLiveRefresh(

@@ -67,7 +67,6 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
       tell({ kind: "good", text: `Deleted: ${count(gone.spans)} spans, ${bytes(gone.bytes)}.` });
       onClose();
       onGone();
-      await queries.resetQueries({ queryKey: ["runs"] });
       await queries.invalidateQueries();
     },
   });
