@@ -1,6 +1,6 @@
 // What the screen of breakpoints reads and changes. A `Notice` tells of each call that begins to
 // wait; what becomes of one is told by nothing but the end of its span.
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { Breakpoint, Given, HeldSummary } from "../../api/schema";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
@@ -43,6 +43,7 @@ export function useHeldCall(id: string, state: string | undefined) {
           signal,
         }),
       ),
+    placeholderData: keepPreviousData,
   });
 }
 

@@ -23,7 +23,11 @@ export function DecisionBar({ proposal, hunks }: Props) {
   const { state } = proposal;
   const act = useAct(proposal.id);
   const { tell } = useNotices();
-  const [denying, deny] = useState(false);
+  const [denying, setDenying] = useState(false);
+  const deny = (isAsked: boolean) => {
+    if (isAsked) act.reset(); // what went wrong before is not about this
+    setDenying(isAsked);
+  };
   const open = isOpen(state);
   const run = (wanted: Act, told: string) =>
     act.mutate(wanted, {

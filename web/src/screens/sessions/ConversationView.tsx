@@ -25,9 +25,11 @@ interface Props {
   /** Undefined while nothing of it is saved. */
   session: Session | undefined;
   live: Followed & { forget: () => void };
+  /** Told when a turn has ended: by then it can be read. */
+  onSaved: () => void;
 }
 
-export function ConversationView({ id, session, live }: Props) {
+export function ConversationView({ id, session, live, onSaved }: Props) {
   const queries = useQueryClient();
   const { tell } = useNotices();
   const change = useChange(id);
@@ -59,9 +61,10 @@ export function ConversationView({ id, session, live }: Props) {
   const onEnded = useCallback(
     ({ requestId }: Ended) => {
       said.drop(requestId);
+      onSaved();
       void queries.invalidateQueries({ queryKey: sessionKey(id) });
     },
-    [queries, id, said.drop],
+    [queries, id, said.drop, onSaved],
   );
   useShortcut({ keys: "m", does: "Write a message", where: HERE }, () => field.current?.focus());
   const canBranch = running.current === null && !change.isPending;
@@ -95,6 +98,13 @@ export function ConversationView({ id, session, live }: Props) {
               Said meanwhile: {visible(each.text)}
             </p>
           ))}
+          {live.turns.length > 0 && canBranch && session && (
+            <div>
+              <Button small kind="quiet" onPress={live.forget}>
+                Show it as it is saved, to branch
+              </Button>
+            </div>
+          )}
           {live.turns.length === 0 && (
             <Forks
               forks={tree.further}

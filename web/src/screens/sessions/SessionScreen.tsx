@@ -1,6 +1,6 @@
 // A conversation: what was said on the branch in use, what runs now, and the place to go on.
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import { Menu } from "../../components/Menu";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { ago, exactMoment } from "../../format/times";
@@ -8,7 +8,7 @@ import { Screen } from "../../shell/Screen";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { visible } from "../../text/visible";
 import { ConversationView } from "./ConversationView";
-import { useLiveTurns } from "./liveTurns";
+import { useIsBegunHere, useLiveTurns } from "./liveTurns";
 import { ProposalsOf } from "./ProposalsOf";
 import { useSession } from "./queries";
 import { DeleteSession, RenameSession } from "./SessionDialogs";
@@ -23,7 +23,11 @@ export function SessionScreen() {
 
 function Shown({ id }: { id: string }) {
   const navigate = useNavigate();
-  const found = useSession(id);
+  // A new one is saved with its first turn.
+  const isBegunHere = useIsBegunHere(id);
+  const [isSaved, setSaved] = useState(!isBegunHere);
+  const noteSaved = useCallback(() => setSaved(true), []);
+  const found = useSession(id, isSaved);
   const session = found.data;
   const live = useLiveTurns(id, session);
   const [asking, ask] = useState<"rename" | "delete" | null>(null);
@@ -60,7 +64,7 @@ function Shown({ id }: { id: string }) {
       }
     >
       {isBegun ? (
-        <ConversationView id={id} session={session} live={live} />
+        <ConversationView id={id} session={session} live={live} onSaved={noteSaved} />
       ) : found.isGone ? (
         <EmptyState title="There is no such session.">
           It was deleted, or is about another repository.

@@ -19,6 +19,11 @@ export interface Followed {
 
 const NONE: Followed = { turns: [], from: Number.POSITIVE_INFINITY };
 
+/** Whether a conversation was begun on this page, and so may not be saved yet. */
+export function useIsBegunHere(id: string): boolean {
+  return (useQueryClient().getQueryData<Followed>(liveKey(id))?.turns.length ?? 0) > 0;
+}
+
 export function useLiveTurns(id: string, session: Session | undefined) {
   const queries = useQueryClient();
   const follow = useFollow();

@@ -48,11 +48,13 @@ export function useCosts(ids: readonly string[]) {
   });
 }
 
-export function useSession(id: string) {
+/** A conversation; with `isSaved` false it is so new that it cannot be read yet. */
+export function useSession(id: string, isSaved: boolean) {
   const found = useQuery({
     queryKey: sessionKey(id),
     queryFn: ({ signal }) =>
       ok(client.GET("/api/v1/sessions/{session}", { params: { path: { session: id } }, signal })),
+    enabled: isSaved,
     staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
   });
   const isGone = found.error instanceof ApiError && found.error.status === 404;
