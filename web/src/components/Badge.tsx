@@ -24,7 +24,7 @@ const SIGNS: Record<string, { sign: string; tone: Tone }> = {
   ok: { sign: "✓", tone: "good" },
   error: { sign: "✕", tone: "bad" },
   cancelled: { sign: "⊘", tone: "warn" },
-  denied: { sign: "⛔", tone: "warn" },
+  denied: { sign: "⊖", tone: "warn" },
   unfinished: { sign: "…", tone: "accent" },
 };
 

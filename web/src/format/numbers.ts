@@ -12,7 +12,12 @@ export function count(value: number | null | undefined): string {
 
 /** "1 run", "1,234 runs", "– runs". */
 export function counted(value: number | null | undefined, one: string, more = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : more}`;
+  return `${count(value)} ${unit(value, one, more)}`;
+}
+
+/** What stands behind a number: "run" behind 1, else "runs". */
+export function unit(value: number | null | undefined, one: string, more = `${one}s`): string {
+  return value === 1 ? one : more;
 }
 
 /** 12345 → "12.3K". */
@@ -26,6 +31,11 @@ export function cost(value: number | null | undefined): string {
   if (value === 0) return "$0";
   if (Math.abs(value) >= 0.01) return `$${value.toFixed(value >= 100 ? 0 : 2)}`;
   return `$${shortest(value)}`;
+}
+
+/** The same where many stand in a column: what is next to nothing takes no more room. */
+export function shortCost(value: number | null | undefined): string {
+  return value != null && value > 0 && value < 0.0001 ? "<$0.0001" : cost(value);
 }
 
 /** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m". */

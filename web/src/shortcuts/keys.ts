@@ -11,10 +11,21 @@ export function keyOf(event: KeyboardEvent): string {
   return parts.join("+");
 }
 
+const CAPS: Record<string, string> = {
+  Mod: "Ctrl",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  PageUp: "Page ↑",
+  PageDown: "Page ↓",
+};
+
 /** Keys as they are shown: "Mod+Enter" → "Ctrl Enter". */
 export function shownKeys(keys: string): string[] {
   const isMac = navigator.platform.startsWith("Mac");
-  return keys.split(/[+ ](?=.)/).map((key) => (key === "Mod" ? (isMac ? "⌘" : "Ctrl") : key));
+  const caps = isMac ? { ...CAPS, Mod: "⌘" } : CAPS;
+  return keys.split(/[+ ](?=.)/).map((key) => caps[key] ?? key);
 }
 
 export function isTyping(target: EventTarget | null): boolean {

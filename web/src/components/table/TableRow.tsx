@@ -69,7 +69,9 @@ export function TableRow<Row extends RowData>(props: Props<Row>) {
             ) : (
               content
             )}
-            {isNarrow && unit && ` ${unit}`}
+            {isNarrow &&
+              unit &&
+              ` ${typeof unit === "string" ? unit : unit(row.original as never)}`}
           </div>
         );
       })}

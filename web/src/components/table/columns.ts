@@ -21,7 +21,7 @@ export interface Column<Row> {
   /** Shown where it is narrow, in the second line of the row (the link is in the first). */
   narrow?: boolean | ((row: Row) => boolean);
   /** Said there behind the value, which has no header over it: "tokens". */
-  unit?: string;
+  unit?: string | ((row: Row) => string);
 }
 
 /** The columns that are shown: those that `chosen` names, with commas, or those by default. */

@@ -2,7 +2,7 @@
 import type { Thread } from "../../api/schema";
 import { Ago, Errors, Labels, Names } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, shortCount } from "../../format/numbers";
+import { count, shortCost, shortCount, unit } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { titleOf, tokensOf } from "./rows";
@@ -32,7 +32,7 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     width: 4,
     align: "end",
     narrow: true,
-    unit: "runs",
+    unit: (thread) => unit(thread.runs, "run"),
     cell: (thread) => count(thread.runs),
   },
   {
@@ -41,7 +41,7 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
     width: 4.5,
     align: "end",
     narrow: (thread) => thread.sums.errors > 0,
-    unit: "errors",
+    unit: (thread) => unit(thread.sums.errors, "error"),
     cell: (thread) => <Errors errors={thread.sums.errors} />,
   },
   {
@@ -57,24 +57,22 @@ export const THREAD_COLUMNS: readonly Column<Thread>[] = [
   {
     id: "cost",
     name: "Cost",
-    width: 5,
+    width: 5.5,
     align: "end",
     sort: "cost",
     narrow: (thread) => thread.sums.cost !== null,
-    cell: (thread) => cost(thread.sums.cost),
+    cell: (thread) => shortCost(thread.sums.cost),
   },
   {
     id: "models",
     name: "Models",
-    width: 8,
-    grows: 1,
+    width: 7,
     cell: (thread) => <Names names={thread.models} />,
   },
   {
     id: "labels",
     name: "Labels",
     width: 7,
-    grows: 1,
     cell: (thread) => <Labels labels={thread.labels} />,
   },
   {

@@ -1,7 +1,8 @@
 // One span as a row of the tree: what it is, when it ran, what it took.
 import { memo } from "react";
 import { letterOf } from "../../../components/Badge";
-import { cost, duration, shortCount } from "../../../format/numbers";
+import { SpanName } from "../../../components/SpanName";
+import { duration, shortCost, shortCount } from "../../../format/numbers";
 import { FLAG, has, hasChildren, shownNameAt, type Tree, textAt } from "../model/tree";
 import type { Zoom } from "../model/zoom";
 import styles from "./Tree.module.css";
@@ -32,6 +33,7 @@ export const Row = memo(function Row(props: Props) {
   const isParent = hasChildren(tree, place);
   const depth = tree.depths[place] ?? 0;
   const status = textAt(tree, tree.statuses, place);
+  const kind = textAt(tree, tree.kinds, place) || "other";
   return (
     <div
       role="row"
@@ -57,9 +59,11 @@ export const Row = memo(function Row(props: Props) {
         <span className={styles.toggle} aria-hidden="true" data-toggle={isParent || undefined}>
           {isParent ? (isCollapsed ? "▸" : "▾") : ""}
         </span>
-        <Kind kind={textAt(tree, tree.kinds, place) || "other"} />
+        <Kind kind={kind} />
         <Marks {...props} status={status} />
-        <span className={styles.words}>{shownNameAt(tree, place)}</span>
+        <span className={styles.words}>
+          <SpanName kind={kind} name={shownNameAt(tree, place)} />
+        </span>
         {isCollapsed && (
           <span className={styles.hidden}>+{shortCount((tree.ends[place] ?? 0) - place - 1)}</span>
         )}
@@ -74,7 +78,7 @@ export const Row = memo(function Row(props: Props) {
             {tokens(tree, place)}
           </div>
           <div role="gridcell" className={styles.cost}>
-            {tree.costs[place] == null ? "" : cost((tree.costs[place] ?? 0) / 1e9)}
+            {tree.costs[place] == null ? "" : shortCost((tree.costs[place] ?? 0) / 1e9)}
           </div>
         </>
       )}

@@ -1,5 +1,6 @@
 // The keys of the tree, as a treegrid has them: https://www.w3.org/WAI/ARIA/apg/patterns/treegrid/
 import { type KeyboardEvent, useRef } from "react";
+import { TOOL_CALL } from "../../../components/SpanName";
 import { useShortcuts } from "../../../shortcuts/ShortcutProvider";
 import type { Rows } from "../model/rows";
 import { hasChildren, nameAt, type Tree } from "../model/tree";
@@ -126,7 +127,8 @@ export function nextNamed(tree: Tree, rows: Rows, active: number, begun: string)
     const name = tree.names[place] ?? -1;
     let fit = fits.get(name);
     if (fit === undefined) {
-      fit = nameAt(tree, place).toLowerCase().startsWith(wanted);
+      const whole = nameAt(tree, place).toLowerCase();
+      fit = [whole, whole.replace(TOOL_CALL, "")].some((each) => each.startsWith(wanted));
       fits.set(name, fit);
     }
     if (fit) return place;
