@@ -4,24 +4,27 @@ import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { hasChildren, type Tree } from "./model/tree";
 import { around, moved, scaled, WHOLE, type Zoom } from "./model/zoom";
 import { nextOf } from "./useFind";
+import type { OpenTrace } from "./useOpenTrace";
 
 const PAN = 0.25;
 const WHERE = "Trace";
 
-interface Given {
+interface Given
+  extends Pick<
+    OpenTrace,
+    | "rows"
+    | "active"
+    | "found"
+    | "sums"
+    | "zoom"
+    | "onZoom"
+    | "onChoose"
+    | "onReveal"
+    | "onCollapse"
+  > {
   tree: Tree;
-  active: number;
-  found: readonly number[];
-  failed: readonly number[];
-  zoom: Zoom;
   isCritical: boolean;
-  onZoom: (zoom: Zoom) => void;
   onCritical: (shown: boolean) => void;
-  /** Choose a span and bring it into view, whatever hides it. */
-  onReveal: (place: number) => void;
-  onCollapse: (places: readonly number[], collapsed: boolean) => void;
-  /** The next row, or the one before. */
-  onStep: (by: number) => void;
 }
 
 export interface Actions {
@@ -49,8 +52,8 @@ export function useActions(given: Given): Actions {
   const actions: Actions = {
     findRef,
     focusFind: () => findRef.current?.querySelector("input")?.focus(),
-    step: (back) => goTo(given.found, back),
-    nextError: () => goTo(given.failed, false),
+    step: (back) => goTo(given.found.places, back),
+    nextError: () => goTo(given.sums.failed, false),
     toggleCritical: () => given.onCritical(!given.isCritical),
     expandAll: () => given.onCollapse(parents(tree), false),
     collapseAll: () => given.onCollapse(parents(tree), true),
@@ -63,7 +66,11 @@ export function useActions(given: Given): Actions {
 }
 
 function useKeys(actions: Actions, given: Given, span: Zoom | null): void {
-  const { zoom, onZoom, onStep } = given;
+  const { zoom, onZoom, rows, active } = given;
+  const onStep = (by: number) => {
+    const place = rows.places[(rows.rowOf[active] ?? -1) + by];
+    if (place !== undefined) given.onChoose(place);
+  };
   const key = (keys: string, does: string) => ({ keys, does, where: WHERE });
   useShortcut(key("/", "Find in this trace"), actions.focusFind);
   useShortcut(key("n", "Next match"), () => actions.step(false));

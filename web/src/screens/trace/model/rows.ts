@@ -47,3 +47,13 @@ export function hiding(tree: Tree, collapsed: Uint8Array, place: number): number
   }
   return found;
 }
+
+/** The highest of some places that is above another one; -1 where none is. */
+export function hider(tree: Tree, places: readonly number[], place: number): number {
+  const wanted = new Set(places);
+  let found = -1;
+  for (let at = tree.parents[place] ?? -1; at >= 0; at = tree.parents[at] ?? -1) {
+    if (wanted.has(at)) found = at;
+  }
+  return found;
+}

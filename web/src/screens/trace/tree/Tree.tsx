@@ -5,14 +5,13 @@ import {
   type RefObject,
   useCallback,
   useId,
-  useImperativeHandle,
   useLayoutEffect,
   useRef,
   useState,
 } from "react";
 import { type Rows, shownPlace } from "../model/rows";
 import { placeOf, type Tree as TreeModel } from "../model/tree";
-import type { Zoom } from "../model/zoom";
+import type { OpenTrace } from "../useOpenTrace";
 import { Axis } from "./Axis";
 import { Row } from "./Row";
 import styles from "./Tree.module.css";
@@ -21,53 +20,26 @@ import { useTreeKeys } from "./useTreeKeys";
 const ROW_PX = 28;
 const HEAD_PX = 48;
 
-export interface TreeHandle {
-  focus: () => void;
-}
-
-interface Props {
+interface Props
+  extends Pick<
+    OpenTrace,
+    "rows" | "collapsed" | "active" | "found" | "critical" | "slowest" | "zoom" | "onZoom"
+  > {
   tree: TreeModel;
-  rows: Rows;
-  collapsed: Uint8Array;
-  /** The place that is active; -1 for none. */
-  active: number;
-  isFound: ReadonlySet<number>;
-  /** 1 for each place that is marked as critical; null where none is. */
-  critical: Uint8Array | null;
-  slowest: ReadonlyMap<number, number>;
-  zoom: Zoom;
-  onZoom: (zoom: Zoom) => void;
   onChoose: (place: number) => void;
   onCollapse: (places: readonly number[], collapsed: boolean) => void;
   /** Enter: what is chosen is to be read. */
   onOpen: () => void;
-  ref?: RefObject<TreeHandle | null>;
 }
 
 export function Tree(props: Props) {
-  const { tree, rows, collapsed, active, critical, ref } = props;
+  const { tree, rows, collapsed, active, critical } = props;
   const grid = useRef<HTMLDivElement>(null);
   const base = useId();
   const rowId = (place: number) => `${base}-${place}`;
   const activeRow = rows.rowOf[active] ?? -1;
-  const virtual = useVirtualizer({
-    count: rows.places.length,
-    getScrollElement: () => grid.current,
-    estimateSize: () => ROW_PX,
-    overscan: 6,
-    scrollPaddingStart: HEAD_PX,
-    scrollMargin: HEAD_PX,
-    // The active row is always there: the grid names it as the one that has the focus.
-    rangeExtractor: (range) => withActive(defaultRangeExtractor(range), activeRow),
-  });
-  const items = virtual.getVirtualItems();
-  const keyOf = slotKeys(items.length, items[0]?.index ?? 0, activeRow);
+  const { items, height, keyOf } = useRowsInView(grid, props);
   const width = useWidthClass(grid);
-  useStillTop(grid, tree, rows);
-  useLayoutEffect(() => {
-    if (activeRow >= 0) virtual.scrollToIndex(activeRow, { align: "auto" });
-  }, [virtual, activeRow]);
-  useImperativeHandle(ref, () => ({ focus: () => grid.current?.focus() }), []);
   const keys = useTreeKeys({ ...props, page: () => pageOf(grid.current) });
   const click = useClick(props);
   return (
@@ -85,28 +57,8 @@ export function Tree(props: Props) {
       onClick={click}
       onDoubleClick={(event) => placeAt(event) >= 0 && props.onOpen()}
     >
-      <div role="rowgroup" className={styles.head}>
-        <div role="row" className={styles.titles} aria-rowindex={1}>
-          <div role="columnheader" className={styles.name}>
-            Span
-          </div>
-          <Axis tree={tree} zoom={props.zoom} onZoom={props.onZoom} active={active} />
-          <div role="columnheader" className={styles.number}>
-            Duration
-          </div>
-          {width === "wide" && (
-            <>
-              <div role="columnheader" className={styles.tokens}>
-                Tokens
-              </div>
-              <div role="columnheader" className={styles.cost}>
-                Cost
-              </div>
-            </>
-          )}
-        </div>
-      </div>
-      <div role="rowgroup" className={styles.body} style={{ height: virtual.getTotalSize() }}>
+      <Head {...props} isWide={width === "wide"} />
+      <div role="rowgroup" className={styles.body} style={{ height }}>
         {items.map((item) => {
           const place = rows.places[item.index] ?? -1;
           return (
@@ -119,7 +71,7 @@ export function Tree(props: Props) {
               id={rowId(place)}
               isActive={place === active}
               isCollapsed={collapsed[place] === 1}
-              isFound={props.isFound.has(place)}
+              isFound={props.found.isFound.has(place)}
               isCritical={critical?.[place] === 1}
               slow={props.slowest.get(place) ?? 0}
               zoom={props.zoom}
@@ -132,15 +84,67 @@ export function Tree(props: Props) {
   );
 }
 
+function Head({ tree, zoom, onZoom, active, isWide }: Props & { isWide: boolean }) {
+  return (
+    <div role="rowgroup" className={styles.head}>
+      <div role="row" className={styles.titles} aria-rowindex={1}>
+        <div role="columnheader" className={styles.name}>
+          Span
+        </div>
+        <Axis tree={tree} zoom={zoom} onZoom={onZoom} active={active} />
+        <div role="columnheader" className={styles.number}>
+          Duration
+        </div>
+        {isWide && (
+          <>
+            <div role="columnheader" className={styles.tokens}>
+              Tokens
+            </div>
+            <div role="columnheader" className={styles.cost}>
+              Cost
+            </div>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** The rows that are in view and a few around them, and what keeps the view where it should be. */
+function useRowsInView(grid: RefObject<HTMLElement | null>, { tree, rows, active }: Props) {
+  const activeRow = rows.rowOf[active] ?? -1;
+  const virtual = useVirtualizer({
+    count: rows.places.length,
+    getScrollElement: () => grid.current,
+    estimateSize: () => ROW_PX,
+    overscan: 6,
+    scrollPaddingStart: HEAD_PX,
+    scrollMargin: HEAD_PX,
+    // The active row is always there: the grid names it as the one that has the focus.
+    rangeExtractor: (range) => withActive(defaultRangeExtractor(range), activeRow),
+  });
+  // Once for each choice: rows that come in above must not bring back what was scrolled away.
+  const broughtIn = useRef<string>(undefined);
+  const activeId = tree.ids[active];
+  useStillTop(grid, tree, rows);
+  useLayoutEffect(() => {
+    if (activeRow < 0 || broughtIn.current === activeId) return;
+    broughtIn.current = activeId;
+    virtual.scrollToIndex(activeRow, { align: "auto" });
+  }, [virtual, activeRow, activeId]);
+  const items = virtual.getVirtualItems();
+  const keyOf = slotKeys(items.length, activeRow);
+  return { items, height: virtual.getTotalSize(), keyOf };
+}
+
 /**
  * Rows that leave the view on one side are used again for those that come in on the other: the
  * keys go round. The active row, which may be far away, has one of its own there.
  */
-function slotKeys(shown: number, first: number, active: number): (row: number) => number | string {
+function slotKeys(shown: number, active: number): (row: number) => number | string {
   let slots = 32;
   while (slots < shown) slots *= 2;
-  return (row) =>
-    row === active && (row < first || row >= first + shown - 1) ? "active" : row % slots;
+  return (row) => (row === active ? "active" : row % slots);
 }
 
 const WIDE_PX = 680;
