@@ -18,19 +18,24 @@ interface Props {
   scope: string | null;
   words: string | null;
   /** The JSON of the call's arguments, where it is known. */
-  argumentsText?: string;
+  argumentsText?: string | undefined;
 }
 
 export function ApprovalView({ question, scope, words, argumentsText }: Props) {
   if (scope !== null) return <Answered id={question.approval_id} scope={scope} words={words} />;
+  const value = argumentsText === undefined ? null : parsed(argumentsText);
+  const told = isRecord(value) && Object.keys(value).length > 0 ? value : null;
   return (
     <section className={styles.card} aria-label={`Permission for ${question.name}`}>
       <h3 className={styles.title}>
         <span aria-hidden="true">? </span>May it do this?
       </h3>
-      <p className={styles.summary}>{visible(question.summary)}</p>
+      {/* The summary may be cut: where all arguments are known, they are shown instead. */}
+      <p className={styles.summary}>
+        {visible(told && !question.preview ? question.name : question.summary)}
+      </p>
       <p className={styles.reason}>{visible(question.reason)}</p>
-      <Exactly question={question} argumentsText={argumentsText} />
+      <Exactly question={question} told={told} />
       <Answers id={question.approval_id} />
     </section>
   );
@@ -56,20 +61,11 @@ function Answered({ id, scope, words }: { id: string; scope: string; words: stri
 }
 
 /** What would change, or the arguments: a person is to know what is allowed. */
-function Exactly({
-  question,
-  argumentsText,
-}: {
-  question: Question;
-  argumentsText: string | undefined;
-}) {
+function Exactly({ question, told }: { question: Question; told: Record<string, unknown> | null }) {
   if (question.preview) {
     return <Code text={question.preview} language="diff" label="What would change" />;
   }
-  const value = argumentsText === undefined ? null : parsed(argumentsText);
-  if (isRecord(value) && Object.keys(value).length > 0) {
-    return <JsonView value={value} openDepth={4} />;
-  }
+  if (told) return <JsonView value={told} openDepth={4} />;
   if (question.subjects.length === 0) return null;
   return <LongText text={question.subjects.join("\n")} mono first={2_000} />;
 }

@@ -5,8 +5,8 @@ import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { useWaiting } from "./useApprovals";
 import styles from "./WaitingNotice.module.css";
 
-const ApprovalView = lazy(() =>
-  import("./ApprovalView").then((module) => ({ default: module.ApprovalView })),
+const WaitingQuestion = lazy(() =>
+  import("./WaitingQuestion").then((module) => ({ default: module.WaitingQuestion })),
 );
 
 export function WaitingNotice() {
@@ -31,12 +31,7 @@ export function WaitingNotice() {
       <Dialog title="Waiting for your permission" isOpen={isOpen && count > 0} onOpenChange={open}>
         <Suspense>
           {waiting.map((question) => (
-            <ApprovalView
-              key={question.approval_id}
-              question={question}
-              scope={null}
-              words={null}
-            />
+            <WaitingQuestion key={question.approval_id} question={question} />
           ))}
         </Suspense>
       </Dialog>

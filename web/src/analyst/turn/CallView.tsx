@@ -91,10 +91,13 @@ function Sign({ call, waits }: { call: Call; waits: boolean }) {
 
 function Took({ call }: { call: Call }) {
   const seconds = useElapsed(call.state === "running" ? call.startedAt : null);
-  const took = call.state === "running" ? seconds : call.duration;
-  return (
-    <span className={styles.took}>{took === null ? "" : duration(Math.round(took * 1e6))}</span>
-  );
+  const took = call.duration === null ? "" : duration(Math.round(call.duration * 1e6));
+  return <span className={styles.took}>{seconds === null ? took : wholeSeconds(seconds)}</span>;
+}
+
+/** 0 → "", 75 → "75 s": what still runs needs no fractions. */
+export function wholeSeconds(seconds: number): string {
+  return seconds === 0 ? "" : seconds < 100 ? `${seconds} s` : duration(seconds * 1e6);
 }
 
 /** Whole seconds since then; null without it. */

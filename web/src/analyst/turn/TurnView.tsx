@@ -7,7 +7,7 @@ import { LongText } from "../../components/LongText";
 import { Markdown } from "../../components/Markdown";
 import { cost, duration, shortCount } from "../../format/numbers";
 import { visible } from "../../text/visible";
-import { useElapsed } from "./CallView";
+import { useElapsed, wholeSeconds } from "./CallView";
 import type { Outcome } from "./outcome";
 import { SessionView } from "./SessionView";
 import styles from "./TurnView.module.css";
@@ -77,7 +77,7 @@ function Working({
       <span className={styles.pulse} aria-hidden="true" />
       <span>
         {isQueued ? "Waits for the answer before it" : "At work"}
-        {seconds === null ? "…" : ` for ${duration(seconds * 1e6)}`}
+        {seconds ? ` for ${wholeSeconds(seconds)}` : "…"}
       </span>
       {onStop && (
         <Button small onPress={onStop} keys="Escape">
