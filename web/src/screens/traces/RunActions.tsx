@@ -9,7 +9,7 @@ import { Menu } from "../../components/Menu";
 import { useNotices } from "../../components/Notices";
 import { Snippet } from "../../components/Snippet";
 import { useCopy } from "../../components/useCopy";
-import { bytes, count } from "../../format/numbers";
+import { bytes, counted } from "../../format/numbers";
 import { exportCommand } from "./exportCommand";
 import styles from "./RunActions.module.css";
 import { useAskAnalyst } from "./useAskAnalyst";
@@ -64,7 +64,10 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
       return ok(client.DELETE("/api/v1/runs/{run_id}", { params: { path } }));
     },
     onSuccess: async (gone) => {
-      tell({ kind: "good", text: `Deleted: ${count(gone.spans)} spans, ${bytes(gone.bytes)}.` });
+      tell({
+        kind: "good",
+        text: `Deleted: ${counted(gone.spans, "span")}, ${bytes(gone.bytes)}.`,
+      });
       onClose();
       onGone();
       await queries.invalidateQueries();
@@ -81,8 +84,9 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
       error={deletion.error}
     >
       <p>
-        {count(run.sums.spans)} spans are lost for good, with all that was asked, answered and
-        attached in them. Experiments made from them keep their own copies.
+        {counted(run.sums.spans, "span")} {run.sums.spans === 1 ? "is" : "are"} lost for good, with
+        all that was asked, answered and attached in them. Experiments made from them keep their own
+        copies.
       </p>
     </ConfirmDialog>
   );

@@ -1,7 +1,7 @@
 // The columns of groups: what each is, and its sums.
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
-import { cost, count, duration, shortCount } from "../../format/numbers";
+import { count, duration, shortCost, shortCount, unit } from "../../format/numbers";
 import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
 import type { Grouping } from "../searches";
@@ -17,7 +17,7 @@ const SUMS: readonly Column<GroupRow>[] = [
     width: 5,
     align: "end",
     narrow: true,
-    unit: "spans",
+    unit: (group) => unit(group.spans, "span"),
     cell: (group) => count(group.spans),
   },
   {
@@ -40,7 +40,7 @@ const SUMS: readonly Column<GroupRow>[] = [
     width: 5,
     align: "end",
     narrow: (group) => group.errors > 0,
-    unit: "errors",
+    unit: (group) => unit(group.errors, "error"),
     cell: (group) => <Errors errors={group.errors} />,
   },
   {
@@ -122,7 +122,7 @@ function Cost({ group }: { group: GroupRow }) {
   const more = group.cost !== null && group.unpriced > 0;
   return (
     <span title={group.unpriced > 0 ? `without ${count(group.unpriced)} of unknown price` : ""}>
-      {cost(group.cost)}
+      {shortCost(group.cost)}
       {more && "+"}
     </span>
   );

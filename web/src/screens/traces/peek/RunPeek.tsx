@@ -6,6 +6,7 @@ import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Keys } from "../../../components/Keys";
 import { Messages } from "../../../components/messages/Messages";
 import { textMessage } from "../../../components/messages/message";
+import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
 import { Labels } from "../../../components/table/cells";
 import { cost, count, duration } from "../../../format/numbers";
@@ -167,7 +168,10 @@ function StepList({ spans }: { spans: readonly ListedSpan[] }) {
           >
             <KindMark kind={span.kind} />
             <span className={styles.name}>
-              {visible((span.name || span.operation).slice(0, 200))}
+              <SpanName
+                kind={span.kind}
+                name={visible((span.name || span.operation).slice(0, 200))}
+              />
             </span>
             <StatusBadge status={span.status} quiet />
             <span className={styles.took}>{duration(span.duration_us)}</span>

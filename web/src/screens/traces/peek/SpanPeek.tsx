@@ -8,6 +8,7 @@ import { Keys } from "../../../components/Keys";
 import { messagesInText } from "../../../components/messages/chat";
 import { Messages } from "../../../components/messages/Messages";
 import type { Message } from "../../../components/messages/message";
+import { SpanName } from "../../../components/SpanName";
 import { ErrorNotice, Loading } from "../../../components/States";
 import { count } from "../../../format/numbers";
 import { visible } from "../../../text/visible";
@@ -59,7 +60,12 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
         <header className={styles.header}>
           <div className={styles.title}>
             <KindMark kind={span.kind} />
-            <h2>{visible((span.name || span.operation).slice(0, 300))}</h2>
+            <h2>
+              <SpanName
+                kind={span.kind}
+                name={visible((span.name || span.operation).slice(0, 300))}
+              />
+            </h2>
             <StatusBadge status={span.status} />
           </div>
           <div className={styles.actions}>
