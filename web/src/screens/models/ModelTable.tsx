@@ -105,7 +105,7 @@ function columns(onAsk: (row: Row) => void): readonly PlainColumn<Row>[] {
         <Button
           kind="quiet"
           small
-          aria-label={`How the price of ${row.id} is found`}
+          aria-label={`Why? How the price of ${row.id} is found`}
           onPress={() => onAsk(row)}
         >
           Why?
