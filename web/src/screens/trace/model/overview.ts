@@ -1,6 +1,8 @@
 // A trace in small: how much ran at each moment, and where something failed.
 import { type Tree, textAt } from "./tree";
 
+const FAILED_PX = 5; // a strip above, so that many errors do not hide what ran
+
 /** How many spans ran in each of some equal parts of the time, and in which one ended with an error. */
 export function overview(tree: Tree, parts: number): { running: Float64Array; failed: Uint8Array } {
   const changes = new Float64Array(parts + 1);
@@ -35,11 +37,11 @@ export function drawOverview(canvas: HTMLCanvasElement, tree: Tree): void {
   const most = Math.log1p(running.reduce((one, other) => Math.max(one, other), 1));
   context.fillStyle = style.color;
   running.forEach((count, at) => {
-    const tall = (Math.log1p(count) / most) * (height - 2 * scale);
+    const tall = (Math.log1p(count) / most) * (height - (FAILED_PX + 1) * scale);
     context.fillRect(at, height - tall, 1, tall);
   });
   context.fillStyle = style.getPropertyValue("--failed");
   failed.forEach((is, at) => {
-    if (is) context.fillRect(at - scale, 0, 2 * scale, height);
+    if (is) context.fillRect(at - scale, 0, 2 * scale, FAILED_PX * scale);
   });
 }

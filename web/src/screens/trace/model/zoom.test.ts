@@ -43,6 +43,7 @@ test("what is no zoom means the whole, which is not written", () => {
 
 test("ticks are round and within the part", () => {
   expect(ticks(0, 1_000, 5)).toEqual([0, 200, 400, 600, 800, 1_000]);
+  expect(ticks(0, 14 * 3.6e9, 3).map((tick) => tick / 3.6e9)).toEqual([0, 6, 12]);
   const found = ticks(123_456, 234_567, 6);
   expect(found.length).toBeGreaterThan(2);
   expect(found.every((tick) => tick % 10_000 === 0 && tick >= 123_456 && tick <= 234_567)).toBe(

@@ -9,6 +9,14 @@ export const WHOLE: Zoom = { from: 0, to: 1 };
 const NARROWEST = 1e-6;
 const STEP = 2;
 
+const MINUTE = 60_000_000;
+const DAY = 1_440 * MINUTE;
+/** Above these microseconds, clocks are not decimal. */
+const LAST_DECIMAL = 10_000_000;
+const CLOCK_STEPS = [0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440].map(
+  (minutes) => minutes * MINUTE,
+);
+
 /** "0.25-0.5" as it stands in the address; whatever else is there means the whole. */
 export function readZoom(text: string | undefined): Zoom {
   const found = text?.match(/^(\d*\.?\d+(?:e-\d+)?)-(\d*\.?\d+(?:e-\d+)?)$/);
@@ -59,7 +67,8 @@ function bounded(zoom: Zoom): Zoom {
 export function ticks(from: number, to: number, most: number): number[] {
   const rough = (to - from) / Math.max(most, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? rough;
+  const steps = rough > LAST_DECIMAL ? CLOCK_STEPS : [1, 2, 5, 10].map((each) => each * power);
+  const step = steps.find((each) => each >= rough) ?? DAY * Math.ceil(rough / DAY);
   const found: number[] = [];
   for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) found.push(tick);
   return found;

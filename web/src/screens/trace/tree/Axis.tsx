@@ -14,8 +14,8 @@ import type { Tree } from "../model/tree";
 import { between, ticks, WHOLE, type Zoom } from "../model/zoom";
 import styles from "./Axis.module.css";
 
-const TICK_PX = 90;
-const LABEL_PX = 48; // no tick stands nearer to the end, since its label would be cut
+const TICK_PX = 80;
+const LABEL_PX = 56; // no tick stands nearer to the end, since its label would be cut
 const CLICK_SHARE = 0.004; // a shorter drag is a click
 
 interface Props {
