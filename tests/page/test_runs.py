@@ -63,7 +63,6 @@ def test_the_list_shows_runs_of_all_ways_in_with_their_sums(shown: Page) -> None
     expect(row(shown, "Where is my order?")).to_contain_text("shop")
     failed = row(shown, "Why does export-1 fail?")
     expect(failed).to_contain_text("error")
-    expect(failed).to_contain_text("small")
     sums = shown.get_by_label("Sums of all that fits")
     expect(sums).to_contain_text("Errors")
     expect(sums).to_contain_text("p95")
