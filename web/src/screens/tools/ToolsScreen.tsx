@@ -121,7 +121,7 @@ function List({ tools, search, statistics }: ListProps) {
                       to="/tools"
                       search={{ ...search, tool: tool.name }}
                       className={styles.name ?? ""}
-                      aria-current={tool.name === search.tool ? "true" : undefined}
+                      data-chosen={tool.name === search.tool}
                     >
                       <span>{visible(tool.name)}</span>
                       <Calls calls={statistics.get(tool.name)} />

@@ -1,0 +1,125 @@
+"""The screen of breakpoints: calls of OpenAI's own client, held, changed, let go on and refused."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import openai
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.fakes.replies import Answer
+from tests.page.axe import serious_faults
+from tests.page.browsing import NARROW, Faults, context_of
+from tests.page.served import Served
+
+
+@contextmanager
+def _calling(served: Served, text: str, **headers: str) -> Iterator[Future[str]]:
+    """A call that a client makes meanwhile."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(served.call_gateway, text, headers=named)
+
+
+def _hold(served: Served, **of: object) -> None:
+    served.post("/breakpoints", of)
+
+
+def test_a_breakpoint_is_made_and_what_it_holds_is_changed_and_goes_on(
+    page: Page, served: Served
+) -> None:
+    page.goto("/breakpoints")
+    expect(page.get_by_role("heading", name="No breakpoint holds anything.")).to_be_visible()
+    page.keyboard.press("n")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Labels").fill("nightly")
+    dialog.get_by_role("button", name="Hold these calls").click()
+    expect(page.get_by_role("table", name="Breakpoints")).to_contain_text("the label nightly")
+    served.provider.add(Answer("Hello Bob"))
+    with _calling(served, "Say hello to Ada", x_label="nightly") as answer:
+        page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
+        expect(page.get_by_role("region", name="Request")).to_contain_text("Say hello to Ada")
+        expect(page.get_by_text("then goes on").first).to_be_visible()
+        page.get_by_role("tab", name="Edit").click()
+        field = page.get_by_role("textbox", name="The request, as it is sent")
+        body = field.input_value()
+        field.fill(body + "}")
+        expect(page.get_by_text("This is no JSON")).to_be_visible()
+        expect(page.get_by_role("button", name="Go on with my changes")).to_be_disabled()
+        field.fill(body.replace("Ada", "Bob"))
+        page.get_by_role("button", name="Go on with my changes").click()
+        assert answer.result(30) == "Hello Bob"
+    expect(page.get_by_text("It went on changed.")).to_be_visible()
+    expect(page.get_by_text("Hello Bob")).to_be_visible()
+    assert "Bob" in str(served.provider.requests[-1].messages)
+
+
+def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served) -> None:
+    _hold(served, model="m")
+    with _calling(served, "Delete everything") as answer:
+        page.goto("/breakpoints")
+        page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
+        expect(page.get_by_role("button", name="Go on", exact=True)).to_be_visible()
+        page.keyboard.press("x")
+        page.get_by_role("textbox", name="Why? Its client is told.").fill("Not on a Saturday")
+        page.keyboard.press("Enter")
+        with pytest.raises(openai.PermissionDeniedError, match="Not on a Saturday"):
+            answer.result(30)
+    expect(page.get_by_text("It was refused.")).to_be_visible()
+    assert not served.provider.requests
+
+
+def test_a_held_call_shows_up_by_itself_and_its_expiry_too(page: Page, served: Served) -> None:
+    page.goto("/breakpoints")
+    expect(page.get_by_role("heading", name="No call was held.")).to_be_visible()
+    _hold(served, timeout=3, on_expiry="continue")
+    served.provider.add(Answer("Late"))
+    with _calling(served, "Hi") as answer:
+        held = page.get_by_role("table", name="Held calls")
+        expect(held).to_contain_text("waiting")
+        assert answer.result(30) == "Late"
+        expect(held).to_contain_text("expired", timeout=10_000)
+
+
+def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) -> None:
+    _hold(served, model="m")
+    page.goto("/breakpoints")
+    table = page.get_by_role("table", name="Breakpoints")
+    table.locator("label").click()
+    expect(table.get_by_role("checkbox")).not_to_be_checked()
+    served.provider.add(Answer("Not held"))
+    assert served.call_gateway("Hi") == "Not held"
+    table.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("heading", name="No breakpoint holds anything.")).to_be_visible()
+    assert served.get("/breakpoints")["data"] == []
+
+
+def test_a_held_call_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
+    faults.expect("404")
+    page.goto("/breakpoints?held=none")
+    expect(page.get_by_role("alert")).to_contain_text("The held call could not be read")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_and_it_fits(browser: Browser, served: Served, dark: bool) -> None:
+    _hold(served, labels=["nightly"], timeout=600)
+    served.provider.add(Answer("Done"))
+    size = NARROW if dark else (1280, 800)
+    with (
+        _calling(served, "Hi", x_label="nightly") as answer,
+        context_of(browser, served.address, dark=dark, size=size) as (page, _),
+    ):
+        page.goto("/breakpoints")
+        page.get_by_role("table", name="Held calls").get_by_role("link", name="m").click()
+        expect(page.get_by_role("region", name="Request")).to_contain_text("Hi")
+        assert serious_faults(page) == []
+        page.get_by_role("tab", name="Edit").click()
+        assert serious_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        page.keyboard.press("Escape")
+        (held,) = served.get("/breakpoints/held")["data"]
+        served.post(f"/breakpoints/held/{held['id']}/continue")
+        assert answer.result(30) == "Done"

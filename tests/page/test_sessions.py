@@ -1,0 +1,176 @@
+"""The screens of sessions: conversations begun, gone on with, steered, branched and deleted."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.fakes.replies import Answer, Call, error
+from tests.page.axe import serious_faults
+from tests.page.browsing import NARROW, Faults, context_of
+from tests.page.served import Served
+
+
+def _conversation(served: Served, *texts: str) -> str:
+    """A session with these questions, each answered with its own number; gives its id."""
+    session: str | None = None
+    for number, text in enumerate(texts, 1):
+        served.provider.add(Answer(f"Answer {number}."))
+        begun = served.post("/turns", {"text": text, "session": session})
+        session = begun["session_id"]
+        assert served.get(f"/turns/{begun['request_id']}", wait=50)["state"] == "done"
+    assert session is not None
+    return session
+
+
+def _send(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Message").fill(text)
+    page.keyboard.press("Enter")
+
+
+def test_a_session_is_begun_and_gone_on_with(page: Page, served: Served) -> None:
+    page.goto("/sessions")
+    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+    page.keyboard.press("n")
+    field = page.get_by_role("textbox", name="First message of a new session")
+    expect(field).to_be_focused()
+    field.fill("What adds?")
+    served.provider.add(
+        Answer("I look.", calls=[Call("read_file", {"path": "calc.py"})]), Answer("add does.")
+    )
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/sessions/*")
+    conversation = page.get_by_role("region", name="Conversation")
+    expect(conversation.get_by_text("add does.")).to_be_visible()
+    expect(conversation.get_by_role("button", name=re.compile("read_file"))).to_be_visible()
+    served.provider.add(Answer("Numbers."))
+    _send(page, "What of?")
+    expect(conversation.get_by_text("Numbers.")).to_be_visible()
+    page.reload()
+    expect(conversation.get_by_text("add does.")).to_be_visible()
+    expect(conversation.get_by_role("link", name="Trace").first).to_be_visible()
+    conversation.get_by_role("link", name="Trace").first.click()
+    page.wait_for_url("**/traces/*")
+
+
+def test_what_runs_is_steered_and_stopped(page: Page, served: Served) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    served.provider.add(Answer("word " * 400, pause=0.2))
+    _send(page, "Talk on")
+    field = page.get_by_role("textbox", name="Message")
+    expect(page.get_by_role("button", name="Steer")).to_be_visible()
+    expect(page.get_by_role("button", name="Send after it")).to_be_visible()
+    field.fill("Be short")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Said meanwhile: Be short")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped it.")).to_be_visible()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+
+
+def test_a_write_that_a_turn_asks_for_is_allowed_on_the_page(page: Page, served: Served) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    replace = {"old": "left + right", "new": "right + left"}
+    edits = {"edits": [{"file": "calc.py", "replace": replace}]}
+    served.provider.add(Answer("", calls=[Call("apply_code_edit", edits)]), Answer("It is done."))
+    _send(page, "Swap them")
+    page.get_by_role("button", name="Allow once").first.click()
+    expect(page.get_by_text("It is done.")).to_be_visible()
+    assert "right + left" in (served.repo / "calc.py").read_text()
+    page.get_by_role("button", name=re.compile("Proposals: 1")).click()
+    page.get_by_role("menuitem", name=re.compile("change calc.py")).click()
+    page.wait_for_url("**/proposals/*")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+
+
+def test_a_conversation_branches_and_goes_back(page: Page, served: Served) -> None:
+    session = _conversation(served, "First?", "Second?")
+    page.goto(f"/sessions/{session}")
+    conversation = page.get_by_role("region", name="Conversation")
+    expect(conversation.get_by_text("Answer 2.")).to_be_visible()
+    conversation.get_by_role("article", name="Turn: First?").get_by_role(
+        "button", name="Branch at this turn"
+    ).click()
+    page.get_by_role("menuitem", name="Go on from here").click()
+    expect(conversation.get_by_text("Answer 2.")).to_be_hidden()
+    served.provider.add(Answer("Another."))
+    _send(page, "Instead?")
+    expect(conversation.get_by_text("Another.")).to_be_visible()
+    page.reload()
+    page.get_by_role("button", name=re.compile("Other branches here: 1")).click()
+    page.get_by_role("menuitem", name=re.compile("Second")).click()
+    expect(conversation.get_by_text("Answer 2.")).to_be_visible()
+    expect(conversation.get_by_text("Another.")).to_be_hidden()
+
+
+def test_a_session_is_renamed_and_deleted(page: Page, served: Served) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    expect(page.get_by_role("heading", name="Hello")).to_be_visible()
+    page.keyboard.press("e")
+    title = page.get_by_role("dialog").get_by_role("textbox", name="Title")
+    title.fill("Greetings")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Greetings")).to_be_visible()
+    page.get_by_role("button", name="Session", exact=True).click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/sessions")
+    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+    assert served.get("/sessions")["data"] == []
+
+
+def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Served) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    served.provider.add(error(400, "the model is out of order"))
+    _send(page, "And now?")
+    expect(page.get_by_text("There is no answer.")).to_be_visible()
+    expect(page.get_by_text("out of order")).to_be_visible()
+    served.provider.add(Answer("Now I am here."))
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.get_by_text("Now I am here.")).to_be_visible()
+
+
+def test_a_session_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
+    faults.expect("404")
+    page.goto("/sessions/01234567-89ab-7cde-8f01-23456789abcd")
+    expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
+
+
+def test_another_page_follows_a_turn_from_its_middle(
+    browser: Browser, page: Page, served: Served
+) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    served.provider.add(Answer("word " * 60 + "end.", pause=0.1))
+    _send(page, "Talk on")
+    expect(page.get_by_text("word word").first).to_be_visible()
+    with context_of(browser, served.address) as (other, _):
+        other.goto(f"/sessions/{session}")
+        expect(other.get_by_role("button", name="Steer")).to_be_visible()
+        expect(other.get_by_text("word word").first).to_be_visible()
+        expect(other.get_by_text("end.").first).to_be_visible(timeout=30_000)
+        expect(other.get_by_role("button", name="Send", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None:
+    session = _conversation(served, "First?", "Second?")
+    with context_of(browser, served.address, dark=dark) as (page, _):
+        page.goto("/sessions")
+        expect(page.get_by_role("table", name="Sessions")).to_be_visible()
+        assert serious_faults(page) == []
+        page.goto(f"/sessions/{session}")
+        expect(page.get_by_text("Answer 2.")).to_be_visible()
+        assert serious_faults(page) == []
+
+
+def test_it_fits_where_it_is_narrow(browser: Browser, served: Served) -> None:
+    session = _conversation(served, "First?")
+    with context_of(browser, served.address, size=NARROW) as (page, _):
+        page.goto(f"/sessions/{session}")
+        expect(page.get_by_text("Answer 1.")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
