@@ -53,9 +53,9 @@ def of_records(scene: Scene) -> list[Picture]:
         Picture("trace", past.timeout.path),
         Picture("trace-dark", past.search_call.path, dark=True),
         Picture("trace-narrow", booking, size=NARROW),
-        Picture("trace-long", f"/traces/{past.comparison.trace_id}"),
+        Picture("trace-long", long),
         Picture("trace-critical", f"{past.slow_answer.path}&critical=true"),
-        Picture("trace-find", f"{long}?find=exchange_rate"),
+        Picture("trace-find", f"{long}?find=exchange_rate", ("n",)),
         Picture("trace-retrieval", past.policy.path),
         Picture("trace-failed-result", past.refund.path),
         Picture("sessions", "/sessions"),
@@ -63,11 +63,11 @@ def of_records(scene: Scene) -> list[Picture]:
         Picture("proposals", "/proposals"),
         Picture("proposal", f"/proposals/{scene.proposal}"),
         Picture("proposal-dark", f"/proposals/{scene.proposal}", dark=True),
-        Picture("tools", "/tools?tool=search_code"),
+        Picture("tools", "/tools?tool=grep"),
         Picture("models", "/models"),
         Picture("settings", "/settings"),
         Picture("settings-narrow", "/settings", size=NARROW),
-        Picture("keys", f"/traces/{past.booking.trace_id}", ("?",)),
+        Picture("keys", booking, ("?",)),
     ]
 
 

@@ -14,9 +14,11 @@ interface Props {
   messages: readonly Message[];
   /** What they are: "Request", "Conversation". */
   label: string;
+  /** What assistants say is shown as the Markdown that it is, not letter by letter. */
+  isMarkdown?: boolean;
 }
 
-export function Messages({ messages, label }: Props) {
+export function Messages({ messages, label, isMarkdown = false }: Props) {
   const [most, setMost] = useState(SHOWN);
   const base = useId();
   const links = useMemo(() => linked(messages), [messages]);
@@ -44,6 +46,7 @@ export function Messages({ messages, label }: Props) {
             place={place}
             id={id}
             call={called ? { key: keyOf(called), name: called.call.name } : null}
+            isMarkdown={isMarkdown && message.role === "assistant"}
             answers={answers[place] ?? new Map()}
           />
         );

@@ -21,12 +21,20 @@ export function Names({ names }: { names: readonly string[] }) {
   return <span title={all}>{all}</span>;
 }
 
+/** The first one, and how many more there are: a cell has room for no more. */
 export function Labels({ labels }: { labels: readonly string[] }) {
+  const [first, ...others] = labels;
+  if (first === undefined) return null;
+  const all = visible(labels.join(", "));
   return (
-    <span className={styles.labels} title={visible(labels.join(", "))}>
-      {labels.map((label) => (
-        <Badge key={label}>{visible(label)}</Badge>
-      ))}
+    <span className={styles.labels} title={all}>
+      <Badge>{visible(first)}</Badge>
+      {others.length > 0 && (
+        <span className={styles.more}>
+          +{count(others.length)}
+          <span className="visually-hidden">: {all}</span>
+        </span>
+      )}
     </span>
   );
 }

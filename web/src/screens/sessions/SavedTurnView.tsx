@@ -56,7 +56,7 @@ export const SavedTurnView = memo(({ turn, run, isLast, onBranch }: Props) => {
         onChoose={(fork) => onBranch?.(fork.end, "This is that branch.")}
         isDisabled={onBranch === null}
       />
-      <Messages messages={messages} label={words ? `Messages: ${words}` : "Messages"} />
+      <Messages messages={messages} label={words ? `Messages: ${words}` : "Messages"} isMarkdown />
       <footer className={styles.footer}>
         {question && question.stop_reason !== "completed" && (
           <StopBadge reason={question.stop_reason} />

@@ -22,7 +22,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "status",
     name: "Status",
-    width: 6.5,
+    width: 7,
     narrow: (run) => run.status !== "ok",
     cell: (run) => <StatusBadge status={run.status} quiet />,
   },
@@ -87,7 +87,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   {
     id: "labels",
     name: "Labels",
-    width: 7,
+    width: 6.5,
     cell: (run) => <Labels labels={run.labels} />,
   },
   {

@@ -18,7 +18,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "name",
     name: "Span",
-    width: 13,
+    width: 12.5,
     grows: 3,
     isLink: true,
     cell: (span) => (
@@ -33,7 +33,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "status",
     name: "Status",
-    width: 6.5,
+    width: 7,
     narrow: (span) => span.status !== "ok",
     cell: (span) => <StatusBadge status={span.status} quiet />,
   },
@@ -48,7 +48,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "model",
     name: "Model",
-    width: 8,
+    width: 7,
     grows: 1,
     narrow: (span) => span.model !== null,
     cell: (span) => visible(span.model ?? ""),
@@ -72,7 +72,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "tokens",
     name: "Tokens",
-    width: 7.5,
+    width: 7,
     align: "end",
     sort: "tokens",
     cell: (span) => (span.kind === "model" ? inAndOut(span.tokens) : ""),
