@@ -83,7 +83,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
     page.get_by_role("button", name="Approve all").click()
     expect(page.get_by_role("alert")).to_contain_text("does not fit any more")
     page.get_by_role("button", name="Restage").click()
-    expect(page.get_by_text("changed since")).to_be_hidden()
+    expect(page.get_by_text("⚠ changed since")).to_be_hidden()
     page.get_by_role("button", name="Approve all").click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     assert "right + left" in file.read_text()
@@ -92,7 +92,9 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
 def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
     expect(page.get_by_role("heading", name="Nothing is proposed.")).to_be_visible()
+    page.goto("about:blank")  # while a page is open, what is proposed waits for its answer
     served.stage("left + right", "right + left")
+    page.goto("/proposals")
     expect(page.get_by_role("link", name="change calc.py")).to_be_visible()
     page.goto("/proposals?state=applied")
     page.get_by_role("button", name="Show all proposals").click()

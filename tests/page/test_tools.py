@@ -50,12 +50,12 @@ def test_nested_arguments_are_entered_and_a_write_asks_first(page: Page, served:
     replace.get_by_role("textbox", name="old").fill("left + right")
     replace.get_by_role("textbox", name="new").fill("right + left")
     tool.get_by_role("button", name="Call…").click()
-    dialog = page.get_by_role("alertdialog")
-    expect(dialog).to_contain_text("It can change something")
-    assert served.get("/proposals")["data"] == []
-    dialog.get_by_role("button", name="Call it").click()
-    expect(tool.get_by_role("region", name="Result")).to_contain_text("staged")
-    assert len(served.get("/proposals")["data"]) == 1
+    asked = tool.get_by_role("region", name="Permission for apply_code_edit")
+    expect(asked).to_contain_text("return right + left")
+    assert "left + right" in (served.repo / "calc.py").read_text()
+    asked.get_by_role("button", name="Allow once").click()
+    expect(tool.get_by_role("region", name="Result")).to_contain_text("applied")
+    assert "right + left" in (served.repo / "calc.py").read_text()
 
 
 def test_arguments_go_to_json_and_back_and_to_a_terminal(page: Page, served: Served) -> None:

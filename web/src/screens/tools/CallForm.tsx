@@ -1,9 +1,10 @@
 // The form to call a tool, or its arguments as JSON; then what came of the call.
 import { useMemo, useState } from "react";
+import { ApprovalView } from "../../analyst/approvals/ApprovalView";
+import { useWaiting } from "../../analyst/approvals/useApprovals";
 import { ApiError } from "../../api/client";
 import type { ListedTool } from "../../api/schema";
 import { Button } from "../../components/Button";
-import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { CopyButton } from "../../components/CopyButton";
 import { isObject } from "../../components/messages/chat";
 import { ResultView } from "../../components/messages/ResultView";
@@ -28,19 +29,12 @@ export function CallForm({ tool }: { tool: ListedTool }) {
   const [draft, setDraft] = useState<Drafts>(() => emptyDraft(field) as Drafts);
   const [typed, setTyped] = useState<string | null>(null);
   const [isTried, setTried] = useState(false);
-  const [asking, ask] = useState(false);
   const call = useCall(tool.name);
   const given = useGiven(field, draft, typed);
   const isGood = Object.keys(given.problems).length === 0;
-  const run = () => {
-    ask(false);
-    call.mutate(given.value);
-  };
   const wanted = () => {
     setTried(true);
-    if (!isGood || call.isPending) return;
-    if (tool.effect === "write") ask(true);
-    else run();
+    if (isGood && !call.isPending) call.mutate(given.value);
   };
   useShortcut({ keys: "Mod+Enter", does: "Call the tool", where: "Tools", inFields: true }, wanted);
   const problems = { ...(isTried ? given.problems : {}), ...toldBy(call.error) };
@@ -75,16 +69,8 @@ export function CallForm({ tool }: { tool: ListedTool }) {
         />
         <CopyButton label="Copy as command" text={() => asCommand(tool.name, given.value)} />
       </div>
+      {call.isPending && <Asked name={tool.name} />}
       <Outcome call={call} />
-      <ConfirmDialog
-        title={`Call ${tool.name}?`}
-        isOpen={asking}
-        onClose={() => ask(false)}
-        act="Call it"
-        onAct={run}
-      >
-        <p>It can change something: files, experiments, or what a command does.</p>
-      </ConfirmDialog>
     </div>
   );
 }
@@ -140,6 +126,14 @@ function toldBy(error: unknown): Problems {
   if (!(error instanceof ApiError) || !isObject(error.body)) return {};
   const { field } = error.body;
   return typeof field === "string" ? { [field]: error.message } : {};
+}
+
+/** What would change something waits for a person, who is asked here. */
+function Asked({ name }: { name: string }) {
+  const waiting = useWaiting().filter((question) => question.name === name);
+  return waiting.map((question) => (
+    <ApprovalView key={question.approval_id} question={question} scope={null} words={null} />
+  ));
 }
 
 function Outcome({ call }: { call: ReturnType<typeof useCall> }) {
