@@ -61,13 +61,15 @@ export function RunList({ threadId, runs }: { threadId: string; runs: RowList<Ru
   const navigate = useNavigate({ from: "/threads/$threadId" });
   const mark = (run: string | undefined) =>
     void navigate({ search: (now) => ({ ...now, run }) as never, replace: true });
+  // More runs come with their messages only: what was said is dear to read.
+  const list = { ...runs, loadMore: () => {} };
   return (
     <aside className={styles.runs} aria-label="Runs">
       <DataTable
         what="runs"
         columns={COLUMNS}
         shown={COLUMNS}
-        list={runs}
+        list={list}
         idOf={runId}
         linkOf={(run) => ({
           to: "/threads/$threadId",
