@@ -89,7 +89,7 @@ function Chips({ chips, onRemove }: Pick<Props, "chips" | "onRemove">) {
         <li key={`${chip.kind} ${chip.value}`} className={styles.chip}>
           <span className={styles.kind}>{NAMES[chip.kind]}</span>{" "}
           <span className={styles.value} title={chip.value}>
-            {visible(chip.value)}
+            {visible(shortened(chip.value))}
           </span>
           <Button
             kind="quiet"
@@ -103,6 +103,11 @@ function Chips({ chips, onRemove }: Pick<Props, "chips" | "onRemove">) {
       ))}
     </ul>
   );
+}
+
+/** An id says nothing to the eye: its beginning is enough to tell two apart. */
+function shortened(value: string): string {
+  return /^[0-9a-f-]{16,36}$/.test(value) ? `${value.slice(0, 8)}…` : value;
 }
 
 interface FieldProps {

@@ -7,13 +7,21 @@ import { DataTable } from "../../components/table/DataTable";
 import type { RowList } from "../../components/table/useRowList";
 import { cost, counted, duration, shortCount } from "../../format/numbers";
 import { moment } from "../../format/times";
+import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 
 const runId = (run: Run) => run.run_id;
 
 const COLUMNS: readonly Column<Run>[] = [
-  { id: "time", name: "Run", width: 8, isLink: true, cell: (run) => moment(run.start_us) },
+  {
+    id: "question",
+    name: "Run",
+    width: 8,
+    isLink: true,
+    cell: (run) => visible((run.question?.trim() || run.name || run.run_id).slice(0, 300)),
+  },
+  { id: "time", name: "Begun", width: 5, narrow: true, cell: (run) => moment(run.start_us) },
   {
     id: "status",
     name: "Status",
