@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { tickMoment } from "../format/times";
 import type { TimeChartProps } from "./TimeChart";
 import styles from "./TimeChart.module.css";
 
@@ -73,7 +74,11 @@ function options(
     scales: { x: { range: (_, from, to) => [from - seconds / 2, to + seconds / 2] } },
     cursor: { y: false, drag: { x: false, y: false } },
     axes: [
-      { ...axis, size: 28 },
+      {
+        ...axis,
+        size: 28,
+        values: (_, ticks) => ticks.map((tick) => tickMoment(tick * 1_000_000)),
+      },
       { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [

@@ -6,6 +6,7 @@ const clock = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
   second: "2-digit",
 });
+const shortClock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const dayOfYear = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
@@ -21,6 +22,12 @@ export function moment(microseconds: number | null | undefined, now: number = Da
   if (at.toDateString() === today.toDateString()) return clock.format(at);
   const date = at.getFullYear() === today.getFullYear() ? day : dayOfYear;
   return `${date.format(at)} ${clock.format(at)}`;
+}
+
+/** Below an axis: "14:00", and at midnight the day that begins: "3 Nov". */
+export function tickMoment(microseconds: number): string {
+  const at = new Date(microseconds / 1_000);
+  return (at.getHours() === 0 && at.getMinutes() === 0 ? day : shortClock).format(at);
 }
 
 /** How long ago, roughly: "now", "3 min ago", "2 h ago", "5 d ago". */

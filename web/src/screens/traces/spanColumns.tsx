@@ -18,7 +18,7 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
   {
     id: "name",
     name: "Span",
-    width: 12.5,
+    width: 12,
     grows: 3,
     isLink: true,
     cell: (span) => (
