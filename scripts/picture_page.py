@@ -26,11 +26,13 @@ _SETTLED = "document.fonts.ready.then(() => new Promise(done => setTimeout(done,
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screen as it is to be seen: its address, and the keys that are pressed there."""
+    """A screen as it is to be seen: its address, and what is done there before."""
 
     name: str
     path: str
     keys: Sequence[str] = ()
+    into_view: str = ""
+    """A text that is scrolled to."""
     size: tuple[int, int] = WIDE
     dark: bool = False
 
@@ -59,11 +61,13 @@ def of_records(scene: Scene) -> list[Picture]:
         Picture("trace-retrieval", past.policy.path),
         Picture("trace-failed-result", past.refund.path),
         Picture("sessions", "/sessions"),
-        Picture("session", f"/sessions/{scene.session}"),
+        Picture(
+            "session", f"/sessions/{scene.session}", into_view="Do that, with a test for the nine."
+        ),
         Picture("proposals", "/proposals"),
         Picture("proposal", f"/proposals/{scene.proposal}"),
         Picture("proposal-dark", f"/proposals/{scene.proposal}", dark=True),
-        Picture("tools", "/tools?tool=grep"),
+        Picture("tools", "/tools?tool=request_code_context"),
         Picture("models", "/models"),
         Picture("settings", "/settings"),
         Picture("settings-narrow", "/settings", size=NARROW),
@@ -111,6 +115,8 @@ class Camera:
                 settle(page)
                 for key in picture.keys:
                     page.keyboard.press(key)
+                if picture.into_view:
+                    page.get_by_text(picture.into_view).first.scroll_into_view_if_needed()
                 settle(page)
                 self.keep(page, picture.name)
 
