@@ -46,7 +46,7 @@ def _palette(found: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     """The commonest colours, each as it is; of those that look alike only the commonest."""
     seen: dict[int, int] = {}
     for colour in found[np.argsort(-counts, kind="stable")].tolist():
-        seen.setdefault(colour & 0xF8F8F8, colour)
+        seen.setdefault(colour & 0xFCFCFC, colour)
     return np.array(list(seen.values())[:_COLOURS])
 
 

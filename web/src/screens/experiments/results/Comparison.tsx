@@ -102,10 +102,13 @@ interface VariantProps {
 
 function Variant({ compared, variant, runs, experiment }: VariantProps) {
   const { sign, tone } = VERDICTS[variant.verdict];
+  const [version] = variant.variant.split("@");
+  const note = experiment.versions.find(({ number }) => `v${number}` === version)?.note;
   return (
     <article className={styles.variant} aria-label={variant.variant}>
       <header className={styles.line}>
         <h3>{visible(variant.variant)}</h3>
+        {note && <span className={styles.about}>{visible(note.slice(0, 200))}</span>}
         <Badge tone={tone}>
           <span aria-hidden="true">{sign}</span> {variant.verdict}
         </Badge>
