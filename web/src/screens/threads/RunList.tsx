@@ -2,10 +2,11 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Run } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
+import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import type { RowList } from "../../components/table/useRowList";
-import { cost, counted, duration, shortCount } from "../../format/numbers";
+import { duration, shortCost, shortCount } from "../../format/numbers";
 import { moment } from "../../format/times";
 import { visible } from "../../text/visible";
 import { tokensOf } from "./rows";
@@ -26,7 +27,7 @@ const COLUMNS: readonly Column<Run>[] = [
     id: "status",
     name: "Status",
     width: 5,
-    narrow: true,
+    narrow: (run) => run.status !== "ok",
     cell: (run) => <StatusBadge status={run.status} quiet />,
   },
   {
@@ -42,8 +43,6 @@ const COLUMNS: readonly Column<Run>[] = [
     name: "Tokens",
     width: 5,
     align: "end",
-    narrow: (run) => tokensOf(run.sums) !== null,
-    unit: "tokens",
     cell: (run) => shortCount(tokensOf(run.sums)),
   },
   {
@@ -52,7 +51,7 @@ const COLUMNS: readonly Column<Run>[] = [
     width: 5,
     align: "end",
     narrow: (run) => run.sums.cost !== null,
-    cell: (run) => cost(run.sums.cost),
+    cell: (run) => shortCost(run.sums.cost),
   },
   {
     id: "errors",
@@ -60,7 +59,7 @@ const COLUMNS: readonly Column<Run>[] = [
     width: 5,
     align: "end",
     narrow: (run) => run.sums.errors > 0,
-    cell: (run) => counted(run.sums.errors, "error"),
+    cell: (run) => <Errors errors={run.sums.errors} />,
   },
 ];
 
