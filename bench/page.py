@@ -192,6 +192,13 @@ def _target(given: Target | None) -> Iterator[Target]:
     if given is not None:
         yield given
         return
+    with serving() as (address, _), httpx2.Client(base_url=address, timeout=120) as http:
+        yield Target(address, send_trace(http, BIG), send_trace(http, HUGE))
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, int]]:
+    """A `treadle serve` of its own with nothing recorded: its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         repo = Path(folder) / "repo"
         repo.mkdir()
@@ -202,9 +209,7 @@ def _target(given: Target | None) -> Iterator[Target]:
         )
         assert process.stdout is not None
         try:
-            address = json.loads(process.stdout.readline())["address"]
-            with httpx2.Client(base_url=address, timeout=120) as http:
-                yield Target(address, send_trace(http, BIG), send_trace(http, HUGE))
+            yield json.loads(process.stdout.readline())["address"], process.pid
         finally:
             process.terminate()
             process.wait(60)
