@@ -51,7 +51,6 @@ export function FacetPanel({ view, query, isLive }: Props) {
   if (facets.isPending) return <Loading what="counts" lines={9} />;
   if (!facets.data) return <ErrorNotice what="The counts could not be read" error={facets.error} />;
   const { data, complete } = facets.data;
-  if (data.length === 0) return null;
   return (
     <div className={styles.panel}>
       {data.map((facet) => (
