@@ -43,11 +43,15 @@ def small_png(png: bytes, blank: Page) -> bytes:
 
 
 def _palette(found: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The commonest colours, each as it is; of those that look alike only the commonest."""
-    seen: dict[int, int] = {}
-    for colour in found[np.argsort(-counts, kind="stable")].tolist():
-        seen.setdefault(colour & 0xFCFCFC, colour)
-    return np.array(list(seen.values())[:_COLOURS])
+    """The commonest colours: first one of each sort, so that none is lost, then ever finer."""
+    commonest = found[np.argsort(-counts, kind="stable")].tolist()
+    chosen: dict[int, None] = {}
+    for alike in (0xE0E0E0, 0xF8F8F8, 0xFCFCFC):
+        seen: dict[int, int] = {}
+        for colour in commonest:
+            seen.setdefault(colour & alike, colour)
+        chosen |= dict.fromkeys(seen.values())
+    return np.array(list(chosen)[:_COLOURS])
 
 
 def _nearest(colour: np.int64, palette: NDArray[np.int64]) -> int:
