@@ -254,7 +254,7 @@ def test_a_thread_goes_on_while_it_is_shown_and_tells_of_a_failure(
         json={"model": "m", "messages": [{"role": "user", "content": "And now?"}]},
     )
     assert answer.status_code == 400
-    expect(page.get_by_text("And now?", exact=True)).to_be_visible()
+    expect(page.get_by_text("And now?", exact=True).first).to_be_visible()
     expect(page.get_by_text("The context is too long.").first).to_be_visible()
 
 
