@@ -80,7 +80,12 @@ def policy(answer: httpx2.Response) -> dict[str, str]:
 
 def test_every_screen_and_what_is_below_it_is_the_page(built: Path) -> None:
     with answering(built) as address, httpx2.Client(base_url=address) as http:
-        for path in ("/", *(f"/{screen}" for screen in SCREENS), "/traces/a%2Fb/c?span=1"):
+        for path in (
+            "/",
+            *(f"/{screen}" for screen in SCREENS),
+            "/traces/a%2Fb/c?span=1",
+            "/runs/a%0Ab",
+        ):
             assert is_of_page(urlsplit(path).path)
             answer = http.get(path)
             assert (answer.status_code, "a-1.js" in answer.text) == (200, True), path

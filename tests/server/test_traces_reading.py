@@ -183,11 +183,11 @@ async def test_a_trace_of_thousands_is_a_small_skeleton(repo: Path) -> None:
 async def test_what_is_deleted_is_gone(repo: Path) -> None:
     seeded(
         repo,
-        made("one", run_id="r/1", thread_id="h/1"),
-        made("two", trace_id="t2", run_id="r/2", thread_id="h/2", input="a secret sentence"),
+        made("one", run_id="r/1\n"),
+        made("two", trace_id="t2", run_id="r/2", thread_id="h/\n2", input="a secret sentence"),
     )
     async with serving(repo) as served:
-        for path in ("runs/r%2F1", "threads/h%2F2"):
+        for path in ("runs/r%2F1%0A", "threads/h%2F%0A2"):
             gone = await served.http.delete(f"/api/v1/{path}")
             assert gone.status_code == 200
             assert gone.json()["spans"] == 1

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from treadle.server.notices import NOT_BUILT, notice
 from treadle.server.safe_headers import page_policy
+from treadle.server.whole_ids import rest
 from treadle.ui.addresses import SCREENS
 
 FOLDER = Path(__file__).parent / "page"
@@ -62,7 +63,7 @@ class BuiltPage:
 
     def routes(self) -> list[Route]:
         """The addresses for which `is_of_page` is true."""
-        screens = [f"/{screen}{rest}" for screen in SCREENS for rest in ("", "/{rest:path}")]
+        screens = [f"/{screen}{below}" for screen in SCREENS for below in ("", "/" + rest("below"))]
         files = ["/assets/{name:path}", *(f"/{{name}}{ending}" for ending in _TYPES)]
         return [
             *(Route(path, self._screen, include_in_schema=False) for path in ("/", *screens)),

@@ -13,6 +13,7 @@ from treadle.experiments.requests import body_of
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import Opened
 from treadle.server.routes.traces import Filter
+from treadle.server.whole_ids import rest
 from treadle.traces.detectors import Finding, Kind, Severity
 
 router = APIRouter(tags=["traces"])
@@ -80,7 +81,7 @@ async def findings(
     return await answered(request, make)
 
 
-@router.get("/requests/{ids:path}", response_class=Response, responses=answers(RecordedRequest))
+@router.get("/requests/" + rest("ids"), response_class=Response, responses=answers(RecordedRequest))
 async def recorded_request(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
     """The chat request of a recorded model call, at `/requests/TRACE/SPAN`."""
     trace_id, span_id = ids_in_path(request, "/requests/", 2)

@@ -15,6 +15,7 @@ from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import Opened
+from treadle.server.whole_ids import rest
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
@@ -151,7 +152,9 @@ async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Req
     )
 
 
-@router.get("/runs/{run_id:path}", response_class=Response, responses=answers(shapes.RunWithSpans))
+@router.get(
+    "/runs/" + rest("run_id"), response_class=Response, responses=answers(shapes.RunWithSpans)
+)
 async def run(
     house: Opened,
     request: Request,
@@ -176,14 +179,16 @@ async def run(
     return await answered(request, make)
 
 
-@router.get("/traces/{trace_id:path}", response_class=Response, responses=answers(shapes.Skeleton))
+@router.get(
+    "/traces/" + rest("trace_id"), response_class=Response, responses=answers(shapes.Skeleton)
+)
 async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans column by column, without their content."""
     (wanted,) = ids_in_path(request, "/traces/")
     return await answered(request, lambda: told.skeleton_answer(house.traces.skeleton(wanted)))
 
 
-@router.get("/spans/{ids:path}", response_class=Response, responses=answers(shapes.SpanContent))
+@router.get("/spans/" + rest("ids"), response_class=Response, responses=answers(shapes.SpanContent))
 async def span(house: Opened, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
 
@@ -224,21 +229,21 @@ async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}
     )
 
 
-@router.delete("/threads/{thread_id:path}")
+@router.delete("/threads/" + rest("thread_id"))
 async def delete_thread(house: Opened, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
     """Delete all runs of a thread for good, with all they hold."""
     (wanted,) = ids_in_path(request, "/threads/")
     return _gone(await asyncio.to_thread(lambda: house.traces.delete(threads=[wanted])), wanted)
 
 
-@router.delete("/runs/{run_id:path}")
+@router.delete("/runs/" + rest("run_id"))
 async def delete_run(house: Opened, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
     """Delete a run for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/runs/")
     return _gone(await asyncio.to_thread(lambda: house.traces.delete(runs=[wanted])), wanted)
 
 
-@router.delete("/traces/{trace_id:path}")
+@router.delete("/traces/" + rest("trace_id"))
 async def delete_trace(house: Opened, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
     """Delete a trace for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/traces/")
