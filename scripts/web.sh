@@ -11,6 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 page=src/treadle/server/page
 document=web/build/openapi.json
 export PATH="$PWD/.venv/bin:$PATH"
+# Trust what the machine trusts, as pip does: a company's proxy has a certificate of its own.
+export NODE_USE_SYSTEM_CA=${NODE_USE_SYSTEM_CA:-1}
 say() { echo "treadle page: $*" >&2; }
 usage() { echo "usage: $0 build|check|test|dev [--if-possible]" >&2; exit 2; }
 
