@@ -13,6 +13,7 @@ import { beginSkeleton } from "./screens/trace/reading";
 import { parseSearch, stringifySearch, text } from "./search";
 import { CrashScreen, NotFoundScreen } from "./shell/Failures";
 import { Root } from "./shell/Root";
+import { untilServed } from "./untilServed";
 
 const root = createRootRoute({
   component: Root,
@@ -23,6 +24,14 @@ const root = createRootRoute({
 });
 
 const parent = () => root;
+
+/** A screen that is loaded when it is first needed. */
+function screen<T extends Record<string, unknown>, Name extends keyof T>(
+  load: () => Promise<T>,
+  name: Name,
+) {
+  return lazyRouteComponent(() => untilServed(load), name);
+}
 
 const routes = [
   createRoute({
@@ -36,31 +45,31 @@ const routes = [
     getParentRoute: parent,
     path: "/threads",
     validateSearch: searches.threads,
-    component: lazyRouteComponent(() => import("./screens/threads/ThreadsScreen"), "ThreadsScreen"),
+    component: screen(() => import("./screens/threads/ThreadsScreen"), "ThreadsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/threads/$threadId",
     validateSearch: searches.thread,
-    component: lazyRouteComponent(() => import("./screens/threads/ThreadScreen"), "ThreadScreen"),
+    component: screen(() => import("./screens/threads/ThreadScreen"), "ThreadScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/runs",
     validateSearch: searches.runs,
-    component: lazyRouteComponent(() => import("./screens/traces/RunsScreen"), "RunsScreen"),
+    component: screen(() => import("./screens/traces/RunsScreen"), "RunsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/runs/$runId",
     validateSearch: searches.run,
-    component: lazyRouteComponent(() => import("./screens/traces/RunScreen"), "RunScreen"),
+    component: screen(() => import("./screens/traces/RunScreen"), "RunScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/traces",
     validateSearch: searches.spans,
-    component: lazyRouteComponent(() => import("./screens/traces/SpansScreen"), "SpansScreen"),
+    component: screen(() => import("./screens/traces/SpansScreen"), "SpansScreen"),
   }),
   createRoute({
     getParentRoute: parent,
@@ -69,21 +78,18 @@ const routes = [
     loader: ({ params, cause }) => {
       if (cause === "enter") beginSkeleton(params.traceId);
     },
-    component: lazyRouteComponent(() => import("./screens/trace/TraceScreen"), "TraceScreen"),
+    component: screen(() => import("./screens/trace/TraceScreen"), "TraceScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/experiments",
-    component: lazyRouteComponent(
-      () => import("./screens/experiments/ExperimentsScreen"),
-      "ExperimentsScreen",
-    ),
+    component: screen(() => import("./screens/experiments/ExperimentsScreen"), "ExperimentsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/experiments/new",
     validateSearch: searches.newExperiment,
-    component: lazyRouteComponent(
+    component: screen(
       () => import("./screens/experiments/NewExperimentScreen"),
       "NewExperimentScreen",
     ),
@@ -92,78 +98,57 @@ const routes = [
     getParentRoute: parent,
     path: "/experiments/$experimentId",
     validateSearch: searches.experiment,
-    component: lazyRouteComponent(
-      () => import("./screens/experiments/ExperimentScreen"),
-      "ExperimentScreen",
-    ),
+    component: screen(() => import("./screens/experiments/ExperimentScreen"), "ExperimentScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/analyst",
-    component: lazyRouteComponent(() => import("./analyst/AnalystScreen"), "AnalystScreen"),
+    component: screen(() => import("./analyst/AnalystScreen"), "AnalystScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/sessions",
-    component: lazyRouteComponent(
-      () => import("./screens/sessions/SessionsScreen"),
-      "SessionsScreen",
-    ),
+    component: screen(() => import("./screens/sessions/SessionsScreen"), "SessionsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/sessions/$sessionId",
-    component: lazyRouteComponent(
-      () => import("./screens/sessions/SessionScreen"),
-      "SessionScreen",
-    ),
+    component: screen(() => import("./screens/sessions/SessionScreen"), "SessionScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/proposals",
     validateSearch: searches.proposals,
-    component: lazyRouteComponent(
-      () => import("./screens/proposals/ProposalsScreen"),
-      "ProposalsScreen",
-    ),
+    component: screen(() => import("./screens/proposals/ProposalsScreen"), "ProposalsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/proposals/$proposalId",
-    component: lazyRouteComponent(
-      () => import("./screens/proposals/ProposalScreen"),
-      "ProposalScreen",
-    ),
+    component: screen(() => import("./screens/proposals/ProposalScreen"), "ProposalScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/breakpoints",
     validateSearch: searches.breakpoints,
-    component: lazyRouteComponent(
-      () => import("./screens/breakpoints/BreakpointsScreen"),
-      "BreakpointsScreen",
-    ),
+    component: screen(() => import("./screens/breakpoints/BreakpointsScreen"), "BreakpointsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/tools",
     validateSearch: searches.tools,
-    component: lazyRouteComponent(() => import("./screens/tools/ToolsScreen"), "ToolsScreen"),
+    component: screen(() => import("./screens/tools/ToolsScreen"), "ToolsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/models",
     validateSearch: searches.models,
-    component: lazyRouteComponent(() => import("./screens/models/ModelsScreen"), "ModelsScreen"),
+    component: screen(() => import("./screens/models/ModelsScreen"), "ModelsScreen"),
   }),
   createRoute({
     getParentRoute: parent,
     path: "/settings",
     validateSearch: searches.settings,
-    component: lazyRouteComponent(
-      () => import("./screens/settings/SettingsScreen"),
-      "SettingsScreen",
-    ),
+    component: screen(() => import("./screens/settings/SettingsScreen"), "SettingsScreen"),
   }),
 ] as const;
 
