@@ -30,7 +30,8 @@ async def test_a_proposal_is_listed_applied_and_undone(repo: Path) -> None:
         assert undone["state"] == "undone"
         assert file.read_bytes() == before
         assert await _heard(served, "EditUndone") == ["EditStaged", "EditApplied", "EditUndone"]
-        assert (await served.http.get("/api/v1/proposals/none")).status_code == 404
+        for nothing in ("none", "%2F"):
+            assert (await served.http.get(f"/api/v1/proposals/{nothing}")).status_code == 404
         assert (await served.http.get("/api/v1/proposals?states=x")).status_code == 422
 
 

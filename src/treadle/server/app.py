@@ -109,6 +109,7 @@ def create_app(
         openapi_url="/api/openapi.json",
         docs_url=None,  # both pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # the id "/" would be answered with the whole list
         generate_unique_id_function=operation_id,
         lifespan=lifespan,
     )

@@ -1,8 +1,12 @@
 // The typed client of the server's API, and the one shape in which its errors reach the screens.
-import createClient from "openapi-fetch";
+import createClient, { defaultPathSerializer } from "openapi-fetch";
 import type { paths } from "./schema";
 
-export const client = createClient<paths>({ baseUrl: "/", headers: { "x-treadle-page": "1" } });
+export const client = createClient<paths>({
+  baseUrl: "/",
+  headers: { "x-treadle-page": "1" },
+  pathSerializer: pathWith,
+});
 
 /** What the server says is wrong, or that it cannot be reached. */
 export class ApiError extends Error {
@@ -20,6 +24,14 @@ export class ApiError extends Error {
   get unreachable(): boolean {
     return this.status === 0;
   }
+}
+
+/** A browser reads "." and ".." as steps in the path, which would ask for something else. */
+function pathWith(path: string, ids: Record<string, unknown>): string {
+  for (const id of Object.values(ids)) {
+    if (id === "." || id === "..") throw new ApiError(`Nothing has the id '${id}'.`, null, 404);
+  }
+  return defaultPathSerializer(path, ids);
 }
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
@@ -50,6 +62,7 @@ export async function getJson<T>(address: string, signal?: AbortSignal): Promise
 }
 
 function unreachable(error: unknown): unknown {
+  if (error instanceof ApiError) return error;
   if (error instanceof DOMException && error.name === "AbortError") return error;
   return new ApiError(
     "The server does not answer.",
