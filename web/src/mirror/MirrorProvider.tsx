@@ -26,7 +26,9 @@ function useSaidLocation(): void {
   const location = useRouterState({ select: (state) => state.location.href });
   const change = useUiChange();
   useEffect(() => {
-    void change({ location: location.slice(0, 2_000) }).catch(() => {});
+    // The server takes no quotes; the router leaves this one in ids as it is.
+    const plain = location.replaceAll("'", "%27");
+    void change({ location: plain.slice(0, 2_000) }).catch(() => {});
   }, [location, change]);
 }
 
