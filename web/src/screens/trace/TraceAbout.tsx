@@ -1,6 +1,7 @@
 // A trace in a few figures, with the ways to what it is part of.
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
+import type { Skeleton } from "../../api/schema";
 import { StatusBadge } from "../../components/Badge";
 import { cost, count, duration, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
@@ -21,7 +22,7 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
     <>
       <StatusBadge status={statusOf(tree, skeleton.root)} />
       <span title={exactMoment(startUs)}>{moment(startUs)}</span>
-      <span>{duration(tree.total)}</span>
+      <span>{duration(wholeTime(tree, skeleton))}</span>
       <span>{tree.count === 1 ? "1 span" : `${count(tree.count)} spans`}</span>
       {sums.input !== null && (
         <span title="Input and output tokens of all model calls">
@@ -49,6 +50,12 @@ export function TraceAbout({ tree, skeleton, ofRun = false }: Props) {
       </Link>
     </>
   );
+}
+
+/** Of a trace whose clock stood still or went back it is what its root says, which may be unknown. */
+function wholeTime(tree: Tree, { start_us, last_us, root }: Skeleton): number | null {
+  const whole = last_us - start_us;
+  return whole > 0 ? whole : root === null ? null : (tree.durations[root] ?? null);
 }
 
 function statusOf(tree: Tree, root: number | null): string {
