@@ -48,7 +48,7 @@ docs: dev-environment ## write the generated pages of docs/ anew
 pictures: page-for-tests ## take the pictures of the page in docs/images anew
 	$(PYTHON) -m scripts.picture_page
 
-bench: dev-environment ## measure search, index, sessions, edits and traces, and write docs/benchmarks.md
+bench: dev-environment ## measure search, index, sessions, edits, traces and the page, and write docs/benchmarks.md
 	$(PYTHON) -m bench.retrieval | $(PYTHON) -m bench.tables retrieval
 	$(PYTHON) -m bench.index | $(PYTHON) -m bench.tables index
 	$(PYTHON) -m bench.query | $(PYTHON) -m bench.tables query
@@ -56,6 +56,7 @@ bench: dev-environment ## measure search, index, sessions, edits and traces, and
 	$(PYTHON) -m bench.edits | $(PYTHON) -m bench.tables edits
 	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces
 	$(PYTHON) -m bench.analyst | $(PYTHON) -m bench.tables analyst
+	$(PYTHON) -m bench.page | $(PYTHON) -m bench.tables page
 
 lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
 	scripts/lock.sh

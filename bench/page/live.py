@@ -1,6 +1,6 @@
 """How soon a span is seen in the list of the page, after an exporter heard that it was taken.
 
-Run: python -m bench.live [--spans N] [--address URL]
+Run: python -m bench.page.live [--spans N] [--address URL]
 
 Spans are sent one by one by OTLP to a `treadle serve` of its own, at random moments, while the list
 of spans is open in Chromium at its top and no row is looked at: once in quiet, once while another

@@ -1,6 +1,6 @@
 """What an hour of live traffic leaves in the memory of the page, sent faster than it would come.
 
-Run: python -m bench.page_memory [--spans N] [--rate PER_SECOND] [--screen PATH]
+Run: python -m bench.page.memory [--spans N] [--rate PER_SECOND] [--screen PATH]
 
 An hour of ten spans a second by default, at a hundred a second, in traces of forty, to a screen
 that shows them as they come. What is counted is what is left when the browser has collected its
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import httpx2
 from playwright.sync_api import CDPSession
 
-from bench.page import serving
+from bench.page.trace import serving
 from bench.processes import resident
 from bench.traces.generator import Generator
 from bench.traces.otlp_bytes import batches

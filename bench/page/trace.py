@@ -1,6 +1,6 @@
 """How quick the page of a trace is: until its rows are painted, and while it is scrolled.
 
-Run: python -m bench.page [--runs N] [--trace FILE] [--address URL --big ID --huge ID]
+Run: python -m bench.page.trace [--runs N] [--trace FILE] [--address URL --big ID --huge ID]
 
 The traces are made by `bench.traces.generator` and sent to a `treadle serve` of its own; with
 `--address` those of a running server are taken. Chromium records its own performance trace: frames
