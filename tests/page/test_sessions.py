@@ -145,14 +145,14 @@ def test_another_page_follows_a_turn_from_its_middle(
 ) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
-    served.provider.add(Answer("word " * 60 + "end.", pause=0.1))
+    served.provider.add(Answer("word " * 200 + "end.", pause=0.1))
     _send(page, "Talk on")
     expect(page.get_by_text("word word").first).to_be_visible()
     with context_of(browser, served.address) as (other, _):
         other.goto(f"/sessions/{session}")
         expect(other.get_by_role("button", name="Steer")).to_be_visible()
         expect(other.get_by_text("word word").first).to_be_visible()
-        expect(other.get_by_text("end.").first).to_be_visible(timeout=30_000)
+        expect(other.get_by_text("end.").first).to_be_visible(timeout=60_000)
         expect(other.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
