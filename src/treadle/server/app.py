@@ -81,10 +81,6 @@ def create_app(
     """
     settings = loaded.settings
 
-    def over_grpc(house: House) -> AbstractAsyncContextManager[None]:
-        port = settings.traces.grpc_port
-        return nullcontext() if port is None else serve_grpc(house.intake, host, port, token)
-
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
@@ -92,7 +88,7 @@ def create_app(
             OverMcp(house.calls) as over_mcp,
             open_gateway(house, settings, env) as opened,
             open_batches(house) as batches,
-            over_grpc(house),
+            _over_grpc(house, host, settings.traces.grpc_port, token),
             Configuration(root, loaded, env) as configuration,
         ):
             app.state.configuration = configuration
@@ -128,6 +124,12 @@ def create_app(
     app.add_middleware(Guard, hosts=hosts, token=token)
     app.add_middleware(SafeHeaders)
     return app
+
+
+def _over_grpc(
+    house: House, host: str, port: int | None, token: str | None
+) -> AbstractAsyncContextManager[None]:
+    return nullcontext() if port is None else serve_grpc(house.intake, host, port, token)
 
 
 class _Mcp:

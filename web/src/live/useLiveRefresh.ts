@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "react";
 import { GAP, type LiveEvent } from "./events";
 import { useLiveEvents } from "./LiveProvider";
+import { pause } from "./pause";
 
 const APART_MS = 1_000;
 
@@ -66,7 +67,7 @@ class Pace {
       this.wanted = false;
       // What fails is tried again with the next event; a lost connection is told of above.
       await this.run(this.stopping.signal).catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, this.apartMs));
+      await pause(this.apartMs);
     }
     this.running = false;
   }

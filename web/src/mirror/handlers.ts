@@ -1,5 +1,6 @@
 // Who on the page does what the server's tools ask for: the part that was registered last.
 import type { components } from "../api/schema";
+import { pause } from "../live/pause";
 
 type Schemas = components["schemas"];
 export type UiRequest =
@@ -74,7 +75,7 @@ export class Handlers {
     const until = performance.now() + PATIENCE_MS;
     let handle = this.stacks.get(type)?.at(-1);
     while (!handle && performance.now() < until) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await pause(LOOK_MS);
       handle = this.stacks.get(type)?.at(-1);
     }
     return handle;

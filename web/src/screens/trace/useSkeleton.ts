@@ -3,6 +3,7 @@ import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Skeleton } from "../../api/schema";
 import { GAP } from "../../live/events";
+import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { type Tree, treeOf } from "./model/tree";
 import { readSkeleton } from "./reading";
@@ -45,7 +46,7 @@ export function useSkeleton(traceId: string): TraceRead {
       const began = performance.now();
       await queries.refetchQueries({ queryKey: ["skeleton", traceId], exact: true });
       const rest = REST * (performance.now() - began);
-      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, rest));
+      if (!signal.aborted) await pause(rest);
     },
     true,
     (event) => event.type === GAP || event.type === "SpansLeftOut" || event.trace_id === traceId,
