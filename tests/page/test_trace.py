@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.fakes.replies import Answer, Call
 from tests.page.axe import serious_faults
@@ -169,6 +169,30 @@ def test_the_tree_is_walked_and_folded_by_keys_and_the_server_keeps_it(
     expect(active(shown)).to_have_attribute("aria-rowindex", "2")
     shown.keyboard.press("Enter")
     expect(detail(shown)).to_be_focused()
+
+
+def test_what_the_address_names_is_shown_when_what_is_folded_is_told_late(
+    browser: Browser, filled: Served
+) -> None:
+    folded = filled.http.patch("/api/v1/ui", json={"collapse": [f"{3:016x}"]})
+    assert folded.is_success, folded.text
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "GET":
+            held.append(route)
+        else:
+            route.continue_()
+
+    with context_of(browser, filled.address) as (page, _):
+        page.route("**/api/v1/ui", hold)
+        page.goto(f"/traces/{ORPHANS}?span={4:016x}")
+        expect(row(page, "below")).to_be_visible()
+        for route in held:
+            route.continue_()
+        expect(row(page, "second")).to_have_attribute("aria-expanded", "true")
+        expect(active(page)).to_contain_text("below")
+        assert held, "the page read what is folded before it showed the trace"
 
 
 def test_names_and_contents_are_found_and_stepped_through(shown: Page) -> None:

@@ -10,6 +10,8 @@ const PAUSE_MS = 300;
 const MOST = 50_000; // the server keeps no more
 
 export interface Collapsed {
+  /** Whether the server has said what is collapsed. */
+  isKnown: boolean;
   /** 1 for each place that is collapsed. */
   at: Uint8Array;
   set: (places: readonly number[], collapsed: boolean) => void;
@@ -32,7 +34,8 @@ export function useCollapsed(tree: Tree): Collapsed {
     await save();
     return { collapsedSpanIds: [...ids].slice(-MOST) };
   });
-  return useMemo(() => ({ at, set }), [at, set]);
+  const isKnown = kept !== undefined;
+  return useMemo(() => ({ isKnown, at, set }), [isKnown, at, set]);
 }
 
 function withChanges(kept: readonly string[], changed: ReadonlyMap<string, boolean>): Set<string> {

@@ -40,7 +40,7 @@ export function useOpenTrace(
   onSearch: (change: TraceChange) => void,
 ): OpenTrace {
   const { id, restedId, choose } = useSelection(search.span, (span) => onSearch({ span }));
-  const { at: collapsed, set: setCollapsed } = useCollapsed(tree);
+  const { isKnown, at: collapsed, set: setCollapsed } = useCollapsed(tree);
   const rows = useMemo(() => rowsOf(tree, collapsed), [tree, collapsed]);
   const found = useFind(tree, search.find ?? "");
   const zoom = useMemo(() => readZoom(search.zoom), [search.zoom]);
@@ -70,12 +70,14 @@ export function useOpenTrace(
   );
   const onZoom = (next: Zoom) => onSearch({ zoom: writeZoom(next) });
   const onClose = () => choose(undefined);
-  useRevealed(search.span, active, rows, onReveal);
+  useRevealed(isKnown ? search.span : undefined, active, rows, onReveal);
   const shown = { rows, collapsed, found, zoom, sums, slowest, critical, active, rested };
   return { ...shown, onChoose, onClose, onReveal, onCollapse, onZoom };
 }
 
-/** What the address names is shown, whatever hides it when it comes; later it may be hidden again. */
+/** What the address names is shown, whatever hides it when it comes; later it may be hidden again.
+ *
+ * The span is undefined until it is known what is collapsed: what is told later would hide it. */
 function useRevealed(
   span: string | undefined,
   active: number,
