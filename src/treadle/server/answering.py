@@ -13,7 +13,8 @@ from typing_extensions import TypedDict
 from treadle.errors import NotFoundError
 
 _WORTH_COMPRESSING = 2_000
-_LEVEL = 4
+_LEVEL = 1
+"""Half the time of 4, and a fifteenth more bytes."""
 
 
 class Taken(TypedDict):

@@ -1,9 +1,9 @@
 """Spans into trees by their parent links, whatever those say: cycles and gaps are shown."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class Placed(Protocol):
@@ -20,8 +20,7 @@ class Placed(Protocol):
 T = TypeVar("T", bound=Placed)
 
 
-@dataclass(frozen=True, slots=True)
-class Node(Generic[T]):
+class Node(NamedTuple, Generic[T]):
     """A span at its place, in the order of reading: parents first, children by start time.
 
     `span` is None for a parent that never arrived; `span_id` is then what its children call it.
@@ -40,32 +39,44 @@ def arrange(spans: Sequence[T]) -> list[Node[T]]:
     A span that is its own parent and the earliest span of a ring of parents are shown as roots
     marked `cycle`; a parent that is not there becomes a node of its own.
     """
-    ordered = sorted(spans, key=_by_start)
+    ordered = sorted(spans, key=_BY_START)
     known = {span.span_id: span for span in ordered}
+    arranged = _arranged(ordered, known, ())
+    if sum(node.span is not None for node in arranged) < len(ordered):
+        # No way leads from a root to those of a ring, nor to what is below one.
+        reached = {node.span_id for node in arranged}
+        left = [span for span in ordered if span.span_id not in reached]
+        arranged = _arranged(ordered, known, _cycle_heads(left, known))
+    return arranged
+
+
+def _arranged(
+    ordered: Sequence[T], known: Collection[str], heads: Collection[str]
+) -> list[Node[T]]:
+    """What is reached from the roots, among which are those `heads` of rings."""
     children: dict[str, list[T]] = defaultdict(list)
     roots: list[Node[T]] = []
-    missing: set[str] = set()
-    heads = _cycle_heads(ordered, known)
     for span in ordered:
-        if span.parent_id is None or span.span_id in heads:
+        parent_id = span.parent_id
+        if parent_id is None or span.span_id in heads:
             roots.append(Node(0, span.span_id, span, cycle=span.span_id in heads))
             continue
-        if span.parent_id not in known and span.parent_id not in missing:
-            missing.add(span.parent_id)
-            roots.append(Node(0, span.parent_id, None))
-        children[span.parent_id].append(span)
+        if parent_id not in known and parent_id not in children:
+            roots.append(Node(0, parent_id, None))
+        children[parent_id].append(span)
     arranged: list[Node[T]] = []
     waiting = roots[::-1]
     while waiting:
         node = waiting.pop()
         arranged.append(node)
-        below = children[node.span_id]
-        waiting.extend(Node(node.depth + 1, span.span_id, span) for span in reversed(below))
+        below = children.get(node.span_id)
+        if below:
+            depth = node.depth + 1
+            waiting += [Node(depth, span.span_id, span) for span in reversed(below)]
     return arranged
 
 
-def _by_start(span: Placed) -> tuple[int, str]:
-    return span.start_us, span.span_id
+_BY_START = attrgetter("start_us", "span_id")
 
 
 def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
@@ -81,6 +92,6 @@ def _cycle_heads(spans: Sequence[T], known: dict[str, T]) -> set[str]:
         if current and current.span_id in path:
             walked = list(path)
             ring = walked[walked.index(current.span_id) :]
-            heads.add(min((known[span_id] for span_id in ring), key=_by_start).span_id)
+            heads.add(min((known[span_id] for span_id in ring), key=_BY_START).span_id)
         settled.update(path)
     return heads
