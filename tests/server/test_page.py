@@ -97,6 +97,21 @@ def test_every_screen_and_what_is_below_it_is_the_page(built: Path) -> None:
             assert http.get(path).status_code == 404
 
 
+def test_the_address_of_a_trace_says_what_the_page_will_read_at_once(built: Path) -> None:
+    with answering(built) as address, httpx2.Client(base_url=address) as http:
+        told = {
+            path: http.get(path).headers.get("link")
+            for path in ("/traces/4e.A-9~_?span=1", "/traces", "/traces/", "/runs/4e")
+        }
+        odd = [
+            http.get(f"/traces/{written}").headers.get("link")
+            for written in ("a%2Fb", "a/b", "..%2Fx", "%3E", "a>;b", "a%0d%0ab", ".a")
+        ]
+    wanted = "</api/v1/traces/4e.A-9~_>; rel=preload; as=fetch; crossorigin=anonymous"
+    assert list(told.values()) == [wanted, None, None, None]
+    assert odd == [None] * 7
+
+
 def test_each_answer_has_a_strict_policy_with_a_nonce_of_its_own(built: Path) -> None:
     with answering(built) as address, httpx2.Client(base_url=address) as http:
         answers = [http.get("/"), http.get("/traces")]

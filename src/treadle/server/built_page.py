@@ -7,6 +7,7 @@ part of a path.
 import asyncio
 import gzip
 import os
+import re
 import secrets
 from http import HTTPStatus
 from pathlib import Path
@@ -40,6 +41,12 @@ _TYPES = {
 }
 """A machine's own list of types may say anything, and a script of a wrong type is not run."""
 
+_TRACE = re.compile(rb"/(traces/[A-Za-z0-9][\w.~-]*)", re.ASCII)
+"""A trace whose id is written in an address just as it is."""
+
+_ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+"""The name of an asset holds a hash of its content."""
+
 _COMPRESSED = frozenset({".css", ".js", ".json", ".svg", ".txt"})
 
 
@@ -60,6 +67,7 @@ class BuiltPage:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._packed: dict[str, bytes] = {}
+        """Assets by name, compressed once, since each start of a page asks for them."""
 
     def routes(self) -> list[Route]:
         """The addresses for which `is_of_page` is true."""
@@ -70,17 +78,24 @@ class BuiltPage:
             *(Route(path, self._file, include_in_schema=False) for path in files),
         ]
 
-    async def _screen(self, _request: Request) -> Response:
+    async def _screen(self, request: Request) -> Response:
         try:
             index = await asyncio.to_thread((self._folder / "index.html").read_text, "utf-8")
         except FileNotFoundError:
             return notice(NOT_BUILT, HTTPStatus.SERVICE_UNAVAILABLE)
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
+        if trace := _TRACE.fullmatch(request.scope["raw_path"]):
+            # Read while the scripts still load: the page asks for the same, and takes it from here.
+            wanted = f"</api/v1/{trace[1].decode()}>"
+            headers["Link"] = f"{wanted}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
 
     async def _file(self, request: Request) -> Response:
         *folders, name = request.scope["path"].removeprefix("/").split("/", 1)
+        takes_gzip = "gzip" in request.headers.get("accept-encoding", "")
+        if folders and takes_gzip and name in self._packed:  # at once: a screen has many
+            return _asset(self._packed[name], name)
         folder = self._folder.joinpath(*folders)  # none, or "assets": the routes have no other
         path = await asyncio.to_thread(_held, folder, name)
         if path is None:
@@ -88,19 +103,19 @@ class BuiltPage:
         kind = _TYPES[path.suffix]
         if not folders:
             return FileResponse(path, media_type=kind, headers={"Cache-Control": "no-cache"})
-        # The name holds a hash of the content.
-        headers = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-        if path.suffix in _COMPRESSED and "gzip" in request.headers.get("accept-encoding", ""):
-            headers["Content-Encoding"] = "gzip"
-            body = await asyncio.to_thread(self._compressed, path)
-            return Response(body, media_type=kind, headers=headers)
-        return FileResponse(path, media_type=kind, headers=headers)
+        if takes_gzip and path.suffix in _COMPRESSED:
+            self._packed[name] = await asyncio.to_thread(_compressed, path)
+            return _asset(self._packed[name], name)
+        return FileResponse(path, media_type=kind, headers=_ASSET)
 
-    def _compressed(self, path: Path) -> bytes:
-        """Compressed once, since each start of a page asks for it."""
-        if path.name not in self._packed:
-            self._packed[path.name] = gzip.compress(path.read_bytes(), mtime=0)
-        return self._packed[path.name]
+
+def _asset(packed: bytes, name: str) -> Response:
+    headers = {**_ASSET, "Content-Encoding": "gzip"}
+    return Response(packed, media_type=_TYPES[Path(name).suffix], headers=headers)
+
+
+def _compressed(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes(), mtime=0)
 
 
 def _is_file(name: str) -> bool:
