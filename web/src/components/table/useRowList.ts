@@ -33,7 +33,7 @@ export interface RowList<Row> {
 }
 
 /** So soon after a reading the next may follow: what is recorded is to be seen within half a second. */
-const APART_MS = 200;
+const APART_MS = 100;
 const REST = 2; // a list that takes long is read again after so many times what reading it took
 
 interface Asked<Row> {
@@ -72,7 +72,7 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
       const rest = REST * (performance.now() - began);
       queries.setQueryData<RowPages<Row>>(key, (now) => now && refreshed(now, page, idOf));
       setNewest({ key: keyText, page });
-      await pause(rest);
+      await pause(rest - APART_MS); // which is waited for besides
     },
     events.length > 0 && !isOld,
     undefined,
