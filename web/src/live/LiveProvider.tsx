@@ -1,5 +1,5 @@
 // Gives the page its live events: whoever wants some says their types.
-import { type Query, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, useQueryClient } from "@tanstack/react-query";
 import {
   createContext,
   type ReactNode,
@@ -30,8 +30,7 @@ export function LiveProvider({ children, socket }: { children: ReactNode; socket
     if (!current) return;
     const stop = current.listen((event) => {
       if (event.type === GAP) void queries.invalidateQueries();
-      // What was read before may be older than the first event that is heard.
-      if (event.type === OPEN) void queries.invalidateQueries({ predicate: hasBegun });
+      if (event.type === OPEN) void readAgain(queries);
     });
     current.open();
     return () => {
@@ -42,8 +41,16 @@ export function LiveProvider({ children, socket }: { children: ReactNode; socket
   return <LiveContext value={live.current}>{children}</LiveContext>;
 }
 
-function hasBegun(query: Query): boolean {
-  return query.state.dataUpdatedAt > 0 || query.state.fetchStatus === "fetching";
+/** What was read before may be older than the first event that is heard, also what is on its way. */
+async function readAgain(queries: QueryClient): Promise<void> {
+  const first = queries.getQueryCache().findAll({ predicate: isFirstReading });
+  await queries.invalidateQueries({ predicate: (query) => query.state.dataUpdatedAt > 0 });
+  await Promise.allSettled(first.map((query) => query.promise));
+  await queries.invalidateQueries({ predicate: (query) => first.includes(query) });
+}
+
+function isFirstReading({ state }: Query): boolean {
+  return state.dataUpdatedAt === 0 && state.fetchStatus === "fetching";
 }
 
 function useSocket(): LiveSocket {
