@@ -100,7 +100,9 @@ class _Row(NamedTuple):
     revision: int
 
 
-_MISSING_ROW = _Row("", None, 0, *[None] * 5, 0, *[None] * 6, 1, 0)
+_MISSING_ROW = _Row(
+    "", None, 0, None, None, None, None, None, 0, None, None, None, None, None, None, 1, 0
+)
 """What is known of a parent that never arrived."""
 
 _TRACE = """
