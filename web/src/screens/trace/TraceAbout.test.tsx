@@ -2,12 +2,12 @@
 import { render, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
 import type { Skeleton } from "../../api/schema";
-import { treeOf } from "./model/tree";
+import { FLAG, treeOf } from "./model/tree";
 import { TraceAbout } from "./TraceAbout";
 
 vi.mock("@tanstack/react-router", () => ({ Link: () => null }));
 
-function skeleton(lastUs: number, duration: number | null): Skeleton {
+function skeleton(lastUs: number, duration: number | null, flags = 0): Skeleton {
   const columns = {
     span_ids: ["a"],
     parents: [-1],
@@ -22,7 +22,7 @@ function skeleton(lastUs: number, duration: number | null): Skeleton {
     input_tokens: [null],
     output_tokens: [null],
     costs: [null],
-    flags: [0],
+    flags: [flags],
   };
   return {
     trace_id: "t",
@@ -55,4 +55,13 @@ test("no time at all is told as such", () => {
 test("else it is from the first start to the last moment", () => {
   shown(3_001_000, 2_000_000);
   expect(screen.getByText("3.00 s")).toBeDefined();
+});
+
+test.each([
+  [FLAG.cycle, "ok"],
+  [0, "unfinished"],
+])("without a root a trace is unfinished, but not where a ring was cut open", (flags, status) => {
+  const read = { ...skeleton(3_000, 2_000, flags), root: null };
+  render(<TraceAbout tree={treeOf(read)} skeleton={read} />);
+  expect(screen.getByText(status)).toBeDefined();
 });
