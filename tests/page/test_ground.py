@@ -85,6 +85,15 @@ def test_every_screen_opens_under_the_policy_without_a_fault(page: Page, shared:
         expect(page.get_by_role("main")).to_be_visible()
 
 
+def test_an_address_that_nothing_has_is_told_on_the_page(page: Page, faults: Faults) -> None:
+    faults.expect("404")
+    for address in ("/nowhere", "/threads/a/b"):
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Not found")).to_be_visible()
+    page.get_by_role("main").get_by_role("link", name="threads").click()
+    expect(page.get_by_role("heading", name="Threads")).to_be_visible()
+
+
 def test_the_policy_lets_no_markup_run(page: Page, faults: Faults) -> None:
     faults.expect("Content Security Policy|TrustedHTML|^csp ")
     page.goto("/")

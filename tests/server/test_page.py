@@ -220,6 +220,15 @@ async def test_the_server_has_the_page_and_lets_only_links_lead_to_it(repo: Path
         assert policy(answer) == {"default-src": "'none'", "frame-ancestors": "'none'"}
         nowhere = await http.get("/nowhere")
         assert (nowhere.status_code, set(nowhere.json())) == (404, {"error"})
+        by_person = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        for path in ("/nowhere", "/nowhere/at/all"):
+            shown = await http.get(path, headers=by_person)
+            assert shown.status_code == (404 if built_here else 503)
+            assert shown.headers["content-type"].startswith("text/html")
+        for path in ("/api/v1/nothing", "/v1/nothing", "/mcp/nothing", "/assets/nothing.js"):
+            refused = await http.get(path, headers=by_person)
+            assert (refused.status_code, set(refused.json())) == (404, {"error"}), path
+        assert (await http.post("/nowhere", headers=by_person)).status_code == 404
 
 
 @asynccontextmanager

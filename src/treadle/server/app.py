@@ -119,7 +119,9 @@ def create_app(
     app.include_router(otlp.router, prefix="/v1")
     app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
-    app.router.routes.extend(BuiltPage().routes())
+    page = BuiltPage()
+    app.router.routes.extend(page.routes())
+    app.router.default = page.or_else(app.router.default)
     app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, token=token)
     app.add_middleware(SafeHeaders)

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle.server.notices import NOT_BUILT, notice
 from treadle.server.safe_headers import page_policy
@@ -43,6 +44,9 @@ _TYPES = {
 
 _TRACE = re.compile(rb"/(traces/[A-Za-z0-9][\w.~-]*)", re.ASCII)
 """A trace whose id is written in an address just as it is."""
+
+_PROGRAMS = ("/api/", "/v1/", "/mcp", "/assets/")
+"""How the addresses begin that nobody opens."""
 
 _ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 """The name of an asset holds a hash of its content."""
@@ -78,6 +82,23 @@ class BuiltPage:
             *(Route(path, self._file, include_in_schema=False) for path in files),
         ]
 
+    def or_else(self, otherwise: ASGIApp) -> ASGIApp:
+        """What answers where no route leads: the page, which says so to a person, or `otherwise`.
+
+        Programs and the addresses that are theirs get the latter.
+        """
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http" or not _is_opened(Request(scope)):
+                await otherwise(scope, receive, send)
+                return
+            page = await self._screen(Request(scope))
+            if page.status_code == HTTPStatus.OK:
+                page.status_code = HTTPStatus.NOT_FOUND
+            await page(scope, receive, send)
+
+        return answer
+
     async def _screen(self, request: Request) -> Response:
         try:
             index = await asyncio.to_thread((self._folder / "index.html").read_text, "utf-8")
@@ -107,6 +128,12 @@ class BuiltPage:
             self._packed[name] = await asyncio.to_thread(_compressed, path)
             return _asset(self._packed[name], name)
         return FileResponse(path, media_type=kind, headers=_ASSET)
+
+
+def _is_opened(request: Request) -> bool:
+    """Whether a person opens an address that is none of the programs'."""
+    reads = request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
+    return reads and not request.url.path.startswith(_PROGRAMS)
 
 
 def _asset(packed: bytes, name: str) -> Response:

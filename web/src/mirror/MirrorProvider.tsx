@@ -23,9 +23,13 @@ export function MirrorProvider({ children }: { children: ReactNode }) {
 
 /** Say where the person is, whenever that changes. */
 function useSaidLocation(): void {
-  const location = useRouterState({ select: (state) => state.location.href });
+  // Where no screen is, only the root fits: the server knows no such address.
+  const location = useRouterState({
+    select: ({ matches, location }) => (matches.length > 1 ? location.href : null),
+  });
   const change = useUiChange();
   useEffect(() => {
+    if (location === null) return;
     // The server takes no quotes; the router leaves this one in ids as it is.
     const plain = location.replaceAll("'", "%27");
     void change({ location: plain.slice(0, 2_000) }).catch(() => {});
