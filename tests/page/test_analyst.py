@@ -225,6 +225,11 @@ def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faul
     expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
 
 
+def test_what_is_no_conversation_is_told_without_a_fault(page: Page) -> None:
+    page.goto("/threads?analyst=zz")
+    expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
+
+
 def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     served.provider.add(sse(delta(content="It begins so"), Pause()))

@@ -65,7 +65,7 @@ export function Conversation({ id, onBegun }: Props) {
               onRetry={() => void query.refetch()}
             />
           )}
-          {isEmpty && !query.isLoading && !query.error && (
+          {isEmpty && !query.isLoading && !query.error && !isGone && (
             <Suggestions questions={suggestionsFor(screen.chips)} onAsk={ask} />
           )}
           {shown.map((each) =>

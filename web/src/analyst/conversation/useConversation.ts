@@ -20,6 +20,7 @@ export interface Question {
   context: PageContext;
 }
 
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LIVE_KEPT_MS = 30 * 60_000;
 
 export const conversationsKey = ["analyst", "conversations"] as const;
@@ -27,7 +28,7 @@ const conversationKey = (id: string) => ["analyst", "conversation", id] as const
 const liveKey = (id: string) => ["analyst", "live", id] as const;
 
 export function useConversation(id: string) {
-  const isNew = id === NEW;
+  const isId = ID.test(id);
   const saved = useQuery({
     queryKey: conversationKey(id),
     queryFn: ({ signal }) =>
@@ -37,7 +38,7 @@ export function useConversation(id: string) {
           signal,
         }),
       ),
-    enabled: !isNew,
+    enabled: isId, // what is none would only be refused
     staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
   });
   const live = useQuery<readonly LiveTurn[]>({
@@ -48,7 +49,8 @@ export function useConversation(id: string) {
     gcTime: LIVE_KEPT_MS,
   });
   useHearing(id);
-  const isGone = saved.error instanceof ApiError && saved.error.status === 404;
+  const isUnknown = saved.error instanceof ApiError && saved.error.status === 404;
+  const isGone = isUnknown || !(isId || id === NEW);
   return { saved: saved.data ?? null, live: live.data, isGone, query: saved };
 }
 
