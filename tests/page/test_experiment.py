@@ -232,6 +232,7 @@ def test_a_call_that_cannot_be_run_again_is_told_of(page: Page, served: Served) 
     page.goto(f"/experiments/new?trace={row['trace_id']}&span={row['span_id']}")
     expect(page.get_by_role("heading", name="This call cannot be run again")).to_be_visible()
     expect(page.get_by_text("Its messages were not recorded.")).to_be_visible()
+    assert len(served.get("/threads")["data"]) == 1  # to look is no call of a tool
 
 
 def test_a_provider_that_fails_is_seen_and_its_runs_are_made_again(

@@ -66,3 +66,15 @@ async def test_a_recorded_call_is_given_as_a_request_without_its_key(repo: Path)
         assert refused.status_code == 422
         assert "no model call" in refused.json()["error"]["message"]
         assert (await served.http.get(f"/api/v1/requests/{TRACE}/none")).status_code == 404
+
+
+async def test_it_is_told_whether_a_call_can_be_run_again(repo: Path) -> None:
+    async with serving(repo) as served:
+        await take(served, span(1, text="hello"), {**span(2), "name": "plain", "attributes": []})
+
+        told = [await served.get(f"/runnable/{TRACE}/{number:016x}") for number in (1, 2)]
+
+        assert [each["runnable"] for each in told] == [True, False]
+        assert told[0]["reason"].startswith("A chat request of 1 message that can be run again.")
+        assert told[1]["reason"]
+        assert (await served.http.get(f"/api/v1/runnable/{TRACE}/none")).status_code == 404

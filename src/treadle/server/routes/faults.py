@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from treadle.documented import answers
 from treadle.errors import NotFoundError
+from treadle.experiments.finding import listed_call, runnable
 from treadle.experiments.reading import request_of
 from treadle.experiments.requests import body_of
 from treadle.server.answering import answered, ids_in_path
@@ -63,6 +64,14 @@ class RecordedRequest(TypedDict):
     notes: list[str]
 
 
+class Runnable(TypedDict):
+    """Whether a call can be run again in an experiment, and why or why not."""
+
+    runnable: bool
+    operation: str
+    reason: str
+
+
 @router.get("/findings", response_class=Response, responses=answers(FindingList))
 async def findings(
     house: Opened, asked: Annotated[FaultsQuery, Query()], request: Request
@@ -92,6 +101,19 @@ async def recorded_request(house: Opened, request: Request, ids: str) -> Respons
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
         document, notes = request_of(found)
         return {"body": body_of(document), "notes": list(notes)}
+
+    return await answered(request, make)
+
+
+@router.get("/runnable/" + rest("ids"), response_class=Response, responses=answers(Runnable))
+async def can_be_run(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001
+    """Whether a recorded call can be run again in an experiment, at `/runnable/TRACE/SPAN`."""
+    wanted = "/".join(ids_in_path(request, "/runnable/", 2))
+
+    def make() -> Runnable:
+        operation = listed_call(house.traces, wanted).operation
+        fits, reason = runnable(house.traces, wanted)
+        return {"runnable": fits, "operation": operation, "reason": reason}
 
     return await answered(request, make)
 

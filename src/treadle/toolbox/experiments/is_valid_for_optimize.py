@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from treadle.errors import NotFoundError, UsageError
+from treadle.errors import NotFoundError
 from treadle.events.types import ToolView
-from treadle.experiments.finding import find_call, listed_call
-from treadle.experiments.reading import NotRunnableError, request_of
+from treadle.experiments.finding import listed_call, runnable
 from treadle.experiments.service import Experiments
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.experiments.results import ExperimentResult
@@ -89,16 +88,8 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
 
     def _look(self, span_id: str, listed: ListedSpan) -> ValidResult:
         operation = quotable(listed.operation, limit=100)
-        try:
-            span = find_call(self._experiments.traces, span_id)
-            request, notes = request_of(span)
-        except (NotRunnableError, NotFoundError, UsageError) as error:
-            return _answer(span_id, operation, valid=False, reason=error.message)
-        count = len(request["messages"])
-        found = (
-            f"A chat request of {count} message{'s' if count > 1 else ''} that can be run again."
-        )
-        return _answer(span_id, operation, valid=True, reason=" ".join([found, *notes]))
+        valid, reason = runnable(self._experiments.traces, span_id)
+        return _answer(span_id, operation, valid=valid, reason=reason)
 
 
 def _answer(span_id: str, operation: str | None, *, valid: bool, reason: str) -> ValidResult:

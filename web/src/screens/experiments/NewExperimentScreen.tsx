@@ -2,7 +2,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { client, ok } from "../../api/client";
+import { client, getJson, ok } from "../../api/client";
+import type { Runnable } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
@@ -28,12 +29,6 @@ export function NewExperimentScreen() {
   return <Asked reference={span ? `${trace}/${span}` : trace} trace={trace} span={span} />;
 }
 
-interface Validity {
-  valid: boolean;
-  operation_name: string | null;
-  reason: string;
-}
-
 function Asked({
   reference,
   trace,
@@ -45,16 +40,11 @@ function Asked({
 }) {
   const found = useQuery({
     queryKey: ["experiment", "valid", reference],
-    queryFn: async ({ signal }) => {
-      const told = await ok(
-        client.POST("/api/v1/tools/{name}/call", {
-          params: { path: { name: "is_valid_for_optimize" } },
-          body: { spanId: reference } as never,
-          signal,
-        }),
-      );
-      return told as unknown as Validity;
-    },
+    queryFn: ({ signal }) =>
+      getJson<Runnable>(
+        `/api/v1/runnable/${encodeURIComponent(trace)}/${encodeURIComponent(span ?? "")}`,
+        signal,
+      ),
     enabled: span !== undefined,
   });
   const back = (
@@ -73,14 +63,14 @@ function Asked({
           error={found.error}
           onRetry={() => void found.refetch()}
         />
-      ) : valid && !valid.valid ? (
+      ) : valid && !valid.runnable ? (
         <EmptyState title="This call cannot be run again" action={back}>
           {visible(valid.reason)}
         </EmptyState>
       ) : (
         <Form
           reference={reference}
-          what={valid?.operation_name ?? "the last model call of the trace"}
+          what={valid?.operation ?? "the last model call of the trace"}
           about={valid?.reason ?? ""}
         />
       )}
