@@ -24,6 +24,7 @@ import {
   signed,
   whyNoInterval,
   whyUnknown,
+  withMinus,
 } from "./figures";
 import { Judging } from "./Judging";
 import styles from "./Results.module.css";
@@ -112,7 +113,7 @@ function Variant({ compared, variant, runs, experiment }: VariantProps) {
         <Badge tone={tone}>
           <span aria-hidden="true">{sign}</span> {variant.verdict}
         </Badge>
-        <span>{visible(variant.why)}</span>
+        <span>{visible(withMinus(variant.why))}</span>
       </header>
       <p className={styles.about}>
         {count(variant.runs)} runs

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { cost, duration } from "../../../format/numbers";
-import { median, percentage, reachOf, signed, whyNoInterval, whyUnknown } from "./figures";
+import {
+  median,
+  percentage,
+  reachOf,
+  signed,
+  whyNoInterval,
+  whyUnknown,
+  withMinus,
+} from "./figures";
 
 const none = { n: 0, base: null, new: null, mean: null, low: null, high: null, percent: null };
 
@@ -13,6 +21,13 @@ describe("figures", () => {
     expect(percentage(-48.37)).toBe("−48.4 %");
     expect(percentage(3)).toBe("+3.0 %");
     expect(percentage(null)).toBe("–");
+  });
+
+  it("have one minus, also in sentences of the server, but names keep their hyphens", () => {
+    expect(withMinus("Tokens -39.0 % (n = 5); cost +2 %.")).toBe(
+      "Tokens −39.0 % (n = 5); cost +2 %.",
+    );
+    expect(withMinus("gpt-5 -x 3 -4 of")).toBe("gpt-5 -x 3 -4 of");
   });
 
   it("say why there is none", () => {

@@ -42,6 +42,11 @@ export function percentage(value: number | null): string {
   return `${value > 0 ? "+" : ""}${numbers.percent(value / 100)}`;
 }
 
+/** A sentence of the server with the minus that figures have here: "Tokens −48.4 % (n = 5)." */
+export function withMinus(sentence: string): string {
+  return sentence.replace(/ -(?=[\d.]+ %)/g, " −");
+}
+
 /** Why there is no change in percent; null where there is one. */
 export function whyUnknown(found: Difference): string | null {
   if (found.percent !== null) return null;
