@@ -38,7 +38,7 @@ export function shortCost(value: number | null | undefined): string {
   return value != null && value > 0 && value < 0.0001 ? "<$0.0001" : cost(value);
 }
 
-/** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m". */
+/** Microseconds: "850 µs", "12.3 ms", "4.56 s", "3 m 20 s", "2 h 5 m", "3 d 4 h", "20,706 d". */
 export function duration(microseconds: number | null | undefined): string {
   if (microseconds == null) return UNKNOWN;
   if (microseconds < 1_000) return `${Math.round(microseconds)} µs`;
@@ -48,7 +48,10 @@ export function duration(microseconds: number | null | undefined): string {
   const whole = Math.round(seconds);
   if (whole < 3_600) return `${Math.floor(whole / 60)} m ${whole % 60} s`;
   const minutes = Math.round(whole / 60);
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+  if (minutes < 2_880) return `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+  const hours = Math.round(minutes / 60);
+  if (hours < 2_400) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return `${count(hours / 24)} d`;
 }
 
 /** Milliseconds, as some answers give them. */
