@@ -69,6 +69,14 @@ def test_what_runs_is_steered_and_stopped(page: Page, served: Served) -> None:
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
+def test_what_is_nested_without_end_stays_in_its_box(page: Page, served: Served) -> None:
+    served.ask("Nest.", Answer(f"{'- ' * 500}deep\n\n{'> ' * 300}quoted"))
+    page.goto(f"/sessions/{served.get('/sessions')['data'][0]['id']}")
+    answer = page.get_by_role("article").filter(has_text="quoted").last
+    expect(answer.get_by_role("list").first).to_be_visible()
+    assert answer.evaluate("element => element.scrollWidth - element.clientWidth") == 0
+
+
 def test_a_write_that_a_turn_asks_for_is_allowed_on_the_page(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
