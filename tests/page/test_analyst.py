@@ -225,6 +225,15 @@ def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faul
     expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
 
 
+def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> None:
+    served.take_spans(span(1, text="Hello"))
+    page.goto(f"/traces/{1:032x}?span={1:016x}&analyst=new")
+    tabs = page.get_by_role("tablist", name="Views of the span")
+    expect(tabs.get_by_role("tab")).to_have_count(4)
+    expect(talk(page)).to_be_visible()
+    assert tabs.evaluate("element => element.scrollWidth - element.clientWidth") == 0
+
+
 def test_what_is_no_conversation_is_told_without_a_fault(page: Page) -> None:
     page.goto("/threads?analyst=zz")
     expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
