@@ -222,6 +222,24 @@ def test_a_thread_says_each_message_once_beside_its_runs(browser: Browser, fille
         expect(page.get_by_text("There is no such thread.")).to_be_visible()
 
 
+def test_a_long_title_leaves_room_in_its_line_for_what_is_beside_it(
+    page: Page, served: Served
+) -> None:
+    talk(
+        served, "long", "Where is my order, and when does it come, and who brings it at last?", "x"
+    )
+    page.goto("/threads/long")
+    page.get_by_role("button", name="Delete…").wait_for()
+    title, actions = (
+        page.get_by_role(role, name=name).bounding_box()
+        for role, name in (("heading", "Where is my order"), ("button", "Delete…"))
+    )
+    assert title
+    assert actions
+    assert actions["y"] < title["y"] + title["height"]
+    assert title["width"] > 200
+
+
 def test_a_long_thread_begins_at_its_end_and_says_nothing_twice(page: Page, served: Served) -> None:
     first = served.ask("Question 0?", Answer("Answer 0."))
     for number in range(1, 12):

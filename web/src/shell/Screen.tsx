@@ -19,7 +19,7 @@ export function Screen({ title, about, actions, fill = false, children }: Props)
   return (
     <div className={[styles.screen, fill ? styles.fill : ""].join(" ")}>
       <header className={styles.header}>
-        <h1>{title}</h1>
+        <h1 title={title}>{title}</h1>
         {about && <div className={styles.about}>{about}</div>}
         {actions && <div className={styles.actions}>{actions}</div>}
       </header>
