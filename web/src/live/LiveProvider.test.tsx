@@ -2,25 +2,8 @@
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { act, render, screen } from "@testing-library/react";
 import { expect, test } from "vitest";
-import type { LiveEvent } from "./events";
+import { SilentSocket } from "../testing/SilentSocket";
 import { LiveProvider } from "./LiveProvider";
-import { LiveSocket } from "./socket";
-
-class SilentSocket extends LiveSocket {
-  hearers = new Set<(event: LiveEvent) => void>();
-  constructor() {
-    super(() => "");
-  }
-  override listen(hear: (event: LiveEvent) => void) {
-    this.hearers.add(hear);
-    return () => this.hearers.delete(hear);
-  }
-  override open() {}
-  override close() {}
-  say(event: LiveEvent) {
-    for (const hear of this.hearers) hear(event);
-  }
-}
 
 function Shown({ read }: { read: () => Promise<string> }) {
   return <p>{useQuery({ queryKey: ["shown"], queryFn: read }).data ?? "nothing"}</p>;

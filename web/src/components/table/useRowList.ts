@@ -1,5 +1,5 @@
 // A list of the server, page by page, kept new without moving what a person looks at.
-import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
@@ -67,6 +67,7 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
   useLiveRefresh(
     events,
     async (signal) => {
+      await settled(queries, key);
       const began = performance.now();
       const page = await read(null, signal);
       const rest = REST * (performance.now() - began);
@@ -102,6 +103,12 @@ export function useRowList<Row>({ key, read, idOf, events }: Asked<Row>): RowLis
     waiting,
     putIn: put,
   };
+}
+
+/** A reading that is on its way is older: were it answered after the next one, it would undo it. */
+async function settled(queries: QueryClient, key: readonly unknown[]): Promise<void> {
+  const query = queries.getQueryCache().find({ queryKey: key, exact: true });
+  if (query?.state.fetchStatus === "fetching") await query.promise?.catch(() => {});
 }
 
 /** What was read last, while the next question is being answered. */
