@@ -52,5 +52,12 @@ def contents(root: Path, cache: Path) -> dict[str, Any]:
                 (paths[file_id], name)
                 for name, file_id in rows("SELECT name, file_id FROM mentions")
             ),
+            "vectors": {
+                paths[file_id]: (model, data)
+                for file_id, model, data in rows(
+                    "SELECT v.file_id, m.name, v.data FROM vectors AS v"
+                    " JOIN models AS m ON m.id = v.model_id"
+                )
+            },
             "meta": rows("SELECT key, value FROM meta"),
         }

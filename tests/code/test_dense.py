@@ -69,11 +69,11 @@ def test_vectors_reorder_what_words_find(tmp_path: Path) -> None:
 
     with CodeIndex.open(root, cache_dir=tmp_path / "cache", embedder=Likes) as index:
         results = index.search("write the rows")
-        assert results.parts == ("lexical", "dense")
+        assert results.parts == ("lexical", "reranked")
         assert {hit.name for hit in results.results if hit.kind == "function"} == set(by_words)
         files = index.search("write the rows", view=View.FILES)
         assert {hit.file for hit in files.results} == set(FILES)
-        assert files.parts == ("lexical", "dense")
+        assert files.parts == ("lexical", "reranked")
 
 
 def test_vectors_are_shared_by_roots_and_kept(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_an_answer_waits_for_vectors_no_longer_than_it_has_patience(tmp_path: Pa
         index.refresh()
         first = index.search(query)
         found = len(first.results)
-        assert first.parts == ("lexical", f"dense: 3 of {found}")  # and the query itself
+        assert first.parts == ("lexical", f"reranked: 3 of {found}")  # and the query itself
         embedder.may_go_on.set()
-        assert index.search(query).parts == ("lexical", "dense")
+        assert index.search(query).parts == ("lexical", "reranked")
     assert len(embedder.texts) == len(set(embedder.texts)) == found + 1
 
 
@@ -185,7 +185,7 @@ def test_without_the_vector_of_the_query_the_words_answer(tmp_path: Path) -> Non
         index.refresh()
         found = index.search("write the rows")
         embedder.may_go_on.set()
-    assert found.parts == ("lexical", "dense: 0 of 2")
+    assert found.parts == ("lexical", "reranked: 0 of 2")
     assert {hit.file for hit in found.results} == set(FILES)
 
 

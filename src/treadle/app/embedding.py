@@ -1,15 +1,15 @@
-"""Which embedder searches a repository, by its settings and by what is installed.
+"""What searches a repository by meaning, by its settings.
 
-Loads nothing until there may be one: settings take longer to read than a search takes.
+Loads nothing until it must: settings take longer to read than a search takes.
 """
 
 import os
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from treadle.code.dense.embedder import minilm_installed
+from treadle.code.dense.embedder import own_embedding
 from treadle.paths import user_config_dir
 
 if TYPE_CHECKING:
@@ -19,35 +19,56 @@ if TYPE_CHECKING:
 _VARIABLE = "TREADLE_CONTEXT__EMBEDDER"
 
 
-def embedder_for(root: Path) -> "Callable[[], Embedder | None] | None":
-    """What chooses the embedder of the settings in force for `root`; None if there can be none.
+class Embedders(NamedTuple):
+    """What gives the folder of the own embedding, and what the embedder that reorders the best.
 
-    What it returns raises ConfigError or ProviderError where an endpoint is chosen that cannot be
-    asked, and gives None where the settings say to search by words alone.
+    None of either if there can be none. `embedder` raises ConfigError or ProviderError where an
+    endpoint is chosen that cannot be asked, both raise ConfigError for settings that are wrong.
     """
-    return partial(_choose, root) if _may_have_one(root) else None
+
+    static: Callable[[], Path | None] | None = None
+    embedder: "Callable[[], Embedder | None] | None" = None
 
 
-def _may_have_one(root: Path) -> bool:
+def embedders_for(root: Path) -> Embedders:
+    """What the settings in force for `root` choose."""
+    match _plain_choice(root):
+        case "none":
+            return Embedders()
+        case "auto" | "static":
+            return Embedders(own_embedding)
+    settings = cache(partial(_settings, root))
+    return Embedders(partial(_static, settings), partial(_embedder, settings))
+
+
+def _plain_choice(root: Path) -> str | None:
+    """The choice, where settings need not be read to know it."""
     variable = os.environ.get(_VARIABLE)
     if variable is not None:
-        return variable != "none"
-    if minilm_installed():
-        return True
+        return variable
     files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
-    return any(path.is_file() and b"embedder" in path.read_bytes() for path in files)
+    said = any(path.is_file() and b"embedder" in path.read_bytes() for path in files)
+    return None if said else "auto"
 
 
-def _choose(root: Path) -> "Embedder | None":
-    from treadle.code.dense.embedder import choose_embedder
+def _settings(root: Path) -> "Settings":
     from treadle.config.loader import load
 
-    settings = load(root, os.environ, {}).settings
-    choice = settings.context.embedder
+    return load(root, os.environ, {}).settings
+
+
+def _static(settings: "Callable[[], Settings]") -> Path | None:
+    return None if settings().context.embedder == "none" else own_embedding()
+
+
+def _embedder(settings: "Callable[[], Settings]") -> "Embedder | None":
+    from treadle.code.dense.embedder import choose_embedder
+
+    choice = settings().context.embedder
     if choice == "openai":
         import asyncio
 
-        return choose_embedder(choice, asyncio.run(_endpoint(settings)))
+        return choose_embedder(choice, asyncio.run(_endpoint(settings())))
     return choose_embedder(choice)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.embedding import embedder_for
+from treadle.app.embedding import embedders_for
 from treadle.code import CodeIndex
 from treadle.paths import user_cache_dir
 
@@ -25,7 +25,8 @@ def open_index(root: Path) -> CodeIndex:
 
     Raises StoreError when the cache folder cannot be written.
     """
-    return CodeIndex.open(root, cache_dir=user_cache_dir(), embedder=embedder_for(root))
+    static, embedder = embedders_for(root)
+    return CodeIndex.open(root, cache_dir=user_cache_dir(), static=static, embedder=embedder)
 
 
 def code_registry(

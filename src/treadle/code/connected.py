@@ -6,7 +6,7 @@ import sqlite3
 from treadle.code.graph.edges import neighbours
 from treadle.code.graph.tables import Graph
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Direction, EdgeKind, Kind
-from treadle.code.ranking import Found, by_score, find, items_of
+from treadle.code.ranking import Found, Hit, by_score, definitions, items_of
 
 _SEEDS = 3
 """Best hits that are looked around from; five found no more (900 tuning queries)."""
@@ -38,29 +38,25 @@ _USERS_FILES = 100
 """Of one name, for a question that asks for nothing else."""
 
 
-def users_asked_for(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found | None:
+def users_asked_for(connection: sqlite3.Connection, graph: Graph, query: str) -> list[Hit]:
     """The answer to "what calls x": those that do, tests last, then the definition.
 
-    None for another question, and where the graph knows no user of that name.
+    Nothing for another question, and where the graph knows no user of that name.
     """
-    asked = _ASKS_FOR_USERS.fullmatch(found.query)
+    asked = _ASKS_FOR_USERS.fullmatch(query)
     symbol = next(filter(None, asked.groups()), "") if asked else ""
-    definitions = find(connection, symbol).defined[:_DEFINITIONS] if symbol else []
-    near = neighbours(
-        graph, [hit.item_id for hit in definitions], kinds=_USES, max_files=_USERS_FILES
-    )
+    defined = definitions(connection, symbol)[:_DEFINITIONS] if symbol else []
+    near = neighbours(graph, [hit.item_id for hit in defined], kinds=_USES, max_files=_USERS_FILES)
     reasons: dict[int, str] = {}
-    for definition in definitions:
+    for definition in defined:
         for other, kind, direction in near.get(definition.item_id, ()):
             if direction is Direction.IN:
                 reasons.setdefault(other, f"{_VERBS[kind]} {definition.name}")
     users = [hit._replace(reason=reasons[hit.item_id]) for hit in items_of(connection, reasons)]
     users = sorted(by_score(users), key=lambda hit: hit.is_test or hit.is_aside)
-    if not users:
-        return None
     known = {hit.item_id for hit in users}
-    also = [hit for hit in definitions if hit.item_id not in known]
-    return found._replace(defined=[*users, *also])
+    also = [hit for hit in defined if hit.item_id not in known]
+    return [*users, *also] if users else []
 
 
 def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -> Found:
@@ -86,5 +82,6 @@ def with_connected(connection: sqlite3.Connection, graph: Graph, found: Found) -
         raised = _ADDED * score + (1 - _ADDED) * max(hit.score, least)
         if raised > hit.score:
             hits[item_id] = hit._replace(score=raised, reason=reason)
-    kept = [hit for hit in hits.values() if hit.score > 0]
+    nothing = {hit.item_id for hit in new if hits[hit.item_id].score == 0}
+    kept = [hit for hit in hits.values() if hit.item_id not in nothing]
     return found._replace(hits=by_score(kept))

@@ -5,8 +5,11 @@ is the narrow place of a large build, so it has nothing left to compute for each
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from treadle.code.dense.stored import FileVectors
 from treadle.code.parse import ParsedFile
 from treadle.code.postings import PLACE_BITS, pack
 
@@ -15,7 +18,7 @@ ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 
 
 class Entry(NamedTuple):
-    """A file with the rows of its items and its terms.
+    """A file with the rows of its items, its terms, and its vectors if they were asked for.
 
     `file` has no items. `terms` are sorted, and each has its `postings`.
     """
@@ -24,10 +27,11 @@ class Entry(NamedTuple):
     items: list[ItemRow]
     terms: list[str]
     postings: list[bytes]
+    vectors: FileVectors | None = None
 
 
-def entry_of(file: ParsedFile) -> Entry:
-    """The rows of a file."""
+def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
+    """The rows of a file, with vectors by the model in the folder `embedding`."""
     postings = defaultdict[str, list[int]](list)
     items: list[ItemRow] = []
     for place, (item, terms) in enumerate(file.items):
@@ -40,4 +44,17 @@ def entry_of(file: ParsedFile) -> Entry:
         items,
         used,
         [pack(postings[term]) for term in used],
+        vectors_of([terms for _, terms in file.items], embedding) if embedding and items else None,
     )
+
+
+def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
+    """The vectors of items by their weighted terms; None where the model cannot be read."""
+    from treadle.code.dense.embedder import EmbedderError
+    from treadle.code.dense.static import StaticEmbedding
+
+    try:
+        model = StaticEmbedding.load(embedding)
+    except EmbedderError:
+        return None  # the search says so
+    return FileVectors(model.name, model.documents(items).tobytes())

@@ -25,11 +25,22 @@ from treadle.code.model import (
     View,
 )
 from treadle.code.nearest import nearest
-from treadle.code.ranking import Found, Hit, Similarities, find, owners_of, rank_items
+from treadle.code.ranking import (
+    Alike,
+    Found,
+    Hit,
+    Similarities,
+    by_words,
+    definitions,
+    owners_of,
+    rank_items,
+    trimmed,
+)
 from treadle.code.store import Store, cannot_use, store_path
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder
+    from treadle.code.dense.own import OwnVectors
     from treadle.code.dense.similarity import Dense
     from treadle.code.graph.tables import Graph
 
@@ -38,15 +49,24 @@ T = TypeVar("T")
 PATIENCE = 1.5
 """Seconds that an answer may wait for vectors; code that nobody asked of before takes longer."""
 _CONTEXT_CANDIDATES = 200
+_NEAREST = 50
+"""Items that vectors alone may bring in."""
 
 
 class CodeIndex:
     """The index of one tree. Synchronous; safe to call from several threads and processes."""
 
-    def __init__(self, root: Path, store: Store, dense: "Dense | None" = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        store: Store,
+        dense: "Dense | None" = None,
+        own: "OwnVectors | None" = None,
+    ) -> None:
         self.root = root
         self._store = store
         self._dense = dense
+        self._own = own
         self._refreshing = threading.Lock()
         self._read_graph: tuple[sqlite3.Connection, int, Graph] | None = None
 
@@ -56,20 +76,28 @@ class CodeIndex:
         root: Path,
         *,
         cache_dir: Path,
+        static: Callable[[], Path | None] | None = None,
         embedder: "Callable[[], Embedder | None] | None" = None,
         patience: float | None = PATIENCE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> Self:
         """Open the index of `root`, empty until the first `refresh`.
 
-        With an embedder, which is asked for at the first query in words, what the words find is
-        also ordered by vectors: by those that are there after at most `patience` seconds (None
-        waits for all). The others are made in the background while the index is open.
+        `static` gives the folder of an own embedding: then every item has a vector, which is made
+        when it is indexed, and a query in words finds items by them too. With an embedder, which
+        is asked for at the first such query, the best of what is found are ordered by its vectors
+        as well. An answer waits for missing vectors of either at most `patience` seconds (None:
+        for all); the others are made in the background while the index is open.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
         resolved = root.resolve()
-        dense = None
+        store = Store(store_path(cache_dir, resolved))
+        own = dense = None
+        if static is not None:
+            from treadle.code.dense.own import OwnVectors
+
+            own = OwnVectors(store, static, patience=patience, monotonic=monotonic)
         if embedder is not None:
             from treadle.code.dense.similarity import Dense  # not needed by most
 
@@ -77,10 +105,12 @@ class CodeIndex:
                 resolved, embedder, cache_dir / "vectors.sqlite3",
                 patience=patience, monotonic=monotonic,
             )  # fmt: skip
-        return cls(resolved, Store(store_path(cache_dir, resolved)), dense)
+        return cls(resolved, store, dense, own)
 
     def close(self) -> None:
         """Release the files of the index."""
+        if self._own is not None:
+            self._own.close()
         if self._dense is not None:
             self._dense.close()
         self._store.close()
@@ -101,58 +131,81 @@ class CodeIndex:
             raise  # used after it was closed
         except sqlite3.DatabaseError:
             self._store.rebuild()
-            refreshing.refresh(self.root, self._store)
+            self._refresh()
             return action()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
         """Bring the index up to date; `progress(done, total)` counts files that are read."""
         with self._refreshing:
-            return self._guarded(lambda: refreshing.refresh(self.root, self._store, progress))
+            return self._guarded(lambda: self._refresh(progress))
+
+    def _refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
+        embedding = None if self._own is None else self._own.folder
+        return refreshing.refresh(self.root, self._store, progress, embedding)
 
     def search(self, query: str, *, top_k: int = 10, view: View = View.ITEMS) -> SearchResults:
         """The `top_k` best items or files, as of the last refresh. Deterministic."""
         started = time.perf_counter()
 
         def run() -> SearchResults:
-            found, similarities, parts = self._found(query)
+            found, alike, parts = self._found(query)
             if view is View.ITEMS:
-                hits = rank_items(found, similarities, top_k)
+                hits = rank_items(found, alike, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
             else:
                 from treadle.code.ranking_files import rank_files  # not needed by most
 
                 with self._store.reading() as connection:
-                    results = rank_files(connection, found, similarities, top_k)
+                    results = rank_files(connection, found, alike, top_k)
             files, items, _ = self._store.counts()
             took = time.perf_counter() - started
             return SearchResults(query, view, tuple(results), files, items, took, parts)
 
         return self._guarded(run)
 
-    def _found(self, query: str) -> tuple[Found, Similarities | None, tuple[str, ...]]:
+    def _found(self, query: str) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
 
         Who names an item exactly is not asked what it may be like or be called by.
         """
+        query = trimmed(query)
         with self._store.reading() as connection:
-            found = find(connection, query)
-            if found.defined or not found.hits:
-                return found, None, ("lexical",)
-            from treadle.code.connected import users_asked_for, with_connected  # loads the graph
+            parts: tuple[str, ...] = ("lexical",)
+            defined = definitions(connection, query)
+            if not defined:
+                from treadle.code.connected import users_asked_for  # loads the graph
 
-            graph = self._graph(connection)
-            users = users_asked_for(connection, graph, found)
-            if users is not None:
-                return users, None, ("lexical", "graph")
-            found = with_connected(connection, graph, found)
-        parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
-        compared = None if self._dense is None else self._dense.compare(query, found.hits)
+                defined = users_asked_for(connection, self._graph(connection), query)
+                parts = ("lexical", "graph")
+            if defined:
+                return Found(query, by_words(connection, query), defined), Alike(), parts
+        found, own, parts = self._found_by_all(query)
+        compared = None
+        if self._dense is not None and found.hits:
+            from treadle.code.fusing import fused_hits
+
+            compared = self._dense.compare(query, fused_hits(found, Alike(own)))
         if compared is None:
+            return found, Alike(own), parts
+        return found, Alike(own, compared.similarities), (*parts, compared.part)
+
+    def _found_by_all(self, query: str) -> tuple[Found, Similarities | None, tuple[str, ...]]:
+        """What the words, the own vectors and the graph find together."""
+        from treadle.code.connected import with_connected
+
+        if self._own is not None:
+            self._own.renew()
+        with self._store.reading() as connection:
+            asked = None if self._own is None else self._own.ask(connection, query)
+            nearest = () if asked is None else asked.nearest(_NEAREST)
+            found = Found(query, by_words(connection, query, nearest), [])
+            if not found.hits:
+                return found, None, ("lexical",)
+            found = with_connected(connection, self._graph(connection), found)
+        parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
+        if asked is None:
             return found, None, parts
-        complete = compared.known == compared.wanted
-        part = "dense" if complete else f"dense: {compared.known} of {compared.wanted}"
-        similarities = compared.similarities if compared.known else None
-        return found, similarities, (*parts, part)
+        return found, asked.similarities([hit.item_id for hit in found.hits]), (*parts, asked.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
         """The graph with what it has read, as long as the index stays as it is."""
@@ -188,8 +241,8 @@ class CodeIndex:
 
     def _ranked(self, query: str) -> tuple[list[Hit], int]:
         """The best items, and how many of the first of them the query names exactly."""
-        found, similarities, _ = self._found(query)
-        return rank_items(found, similarities, _CONTEXT_CANDIDATES), len(found.defined)
+        found, alike, _ = self._found(query)
+        return rank_items(found, alike, _CONTEXT_CANDIDATES), len(found.defined)
 
     def _owners(self, item_ids: Sequence[int]) -> dict[int, Hit]:
         with self._store.reading() as connection:

@@ -192,8 +192,8 @@ class SearchResult(NamedTuple):
 class SearchResults(NamedTuple):
     """Hits, best first, and the size of the index that they are from. `took` is in seconds.
 
-    `parts` are the ways of finding that took part: "lexical", "graph", "dense", or "dense: 23 of
-    50" where that many vectors were there in time.
+    `parts` are the ways of finding that took part: "lexical", "graph", "dense" and "reranked";
+    "dense: 230 of 5000" and "reranked: 23 of 50" where that many vectors were there in time.
     """
 
     query: str

@@ -76,6 +76,26 @@ def counts_in_items(
     return counts
 
 
+def terms_of_items(
+    connection: sqlite3.Connection, file_id: int, items: int
+) -> list[dict[str, int]]:
+    """The terms of a file's items with their weighted counts, as they were when it was indexed."""
+    (packed,) = connection.execute(
+        "SELECT terms FROM file_terms WHERE file_id = ?", (file_id,)
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT t.term, p.data FROM json_each(?) AS j CROSS JOIN postings AS p"
+        " ON p.file_group = ? AND p.term_id = j.value AND p.file_id = ?"
+        " CROSS JOIN terms AS t ON t.id = j.value",
+        (str(array("I", packed).tolist()), file_id >> GROUP_BITS, file_id),
+    )
+    found: list[dict[str, int]] = [{} for _ in range(items)]
+    for term, data in rows:
+        for posting in array("I", data):
+            found[posting & PLACES][term] = posting >> PLACE_BITS
+    return found
+
+
 def _unpacked(rows: Sequence[Sequence[Any]]) -> tuple[list[int], list[int]]:
     """Item ids and weighted counts, of file ids with their blobs."""
     halves = array("H", b"".join([data for _, data in rows]))

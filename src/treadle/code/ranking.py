@@ -30,8 +30,6 @@ NAMED = 0.3
 
 NDCG@10 rose by 0.012 over 1,500 tuning queries, and in each of five languages.
 """
-LIKENESS = 0.4
-"""The part of the score of an item that is its similarity, where vectors are known."""
 _MAX_TERMS = 32
 _CANDIDATES = 200
 _POSTINGS_BUDGET = 10_000
@@ -117,6 +115,11 @@ class Hit(NamedTuple):
         )  # fmt: skip
 
 
+def trimmed(query: str) -> str:
+    """What of a query is looked at."""
+    return query[:MAX_QUERY_CHARACTERS].strip()
+
+
 def asks_for_tests(query: str) -> bool:
     """Whether the query itself speaks of tests, so that they are not put last."""
     return not _ASKS_FOR_TESTS.isdisjoint(query_terms(query))
@@ -135,8 +138,15 @@ class Found(NamedTuple):
     defined: list[Hit]
 
 
-Similarities = Sequence[float | None]
-"""For the first hits how like the query they are; None where that is not known."""
+Similarities = Mapping[int, float]
+"""How like the query items are, by item id, as far as it is known."""
+
+
+class Alike(NamedTuple):
+    """What vectors say: the own ones of every item, and those of an embedder of the best."""
+
+    own: Similarities | None = None
+    best: Similarities | None = None
 
 
 def is_aside(path: str) -> bool:
@@ -144,19 +154,13 @@ def is_aside(path: str) -> bool:
     return bool(_ASIDE_PATH.search(path))
 
 
-def find(connection: sqlite3.Connection, query: str) -> Found:
-    """Exact definitions of a symbol, and BM25; ties by path and line."""
-    query = query[:MAX_QUERY_CHARACTERS].strip()
-    return Found(query, _scored(connection, query), _definitions(connection, query))
-
-
-def rank_items(found: Found, similarities: Similarities | None, limit: int) -> list[Hit]:
-    """The best `limit` items: exact definitions first, then both orders fused."""
+def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:
+    """The best `limit` items: exact definitions first, then all orders fused."""
     hits = found.hits
-    if similarities is not None:
-        places = _fused_items(hits, similarities)
-        order = sorted(range(len(hits)), key=lambda place: (-places[place], _position(hits[place])))
-        hits = [hits[place]._replace(score=places[place]) for place in order]
+    if any(alike):
+        from treadle.code.fusing import fused_hits  # not needed by most
+
+        hits = fused_hits(found, alike)
     if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
         first = {(hit.file, hit.start_byte, hit.name) for hit in found.defined}
@@ -171,29 +175,20 @@ def _position(hit: Hit) -> tuple[str, int, int, str]:
     return hit.file, hit.start_line, hit.start_byte, hit.name
 
 
-def _fused_items(hits: list[Hit], similarities: Similarities) -> list[float]:
-    """The score by words and the similarity, each as a share of its best.
-
-    How far apart candidates are says more than their ranks: on tuning queries 0.633 NDCG@10,
-    reciprocal rank fusion 0.596, words alone 0.623 (docs/decisions/0016).
-    """
-    best_score = max((hit.score for hit in hits), default=0.0) or 1.0
-    best_likeness = max((likeness for likeness in similarities if likeness), default=0.0)
-    scores = [(1 - LIKENESS) * hit.score / best_score for hit in hits]
-    if best_likeness > 0:
-        for place, likeness in enumerate(similarities):
-            scores[place] += LIKENESS * max(0.0, likeness or 0.0) / best_likeness
-    return scores
-
-
-def _scored(connection: sqlite3.Connection, query: str) -> list[Hit]:
+def by_words(connection: sqlite3.Connection, query: str, also: Sequence[int] = ()) -> list[Hit]:
+    """What the words of a query find (BM25), and the items `also`, scored in the same way."""
     terms = query_terms(query)
-    scores = _bm25(connection, terms)
+    scores = _bm25(connection, terms, also)
     if not scores:
         return []
-    prior = 1.0 if asks_for_tests(query) else _TEST_PRIOR
+    prior = test_prior(query)
     hits = [_hit(row, scores[row[0]], prior) for row in _rows(connection, scores)]
     return by_score(hit._replace(score=hit.score * _name_boost(hit.name, terms)) for hit in hits)
+
+
+def test_prior(query: str) -> float:
+    """What test code is worth to who asks so."""
+    return 1.0 if asks_for_tests(query) else _TEST_PRIOR
 
 
 def _name_boost(name: str, terms: Mapping[str, float]) -> float:
@@ -236,28 +231,35 @@ def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple
     ).fetchall()
 
 
-def _hit(row: tuple[Any, ...], score: float, test_prior: float = 1.0) -> Hit:
+def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0) -> Hit:
     path = os.fsdecode(row[1])
     test = is_test(path, row[3])
     aside = row[-1] != Origin.OWN or is_aside(path)
     hit = Hit(score, test, aside, path, *row[2:-1])
-    return hit._replace(score=score * _prior(hit) * (test_prior if test else 1.0))
+    return hit._replace(score=score * worth(hit, tests))
 
 
-def _prior(hit: Hit) -> float:
-    """What an item is worth before a word of it is read."""
+def worth(hit: Hit, tests: float) -> float:
+    """What an item is worth before a word of it is read; test code is worth `tests`."""
     long_constant = hit.kind == Kind.CONSTANT and hit.end_line - hit.start_line >= _LONG
     prior = 1.0 if long_constant else _KIND_PRIORS.get(Kind(hit.kind), 1.0)
     if DECLARATIONS.search(hit.file):
         prior *= _DECLARATION_PRIOR
+    if hit.is_test:
+        prior *= tests
     return prior * _ASIDE_PRIOR if hit.is_aside else prior
 
 
-def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
-    """Item ids with their scores, at most `_CANDIDATES`. Terms have the weight that they bring."""
+def _bm25(
+    connection: sqlite3.Connection, terms: Mapping[str, float], also: Sequence[int]
+) -> dict[int, float]:
+    """Item ids with their scores: at most `_CANDIDATES`, and `also`, which may have no word.
+
+    Terms have the weight that they bring.
+    """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
-        return {}
+        return dict.fromkeys(also, 0.0)
     rows = connection.execute(
         "SELECT id, documents, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?))",
@@ -275,8 +277,8 @@ def _bm25(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[in
         else:
             rare.append(weighted)
             read += documents
-    everything = sum(weight for _, weight in (*rare, *frequent))
-    scores = _matches(connection, rare, frequent)
+    everything = sum(weight for _, weight in (*rare, *frequent)) or 1.0
+    scores = _matches(connection, rare, frequent, also)
     return {
         item: score * (covered / everything) ** COVERAGE
         for item, (score, covered) in scores.items()
@@ -287,8 +289,9 @@ def _matches(
     connection: sqlite3.Connection,
     rare: list[tuple[int, float]],
     frequent: list[tuple[int, float]],
+    also: Sequence[int],
 ) -> dict[int, tuple[float, float]]:
-    """The best items by their rare terms, each with its score and the weight of all it has."""
+    """The best items by their rare terms, and `also`: scores, and the weight of what they have."""
     k = K1 * SCALE
     file_groups = groups(connection)
     scores: dict[int, float] = {}
@@ -307,12 +310,12 @@ def _matches(
     ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
     least = ordered[-1] if ordered else 0.0
     close = [(-score, item) for item, score in scores.items() if score >= least]
-    candidates = [item for _, item in sorted(close)[:_CANDIDATES]]
+    candidates = list(dict.fromkeys([*(item for _, item in sorted(close)[:_CANDIDATES]), *also]))
     in_candidates = counts_in_items(connection, [term_id for term_id, _ in frequent], candidates)
     more = [(weight, in_candidates.get(term_id, {})) for term_id, weight in frequent]
     found: dict[int, tuple[float, float]] = {}
     for item in candidates:
-        score = scores[item]
+        score = scores.get(item, 0.0)
         covered = sum(weight for weight, members in having if item in members)
         for weight, counted in more:
             if (count := counted.get(item, 0)) > 0:
@@ -322,7 +325,7 @@ def _matches(
     return found
 
 
-def _definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
+def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:
     """Items that a symbol-like query names exactly: `name`, `Type.method`, `a::b`, `pkg.mod.f`."""
     symbol = query.strip("`'\" ").removesuffix("()")
     if not _SYMBOL.fullmatch(symbol):

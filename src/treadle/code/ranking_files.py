@@ -1,9 +1,10 @@
 """Which files answer a query, by the items that were found in them."""
 
 import sqlite3
+from collections.abc import Mapping
 
 from treadle.code.model import SearchResult
-from treadle.code.ranking import Found, Hit, Similarities, asks_for_tests, is_test
+from treadle.code.ranking import Alike, Found, Hit, asks_for_tests, is_test
 from treadle.code.terms import query_terms, terms_of_word
 
 FUSION = 60
@@ -14,13 +15,13 @@ _NEXT_SHARE = 0.2
 
 
 def rank_files(
-    connection: sqlite3.Connection, found: Found, similarities: Similarities | None, limit: int
+    connection: sqlite3.Connection, found: Found, alike: Alike, limit: int
 ) -> list[SearchResult]:
     """The best `limit` files: the best item and a share of the next three, with priors.
 
     The rules are those of docs/context.md: a test prior, boosts for a query term in the file's
-    stem or folder, and for an exact definition. With similarities, files are put in order by
-    their most similar item as well, and both orders fused.
+    stem or folder, and for an exact definition. Where vectors say something, files are put in
+    order by their most similar item as well, and all orders fused.
     """
     defined = {hit.file_id for hit in found.defined}
     prior = 1.0 if asks_for_tests(found.query) else _TEST_PRIOR
@@ -35,24 +36,28 @@ def rank_files(
         if file_id in defined:
             score = (score + 1.0) * 2.0
         scores[file_id] = score * _path_boost(path, wanted) * (prior if is_test(path) else 1.0)
-
-    def ordered() -> list[int]:
-        return sorted(scores, key=lambda file_id: (-scores[file_id], by_file[file_id][0].file))
-
-    if similarities is not None:
+    orders = [_best_first(scores, by_file)]
+    for similarities in filter(None, alike):
         likeness: dict[int, float] = {}
-        for hit, similarity in zip(found.hits, similarities, strict=False):
-            if similarity is not None:
+        for hit in found.hits:
+            if (similarity := similarities.get(hit.item_id)) is not None:
                 weighted = similarity * (prior if hit.is_test else 1.0)
                 likeness[hit.file_id] = max(weighted, likeness.get(hit.file_id, -1.0))
-        alike = sorted(likeness, key=lambda file_id: (-likeness[file_id], by_file[file_id][0].file))
-        scores = {file_id: 1 / (FUSION + rank) for rank, file_id in enumerate(ordered(), start=1)}
-        for rank, file_id in enumerate(alike, start=1):
-            scores[file_id] += 1 / (FUSION + rank)
+        orders.append(_best_first(likeness, by_file))
+    if len(orders) > 1:
+        scores = dict.fromkeys(scores, 0.0)
+        for order in orders:
+            for rank, file_id in enumerate(order, start=1):
+                scores[file_id] += 1 / (FUSION + rank)
     return [
         _file_result(connection, rank, scores[file_id], by_file[file_id][0].file, file_id)
-        for rank, file_id in enumerate(ordered()[:limit], start=1)
+        for rank, file_id in enumerate(_best_first(scores, by_file)[:limit], start=1)
     ]
+
+
+def _best_first(scores: Mapping[int, float], by_file: Mapping[int, list[Hit]]) -> list[int]:
+    """File ids by score, ties by path."""
+    return sorted(scores, key=lambda file_id: (-scores[file_id], by_file[file_id][0].file))
 
 
 def _path_boost(path: str, wanted: set[str]) -> float:

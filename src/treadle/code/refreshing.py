@@ -78,14 +78,23 @@ def _same(root: Path, entry: FileEntry, known: StoredFile) -> bool:
     return (b"" if data is None else content_hash(data)) == known.hash
 
 
-def refresh(root: Path, store: Store, progress: Progress | None = None) -> RefreshReport:
-    """Make the index equal to the tree, as it was while this ran."""
+def refresh(
+    root: Path,
+    store: Store,
+    progress: Progress | None = None,
+    embedding: Callable[[], Path | None] | None = None,
+) -> RefreshReport:
+    """Make the index equal to the tree, as it was while this ran.
+
+    `embedding` is asked for the folder of the model that makes vectors if anything has changed.
+    """
     started = time.perf_counter()
     found = difference(root, store.files())
     changed = 0
     done = 0
     total = len(found.changed)
-    for batch in _batches(_parsed(root, found)):
+    folder = embedding() if embedding is not None and total else None
+    for batch in _batches(_parsed(root, found, folder)):
         store.write(batch)
         for (file, *_), _ in batch:
             before = found.known.get(file.path)
@@ -126,7 +135,7 @@ def _batches(
         yield batch
 
 
-def _tasks(root: Path, found: _Difference) -> "Iterator[Task]":
+def _tasks(root: Path, found: _Difference, embedding: Path | None) -> "Iterator[Task]":
     files: list[tuple[str, bytes]] = []
     size = 0
     for entry in found.changed:
@@ -134,19 +143,21 @@ def _tasks(root: Path, found: _Difference) -> "Iterator[Task]":
         files.append((entry.path, known.hash if known else b""))
         size += entry.size
         if size >= _TASK_BYTES:
-            yield str(root), files
+            yield str(root), files, embedding
             files, size = [], 0
     if files:
-        yield str(root), files
+        yield str(root), files, embedding
 
 
-def _parsed(root: Path, found: _Difference) -> "Iterator[tuple[Entry, int]]":
+def _parsed(
+    root: Path, found: _Difference, embedding: Path | None
+) -> "Iterator[tuple[Entry, int]]":
     """Parse all that changed, in worker processes if it is much and they can be started."""
     if not found.changed:
         return
     from treadle.code.workers import parse_task, parsed_by_workers  # parsers load slowly
 
-    tasks = deque(_tasks(root, found))
+    tasks = deque(_tasks(root, found, embedding))
     if sum(entry.size for entry in found.changed) >= _POOL_BYTES:
         yield from parsed_by_workers(tasks)
     while tasks:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GRAMMARS = "semble_grammars"
 """The package of the extra `grammars`."""
-SCHEMA_VERSION = 2 * 9 + (find_spec(GRAMMARS) is not None)
+SCHEMA_VERSION = 2 * 10 + (find_spec(GRAMMARS) is not None)
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt.
 
 With the extra `grammars` more languages are parsed, so it counts as well.
@@ -182,17 +182,23 @@ class Store:
     def settle(self, read: "Iterable[tuple[str, int]]") -> None:
         """Note that files were read again at a time (ns) and still have the hash that is known."""
         rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
-        with self._write_lock, transaction(self._writer):
-            self._writer.executemany(
+        with self.writing() as connection:
+            connection.executemany(
                 "UPDATE files SET read_ns = MAX(read_ns, ?) WHERE path = ?", rows
             )
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writing connection inside one transaction."""
+        with self._write_lock, transaction(self._writer):
+            yield self._writer
 
     @contextmanager
     def _batch(self) -> "Iterator[Batch]":
         from treadle.code.writing import Batch  # not needed where nothing changed
 
-        with self._write_lock, transaction(self._writer):
-            batch = Batch(self._writer)
+        with self.writing() as connection:
+            batch = Batch(connection)
             yield batch
             batch.finish()
 

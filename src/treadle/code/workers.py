@@ -21,8 +21,9 @@ from queue import SimpleQueue
 from treadle.code.entries import Entry, entry_of
 from treadle.code.parse import parse_file
 
-Task = tuple[str, list[tuple[str, bytes]]]
-"""A root, and paths below it, each with the hash that is known of it (or nothing)."""
+Task = tuple[str, list[tuple[str, bytes]], Path | None]
+"""A root, paths below it, each with the hash that is known of it (or nothing), and the folder of
+the model that makes vectors."""
 
 _MAX_WORKERS = 8
 _AHEAD = 8
@@ -31,11 +32,11 @@ _AHEAD = 8
 
 def parse_task(task: Task) -> list[tuple[Entry, int]]:
     """Parse the files of a task, each with the time (ns) before it was read."""
-    root = Path(task[0])
+    root, files, embedding = Path(task[0]), *task[1:]
     parsed: list[tuple[Entry, int]] = []
-    for path, known_hash in task[1]:
+    for path, known_hash in files:
         read_ns = time.time_ns()
-        parsed.append((entry_of(parse_file(root, path, known_hash)), read_ns))
+        parsed.append((entry_of(parse_file(root, path, known_hash), embedding), read_ns))
     return parsed
 
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from treadle.code.dense.stored import SCHEMA as VECTORS_SCHEMA
+from treadle.code.dense.stored import drop_vectors, put_vectors
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
 from treadle.code.graph.tables import forget
 from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES
@@ -68,7 +70,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
         ).fetchall()
         for (name,) in tables:
             connection.execute(f'DROP TABLE "{name}"')
-        for statement in (_SCHEMA + POSTINGS_SCHEMA + GRAPH_SCHEMA).split(";"):
+        for statement in (_SCHEMA + POSTINGS_SCHEMA + GRAPH_SCHEMA + VECTORS_SCHEMA).split(";"):
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -129,6 +131,7 @@ class Batch:
             "DELETE FROM file_terms WHERE file_id = ? RETURNING terms", (file_id,)
         ).fetchone()
         forget(self._connection, file_id)
+        drop_vectors(self._connection, file_id)
         first = file_id << PLACE_BITS
         self._connection.execute(
             "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | PLACES)
@@ -175,6 +178,8 @@ class Batch:
                 for place, (parent, *columns) in enumerate(entry.items)
             ),
         )
+        if entry.vectors is not None:
+            put_vectors(self._connection, file_id, entry.vectors)
         self._items += len(entry.items)
 
     def _insert_postings(self, file_id: int, entry: "Entry") -> None:

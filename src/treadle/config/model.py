@@ -89,8 +89,10 @@ class ContextSettings(Section):
 
     automatic: Literal["off", "light", "full"] = "light"
     """How much is placed with each user message, within its own token budget."""
-    embedder: Annotated[Literal["auto", "none", "minilm", "openai"], NeedsConsent()] = "auto"
-    """Who orders results by meaning: `auto` is MiniLM if installed; `openai` sends code away."""
+    embedder: Annotated[Literal["auto", "none", "static", "minilm", "openai"], NeedsConsent()] = (
+        "auto"
+    )
+    """Who finds by meaning: `auto` is `static`; `minilm`, `openai` reorder; `openai` sends code."""
     embedding_model: Annotated[str | None, NeedsConsent()] = None
     """Provider name, a slash, then its model: who is asked by the embedder `openai`."""
 

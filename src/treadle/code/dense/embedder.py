@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
     Vectors = NDArray[float32]
     """One row of length 1 for each text."""
 
-Choice = Literal["auto", "none", "minilm", "openai"]
+Choice = Literal["auto", "none", "static", "minilm", "openai"]
+"""`auto` and `static` are the own embedding alone, `minilm` and `openai` an embedder on top."""
 
 
 class EmbedderError(Exception):
@@ -45,7 +47,7 @@ class Endpoint(NamedTuple):
 
 
 def choose_embedder(choice: Choice, endpoint: Endpoint | None = None) -> Embedder | None:
-    """The embedder of the settings; None for `none`, and for `auto` without the extra.
+    """The embedder that reorders the best; None where the settings name none.
 
     Nothing is loaded before the first use, so that this costs no time.
     """
@@ -53,12 +55,17 @@ def choose_embedder(choice: Choice, endpoint: Endpoint | None = None) -> Embedde
         from treadle.code.dense.endpoint import EndpointEmbedder
 
         return EndpointEmbedder(endpoint)
-    wanted = choice == "minilm" or (choice == "auto" and minilm_installed())
-    if not wanted:
+    if choice != "minilm":
         return None
     from treadle.code.dense.minilm import MiniLM
 
     return MiniLM()
+
+
+def own_embedding() -> Path | None:
+    """The folder of the own embedding; None if it is not there."""
+    folder = Path(__file__).with_name("embedding")
+    return folder if (folder / "model.json").is_file() else None
 
 
 def minilm_installed() -> bool:

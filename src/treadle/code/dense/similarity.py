@@ -26,14 +26,19 @@ _log = logging.getLogger(__name__)
 
 
 class Compared(NamedTuple):
-    """The cosine of each candidate with the query, None where it is not known (yet).
+    """The cosine of candidates with the query by item id, where it is known (yet).
 
-    `known` of the `wanted` were there in time.
+    They are fewer than `wanted` where the time was too short.
     """
 
-    similarities: list[float | None]
-    known: int
+    similarities: dict[int, float]
     wanted: int
+
+    @property
+    def part(self) -> str:
+        """What took part in the search."""
+        known = len(self.similarities)
+        return "reranked" if known >= self.wanted else f"reranked: {known} of {self.wanted}"
 
 
 class Dense:
@@ -82,12 +87,12 @@ class Dense:
             _log.warning("Search goes on without vectors: %s", error)
             return None
         asked = vectors.get(query)
-        similarities = [
-            None if asked is None or text not in vectors else float(vectors[text] @ asked)
-            for text in texts
-        ]
-        known = sum(similarity is not None for similarity in similarities)
-        return Compared(similarities, known, len(wanted))
+        similarities = {
+            hit.item_id: float(vectors[text] @ asked)
+            for hit, text in zip(hits, texts, strict=False)
+            if asked is not None and text in vectors
+        }
+        return Compared(similarities, len(wanted))
 
     def _opened(self) -> VectorMaker | None:
         with self._lock:

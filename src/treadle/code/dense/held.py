@@ -1,0 +1,115 @@
+"""The vectors of all items of an index in memory, and those that are nearest to a query.
+
+Signs are a first sieve: the fewer signs of two vectors differ, the less is the angle between them,
+and 64 are compared at once. What is left is compared exactly.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy
+
+from treadle.code.dense.static import LENGTH
+from treadle.code.dense.stored import read_vectors, vector_ids
+from treadle.code.postings import PLACE_BITS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIEVED = 400
+"""Items that the signs leave over for the exact comparison."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldVectors:
+    """Never changed: another state of the index is another object."""
+
+    files: dict[int, int]
+    """Of each file the id of its vectors, as they were read."""
+    items: "NDArray[numpy.int64]"
+    """Item ids, rising."""
+    rows: "NDArray[numpy.int8]"
+    """items x dimension"""
+    signs: "NDArray[numpy.uint64]"
+    """words of 64 signs x items"""
+
+    def nearest(self, query: "NDArray[numpy.float32]", limit: int) -> list[int]:
+        """The ids of the `limit` items that are most like a query, of equal ones the first."""
+        places = _sieved(self.signs, signs_of(query[None])[:, 0], max(limit, SIEVED))
+        likeness = self._likeness(places, query)
+        order = numpy.argsort(-likeness, kind="stable")[:limit]
+        best = places[order[likeness[order] > 0]]
+        return [int(item) for item in self.items[best]]
+
+    def similarities(
+        self, query: "NDArray[numpy.float32]", items: Sequence[int]
+    ) -> dict[int, float]:
+        """How like a query items are (cosine), by id; without those that have no vector."""
+        wanted = numpy.array(items, numpy.int64)
+        places = numpy.searchsorted(self.items, wanted)
+        places[places == len(self.items)] = 0
+        places = places[self.items[places] == wanted] if len(self.items) else places[:0]
+        likeness = self._likeness(places, query)
+        return dict(zip(self.items[places].tolist(), likeness.tolist(), strict=True))
+
+    def _likeness(
+        self, places: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
+    ) -> "NDArray[numpy.float32]":
+        """Rounded, so that equal vectors are equally like it wherever they stand."""
+        likeness: NDArray[numpy.float32] = self.rows[places].astype(numpy.float32) @ query
+        return numpy.round(likeness / numpy.float32(LENGTH), 6)
+
+
+def nothing_held(dimension: int) -> HeldVectors:
+    """Of an empty index."""
+    rows = numpy.zeros((0, dimension), numpy.int8)
+    return HeldVectors({}, numpy.zeros(0, numpy.int64), rows, signs_of(rows))
+
+
+def read_held(connection: sqlite3.Connection, model: str, before: HeldVectors) -> HeldVectors:
+    """The vectors of a model that the index has now; only those are read that `before` lacks."""
+    files = vector_ids(connection, model)
+    if files == before.files:
+        return before
+    new = [number for file_id, number in files.items() if before.files.get(file_id) != number]
+    kept = [file_id for file_id, number in files.items() if before.files.get(file_id) == number]
+    dimension = before.rows.shape[1]
+    staying = numpy.isin(before.items >> PLACE_BITS, numpy.array(kept, numpy.int64))
+    items, blobs = [before.items[staying]], [before.rows[staying]]
+    for file_id, data in read_vectors(connection, new):
+        rows = numpy.frombuffer(data, numpy.int8).reshape(-1, dimension)
+        items.append((file_id << PLACE_BITS) + numpy.arange(len(rows)))
+        blobs.append(rows)
+    together = numpy.concatenate(items)
+    order = numpy.argsort(together, kind="stable")
+    rows = numpy.concatenate(blobs)[order]
+    return HeldVectors(files, together[order], rows, signs_of(rows))
+
+
+def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint64]":
+    """The signs of vectors, 64 in a word: words x vectors."""
+    padded = numpy.zeros((len(rows), -(-rows.shape[1] // 64) * 8), numpy.uint8)
+    packed = numpy.packbits(rows > 0, axis=1)
+    padded[:, : packed.shape[1]] = packed
+    return numpy.ascontiguousarray(padded.view(numpy.uint64).T)
+
+
+def _sieved(
+    signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.uint64]", count: int
+) -> "NDArray[numpy.intp]":
+    """The places of the `count` vectors with the most signs of the query, rising.
+
+    Of those with as many signs as the last of them the first are taken.
+    """
+    if signs.shape[1] <= count:
+        return numpy.arange(signs.shape[1])
+    distances = numpy.zeros(signs.shape[1], numpy.uint16)
+    for word, asked in zip(signs, query, strict=True):
+        distances += numpy.bitwise_count(word ^ asked)
+    up_to = numpy.cumsum(numpy.bincount(distances))
+    last = int(numpy.searchsorted(up_to, count))
+    nearer = int(up_to[last - 1]) if last else 0
+    at_last = numpy.flatnonzero(distances == last)[: count - nearer]
+    return numpy.union1d(numpy.flatnonzero(distances < last), at_last)

@@ -1,0 +1,70 @@
+"""The vectors of an index's items as they are stored: one blob for each file."""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+SCHEMA = """
+CREATE TABLE models (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE vectors (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id INTEGER NOT NULL,
+    model_id INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE INDEX vectors_of_files ON vectors (file_id, model_id);
+"""
+"""No id is used twice, so that it tells whether what was read of a file is what is there now."""
+
+
+class FileVectors(NamedTuple):
+    """The vectors of a file's items in order of place (int8), and the name of their model."""
+
+    model: str
+    data: bytes
+
+
+def put_vectors(connection: sqlite3.Connection, file_id: int, vectors: FileVectors) -> None:
+    """Replace the vectors of a file, whatever model they were of."""
+    drop_vectors(connection, file_id)
+    connection.execute("INSERT OR IGNORE INTO models (name) VALUES (?)", (vectors.model,))
+    connection.execute(
+        "INSERT INTO vectors (file_id, model_id, data) SELECT ?, id, ? FROM models WHERE name = ?",
+        (file_id, vectors.data, vectors.model),
+    )
+
+
+def drop_vectors(connection: sqlite3.Connection, file_id: int) -> None:
+    """Forget the vectors of a file."""
+    connection.execute("DELETE FROM vectors WHERE file_id = ?", (file_id,))
+
+
+def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
+    """By the id of each file that has vectors of a model, the id of these."""
+    return dict(
+        connection.execute(
+            "SELECT file_id, id FROM vectors"
+            " WHERE model_id = (SELECT id FROM models WHERE name = ?)",
+            (model,),
+        )
+    )
+
+
+def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, bytes]]:
+    """File ids with their vectors, by the ids of these."""
+    return connection.execute(
+        "SELECT file_id, data FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
+        (str(list(ids)),),
+    ).fetchall()
+
+
+def without_vectors(
+    connection: sqlite3.Connection, model: str, limit: int
+) -> list[tuple[int, int]]:
+    """At most `limit` files that have items and no vectors of a model, and how many items."""
+    return connection.execute(
+        "SELECT id, items FROM files WHERE items > 0 AND id NOT IN"
+        " (SELECT file_id FROM vectors WHERE model_id = (SELECT id FROM models WHERE name = ?))"
+        " ORDER BY id LIMIT ?",
+        (model, limit),
+    ).fetchall()
