@@ -28,6 +28,12 @@ _ROWS = 8_192
 """Rows of the table that are taken at once, which bounds the memory for one item."""
 
 
+def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
+    """What weighted counts are worth: the tenth occurrence says less than the second."""
+    worth: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
+    return worth
+
+
 class StaticEmbedding:
     """A table of terms and two weights for each of them. Safe in several threads."""
 
@@ -74,7 +80,7 @@ class StaticEmbedding:
         total = sum(map(len, items))
         rows = self._rows(chain.from_iterable(items), total)
         counts = chain.from_iterable(terms.values() for terms in items)
-        weights = self._saturated(numpy.fromiter(counts, numpy.float32, total))
+        weights = saturated(numpy.fromiter(counts, numpy.float32, total), self._unit)
         weights *= self._in_item[rows]
         known = rows >= 0
         ends = numpy.cumsum(known)
@@ -98,11 +104,6 @@ class StaticEmbedding:
     def _rows(self, terms: Iterable[str], count: int) -> "NDArray[numpy.int32]":
         """Where terms are in the table, -1 for those that it does not have."""
         return numpy.fromiter(map(self._row.get, terms, repeat(-1)), numpy.int32, count)
-
-    def _saturated(self, counts: "NDArray[numpy.float32]") -> "NDArray[numpy.float32]":
-        """What weighted counts are worth: the tenth occurrence says less than the second."""
-        worth: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(self._unit))
-        return worth
 
     def _sum(
         self, rows: "NDArray[numpy.int32]", weights: "NDArray[numpy.float32]"
