@@ -4,6 +4,7 @@ import ast
 import random
 import re
 import shutil
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from itertools import accumulate
 from pathlib import Path
 
 from bench.retrieval.packages import CACHE, Corpus, unpacked
+from treadle.code.extract import Lines, extract
+from treadle.code.languages import Language, language_of
+from treadle.code.limits import TooMuchError, nested_too_deep
 from treadle.code.model import Item, Kind
-from treadle.code.parse import parse_file
 
 QUERIES = 300
 """Of the test, and at most as many others for tuning: no query is in both."""
@@ -119,14 +122,24 @@ def _below(path: Path) -> Path:
     return Path(*parts)
 
 
+def _items(path: Path, source: bytes) -> list[Item]:
+    """What the parser of the index finds, without the terms that take as long again."""
+    language = language_of(path.name, source)
+    if not isinstance(language, Language) or nested_too_deep(source):
+        return []
+    try:
+        return extract(language, source, path.name, Lines(source)).items
+    except TooMuchError:
+        return []
+
+
 class Stripped:
     """A file without the doc comments of its functions."""
 
     def __init__(self, path: Path, place: str) -> None:
         self._place = place
         self._source = path.read_bytes()
-        items = [indexed.item for indexed in parse_file(path.parent, path.name).items]
-        self.functions = [item for item in items if item.kind in FUNCTIONS]
+        self.functions = [item for item in _items(path, self._source) if item.kind in FUNCTIONS]
         self._ranges: list[tuple[int, int, bytes]] = []
         self._docs: dict[int, str] = {}
         if path.suffix == ".py":
@@ -145,20 +158,25 @@ class Stripped:
 
         The function has at least `least_lines` lines beside the comment and what is above it.
         """
-        for item in self.functions:
-            if self._lines(item) < least_lines:
-                continue
-            query = first_sentence(self._docs.get(item.signature_start, ""), item.name)
+        for function, lines, doc in self.commented():
+            query = first_sentence(doc, function.name) if lines >= least_lines else ""
             if query:
-                before = sum(start < item.signature_start for start, _, _ in self._ranges)
-                at = item.signature_start - self._sizes[before]
-                yield query, Function(self._place, item.name, at)
+                yield query, function
+
+    def commented(self) -> Iterator[tuple[Function, int, str]]:
+        """Each function, its lines without doc comments, and its own doc comment or nothing."""
+        for item in self.functions:
+            before = bisect_left(self._ranges, (item.signature_start,))
+            at = item.signature_start - self._sizes[before]
+            doc = self._docs.get(item.signature_start, "")
+            yield Function(self._place, item.name, at), self._lines(item), doc
 
     def _lines(self, item: Item) -> int:
         """From the signature on, without doc comments, of the function and of those within it."""
         lines = self._source.count(b"\n", item.signature_start, item.end_byte) + 1
-        for start, end, new in self._ranges:
-            if item.signature_start <= start and end <= item.end_byte:
+        first = bisect_left(self._ranges, (item.signature_start,))
+        for start, end, new in self._ranges[first : bisect_left(self._ranges, (item.end_byte,))]:
+            if end <= item.end_byte:
                 lines -= self._source.count(b"\n", start, end) - new.count(b"\n")
         return lines
 
@@ -206,10 +224,15 @@ class Stripped:
                 self._ranges.append((*self._whole_lines(start, end), b""))
 
 
+def plain(doc: str) -> str:
+    """A doc comment without quotation marks around it and without links."""
+    text = _QUOTES.sub("", doc.strip())
+    return _LINK.sub(lambda match: match.group(1) or match.group(2), text).strip()
+
+
 def first_sentence(doc: str, name: str) -> str:
     """The first sentence in plain words, without the function's own name in front; or nothing."""
-    plain = _LINK.sub(lambda match: match.group(1) or match.group(2), _QUOTES.sub("", doc.strip()))
-    sentence = " ".join(_SENTENCE.split(plain.strip(), maxsplit=1)[0].split())
+    sentence = " ".join(_SENTENCE.split(plain(doc), maxsplit=1)[0].split())
     sentence = sentence.removeprefix(name).strip(" `:-")
     words = _WORD.findall(sentence)
     telling = sentence and not sentence.startswith(("@", "{", "<", "TODO", "eslint", "noqa"))

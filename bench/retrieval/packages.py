@@ -4,7 +4,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "bench"
@@ -12,9 +14,10 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "bench"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of a registry: `client` is pip (a source archive), npm or apt (a binary one).
+    """A package of a registry.
 
-    Of its files only those below `inside` count.
+    `client` is pip (a source archive), wheel (pip too), npm, apt (a binary package) or source
+    (apt as well). Of its files only those below `inside` count.
     """
 
     client: str
@@ -88,9 +91,9 @@ class UnreachableError(Exception):
     """The client of a registry is not there or does not have the package."""
 
 
-def unpacked(package: Package) -> Path:
+def unpacked(package: Package, below: Path = CACHE) -> Path:
     """The folder with the files of a package, downloaded if it is not there yet."""
-    folder = CACHE / "packages" / f"{package.name}-{package.version}".replace("/", "+")
+    folder = below / "packages" / f"{package.name}-{package.version}".replace("/", "+")
     if folder.is_dir():
         return folder
     partial = folder.with_name(f"{folder.name}.partial")
@@ -108,19 +111,54 @@ def unpacked(package: Package) -> Path:
 def _fetch(package: Package, folder: Path) -> None:
     """Download with the registry's own client, and unpack."""
     version = f"{package.name}={package.version}"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        f"{package.name}=={package.version}",
+    ]
     commands = {
-        "pip": [
-            sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-            f"{package.name}=={package.version}",
-        ],
+        "pip": [*pip, "--no-binary", ":all:"],
+        "wheel": [*pip, "--only-binary", ":all:"],
         "npm": ["npm", "pack", "--silent", f"{package.name}@{package.version}"],
         "apt": ["apt-get", "download", "--quiet", version],
-    }  # fmt: skip
-    subprocess.run(commands[package.client], cwd=folder, check=True, stdout=sys.stderr)
-    (archive,) = folder.iterdir()
+        "source": ["apt-get", "source", "--download-only", "--only-source", "--quiet", version],
+    }
+    settings = _with_sources() if package.client == "source" else []
+    command = [*commands[package.client], *settings]
+    subprocess.run(command, cwd=folder, check=True, stdout=sys.stderr)
+    for archive in sorted(folder.iterdir()):
+        _unpack(archive)
+        archive.unlink()
+
+
+@cache
+def _with_sources() -> list[str]:
+    """Options of apt-get under which it knows source packages too; those of the machine stay."""
+    settings = CACHE / "apt"
+    (settings / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    known = Path("/etc/apt/sources.list.d/debian.sources").read_text()
+    sources = settings / "debian.sources"
+    sources.write_text(known.replace("Types: deb\n", "Types: deb-src\n"))
+    options = {
+        "Dir::Etc::sourcelist": sources,
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": settings / "lists",
+    }
+    arguments = [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
+    subprocess.run(["apt-get", "update", "--quiet", *arguments], check=True, stdout=sys.stderr)
+    return arguments
+
+
+def _unpack(archive: Path) -> None:
     if archive.suffix == ".deb":
-        subprocess.run(["dpkg-deb", "--extract", archive.name, "."], cwd=folder, check=True)
-    else:
+        subprocess.run(["dpkg-deb", "--extract", archive.name, "."], cwd=archive.parent, check=True)
+    elif archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(archive.parent)
+    elif ".tar" in archive.name or archive.suffix == ".tgz":
         with tarfile.open(archive) as opened:
-            opened.extractall(folder, filter="data")
-    archive.unlink()
+            opened.extractall(archive.parent, filter="data")
