@@ -1,0 +1,70 @@
+"""The list names permissive packages alone, and none that the benchmarks search."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.retrieval.packages import CORPORA
+from tools.train_embedding.licences import licence_of, permissive
+from tools.train_embedding.packages import SUFFIXES, of_benchmarks, sources
+
+
+def test_the_list_is_permissive_and_apart_from_the_benchmarks() -> None:
+    listed = sources()
+    assert listed
+    assert [source for source in listed if not permissive(source.licence)] == []
+    assert [source.name for source in listed if of_benchmarks(source.name)] == []
+    assert {source.language for source in listed} <= set(SUFFIXES)
+    assert len({(source.client, source.name) for source in listed}) == len(listed)
+    assert all(of_benchmarks(package.name) for corpus in CORPORA for package in corpus.packages)
+
+
+@pytest.mark.parametrize(
+    "licence",
+    [
+        "MIT", "BSD-3-Clause AND MIT", "Apache License, Version 2.0", "GPL-2+ or MIT",
+        "MIT/Apache-2.0", "BSD License; Apache Software License", "ISC License (ISCL)",
+        "Apache-2.0 WITH LLVM-exception", "Python Software Foundation License",
+    ],
+)  # fmt: skip
+def test_permissive_licences(licence: str) -> None:
+    assert permissive(licence)
+
+
+@pytest.mark.parametrize(
+    "licence",
+    ["", "GPL-3.0", "LGPL-2.1-only", "MIT AND GPL-2.0", "MPL-2.0", "EPL-2.0", "BUSL-1.1", "Other"],
+)
+def test_other_licences(licence: str) -> None:
+    assert not permissive(licence)
+
+
+@pytest.mark.parametrize(
+    ("client", "place", "text", "licence"),
+    [
+        ("npm", "package/package.json", '{"license": "ISC"}', "ISC"),
+        ("npm", "package/package.json", '{"license": {"type": "MIT"}}', "MIT"),
+        ("wheel", "box-1.dist-info/METADATA", "Name: box\nLicense-Expression: MIT\n", "MIT"),
+        ("wheel", "box-1.dist-info/METADATA", "Name: box\nLicense: UNKNOWN\n", ""),
+        (
+            "wheel",
+            "box-1.dist-info/METADATA",
+            "License: see\nClassifier: License :: OSI Approved :: BSD License\nName: box\n",
+            "BSD License",
+        ),
+        (
+            "apt",
+            "usr/share/doc/box/copyright",
+            "Files: *\nLicense: Expat\n Text of it\n\nFiles: debian/*\nLicense: GPL-2\n",
+            "Expat",
+        ),
+        ("apt", "usr/share/doc/box/copyright", "Copyright: me, all of it\n", ""),
+    ],
+)
+def test_the_licence_is_the_one_that_the_metadata_names(
+    tmp_path: Path, client: str, place: str, text: str, licence: str
+) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert licence_of(tmp_path, client) == licence

@@ -1,0 +1,1 @@
+"""What is used to make parts of Treadle, not to run it."""

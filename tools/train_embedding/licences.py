@@ -1,0 +1,122 @@
+"""What licence a downloaded package says it is under, and whether that is a permissive one."""
+
+import email
+import json
+import re
+from collections.abc import Iterator
+from email.message import Message
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+_FILLER = frozenset(
+    {
+        "the", "license", "licence", "licensed", "version", "v", "software", "clause", "new",
+        "modified", "simplified", "revised", "osi", "approved", "style", "like", "variant",
+    }
+)  # fmt: skip
+_PERMISSIVE = frozenset(
+    {
+        "0bsd", "apache", "apache 2", "apache 2.0", "apache2", "apache2.0", "asl 2", "asl 2.0",
+        "asl2.0", "blueoak 1.0.0", "boost", "boost 1.0", "bsd", "bsd 2", "bsd 2.0", "bsd 3",
+        "2 bsd", "3 bsd", "bsl", "bsl 1.0", "bsl 1", "cc0", "cc0 1.0", "curl", "expat", "hpnd",
+        "icu", "isc", "isc iscl", "libpng", "mit", "mit 0", "mit cmu", "mit x11", "ncsa",
+        "psf", "psf 2.0", "psf based", "public domain", "python 2.0", "python 2.0.1",
+        "python foundation", "unicode dfs 2016", "unicode 3.0", "unlicense", "unlicense unlicense",
+        "upl 1.0", "x11", "zlib", "zlib libpng", "zlib acknowledgement", "zlib/libpng", "zpl 2.1",
+        "zope public",
+    }
+)  # fmt: skip
+_OR = re.compile(r"\bor\b|/", re.IGNORECASE)
+
+
+def permissive(licence: str) -> bool:
+    """Whether an expression leaves the choice of permissive licences alone.
+
+    "or" and "/" offer a choice; "and", a comma and a semicolon do not; "with" adds an exception.
+    """
+    split = re.split(r"\band\b|;|,(?!\s*version)", licence, flags=re.IGNORECASE)
+    parts = [part for part in split if part.strip()]
+    return bool(parts) and all(
+        any(_plain(choice) in _PERMISSIVE for choice in [part, *_OR.split(part)]) for part in parts
+    )
+
+
+def _plain(name: str) -> str:
+    """A name in small letters without the words that say nothing."""
+    without = re.sub(r"\swith\s.*", "", name, flags=re.IGNORECASE)
+    words = re.sub(r"[^a-z0-9.]+", " ", without.lower()).split()
+    return " ".join(word.rstrip(".") for word in words if word not in _FILLER)
+
+
+def licence_of(folder: Path, client: str) -> str:
+    """The licence in the metadata of an unpacked package; empty where there is none.
+
+    Of a Debian package that of most of its files: others are told file by file.
+    """
+    if client == "npm":
+        return _of_npm(json.loads((folder / "package" / "package.json").read_text()))
+    if client == "wheel":
+        (metadata, *_) = sorted(folder.glob("*.dist-info/METADATA"))
+        return of_metadata(email.message_from_string(metadata.read_text(errors="replace")))
+    listed = debian_licences(folder)
+    return dict(listed).get("*") or (listed[0][1] if listed else "")
+
+
+def of_metadata(metadata: Message) -> str:
+    """The expression of a Python package, else its classifiers, else a short text."""
+    if expression := metadata.get("License-Expression"):
+        return " ".join(str(expression).split())
+    classifiers = [str(value) for value in metadata.get_all("Classifier") or ()]
+    named = [
+        value.rpartition("::")[2].strip() for value in classifiers if value.startswith("License ::")
+    ]
+    named = [name for name in named if name != "OSI Approved"]
+    text = str(metadata.get("License") or "").strip()
+    short = " ".join(text.split()) if len(text) < 80 else text.splitlines()[0].strip()
+    if named:
+        return "; ".join(dict.fromkeys(named))
+    return short if short.upper() != "UNKNOWN" else ""
+
+
+def _of_npm(package: dict[str, object]) -> str:
+    licence = package.get("license", "")
+    if isinstance(licence, dict):
+        licence = licence.get("type", "")
+    return str(licence)
+
+
+def debian_licences(folder: Path) -> list[tuple[str, str]]:
+    """Patterns of files with the licence of each, as `debian/copyright` lists them; later win."""
+    found: list[tuple[str, str]] = []
+    for path in _copyrights(folder):
+        for stanza in re.split(r"\n\s*\n", path.read_text(errors="replace")):
+            fields = dict(_fields(stanza))
+            if "files" in fields and "license" in fields:
+                licence = " ".join(fields["license"].partition("\n")[0].split())
+                found += [(pattern, licence) for pattern in fields["files"].split()]
+    return found
+
+
+def licence_of_file(path: str, licences: list[tuple[str, str]]) -> str:
+    """The licence of one file by the last pattern that matches it; empty for none.
+
+    A pattern is from the root of the sources, which may be any folder of a binary package.
+    """
+    parts = path.split("/")
+    tails = ["/".join(parts[place:]) for place in range(len(parts))]
+    matches = [
+        licence
+        for pattern, licence in licences
+        if any(fnmatchcase(tail, pattern) for tail in (tails if pattern != "*" else [path]))
+    ]
+    return matches[-1] if matches else ""
+
+
+def _copyrights(folder: Path) -> list[Path]:
+    source = folder / "debian" / "copyright"
+    return [source] if source.is_file() else sorted(folder.glob("usr/share/doc/*/copyright"))
+
+
+def _fields(stanza: str) -> Iterator[tuple[str, str]]:
+    for match in re.finditer(r"^([\w-]+):[ \t]*(.*(?:\n[ \t].*)*)", stanza, re.MULTILINE):
+        yield match.group(1).lower(), match.group(2).strip()
