@@ -18,7 +18,8 @@ from treadle.code.limits import TooMuchError, nested_too_deep
 from treadle.code.model import Item, Kind
 
 QUERIES = 300
-"""Of the test, and at most as many others for tuning: no query is in both."""
+"""Of the test, and at most as many others for tuning: no query is in both. The rest was never tuned
+on either, and can be asked for a narrower interval."""
 SEED = 20_260_101
 FUNCTIONS = frozenset({Kind.FUNCTION, Kind.METHOD})
 
@@ -49,13 +50,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The stripped sources below `root`, and the queries about them."""
+    """The stripped sources below `root`, and the queries about them; `rest` are in neither part."""
 
     name: str
     root: Path
     functions: int
     tuning: tuple[Query, ...]
     test: tuple[Query, ...]
+    rest: tuple[Query, ...] = ()
 
 
 def make_dataset(corpus: Corpus) -> Dataset:
@@ -86,20 +88,22 @@ def make_dataset(corpus: Corpus) -> Dataset:
     seen = Counter(text for text, _ in documented)
     queries = [Query(text, answer) for text, answer in documented if seen[text] == 1]
     random.Random(SEED).shuffle(queries)
-    test, tuning = drawn(queries, beside)
-    return Dataset(corpus.name, root, functions, tuple(tuning), tuple(test))
+    return Dataset(corpus.name, root, functions, *map(tuple, drawn(queries, beside)))
 
 
-def drawn(queries: Sequence[Query], beside: Dataset | None) -> tuple[list[Query], list[Query]]:
-    """The test and the tuning part, in the order of `queries`.
+def drawn(
+    queries: Sequence[Query], beside: Dataset | None
+) -> tuple[list[Query], list[Query], list[Query]]:
+    """The tuning part, the test and the rest, in the order of `queries`.
 
-    What is in a part of `beside` is not in the other one here, be the comment another by now.
+    What is in a part of `beside` is not in another one here, be the comment another by now.
     """
     tuned, tested = (_answers(beside.tuning), _answers(beside.test)) if beside else (set(), set())
     test = [query for query in queries if _answer(query) not in tuned][:QUERIES]
     tested |= _answers(test)
     tuning = [query for query in queries if _answer(query) not in tested][:QUERIES]
-    return test, tuning
+    known = tuned | _answers(test) | _answers(tuning)
+    return tuning, test, [query for query in queries if _answer(query) not in known]
 
 
 def _answers(queries: Iterable[Query]) -> set[tuple[str, str]]:

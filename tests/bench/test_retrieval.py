@@ -66,12 +66,14 @@ def test_short_functions_are_no_answers(tmp_path: Path) -> None:
 def test_no_corpus_is_tuned_on_what_another_tests() -> None:
     queries = [Query(f"query {n}", Function("box.py", f"name{n}", n)) for n in range(900)]
     other = Dataset("other", Path(), 900, tuning=tuple(queries[:300]), test=tuple(queries[300:600]))
-    test, tuning = drawn(queries, other)
+    tuning, test, rest = drawn(queries, other)
     assert test == queries[300:600]
     assert tuning == queries[:300]
-    test, tuning = drawn(queries[150:], other)
+    assert rest == queries[600:]
+    tuning, test, rest = drawn(queries[150:], other)
     assert (test, tuning) == (queries[300:600], [*queries[150:300], *queries[600:750]])
-    assert drawn(queries, None) == (queries[:300], queries[300:600])
+    assert rest == queries[750:]
+    assert drawn(queries, None) == (queries[300:600], queries[:300], queries[600:])
 
 
 def test_bm25_prefers_what_is_rare_and_short() -> None:
