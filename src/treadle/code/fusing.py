@@ -1,58 +1,57 @@
-"""One score of what words, vectors and names say of a candidate."""
+"""One score of what words and vectors say of a candidate."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from treadle.code.ranking import Alike, Found, Hit, by_score, test_prior, worth
+from treadle.code.ranking import Alike, Hit, Similarities, by_score
 
 LIKENESS = 0.4
 """The part of the score of an item that is its similarity, where vectors are known."""
 
 
 class Features(NamedTuple):
-    """What is known of a candidate.
+    """What is known of candidates: in each field a number for each of them.
 
-    `words` is its score by words, with what it is worth by its kind and its place in it; `prior` is
-    that worth alone; `similarity` is None where it is not known.
+    `words` is the score by words, with what an item is worth before a word of it is read, which is
+    `worth` alone; `similarity` is 0 where it is not known.
     """
 
-    words: float
-    similarity: float | None
-    prior: float
+    words: Sequence[float]
+    similarity: Sequence[float]
+    worth: Sequence[float]
 
 
-def fused(candidates: Sequence[Features]) -> list[float]:
+def fused(features: Features) -> list[float]:
     """The scores of candidates: words and similarity, each as a share of its best.
 
     How far apart candidates are says more than their ranks: on tuning queries 0.633 NDCG@10,
     reciprocal rank fusion 0.596, words alone 0.623 (docs/decisions/0016).
     """
-    words = max((candidate.words for candidate in candidates), default=0.0) or 1.0
-    alike = max((candidate.similarity or 0.0 for candidate in candidates), default=0.0) or 1.0
+    of_words = (1 - LIKENESS) / (max(features.words, default=0.0) or 1.0)
+    of_likeness = LIKENESS / (max(features.similarity, default=0.0) or 1.0)
     return [
-        (1 - LIKENESS) * candidate.words / words
-        + LIKENESS * candidate.prior * max(0.0, candidate.similarity or 0.0) / alike
-        for candidate in candidates
+        of_words * words + of_likeness * worth * (similarity if similarity > 0 else 0.0)
+        for words, similarity, worth in zip(*features, strict=True)
     ]
 
 
-def fused_hits(found: Found, alike: Alike) -> list[Hit]:
-    """What was found by words and by vectors, the best first."""
-    hits = found.hits
+def fused_hits(hits: Sequence[Hit], alike: Alike, limit: int | None = None) -> list[Hit]:
+    """What was found by words and by vectors, the best first, at most `limit`."""
     if alike.own:
-        tests = test_prior(found.query)
-        like = alike.own.get
-        hits = _scored(
-            [(hit, Features(hit.score, like(hit.item_id), worth(hit, tests))) for hit in hits]
-        )
+        worth = [hit.worth for hit in hits]
+        hits = _best(hits, alike.own, worth, None if alike.best else limit)
     if alike.best:
-        like = alike.best.get
-        hits = _scored([(hit, Features(hit.score, like(hit.item_id), 1.0)) for hit in hits])
-    return hits
+        hits = _best(hits, alike.best, [1.0] * len(hits), limit)
+    return list(hits)
 
 
-def _scored(candidates: Sequence[tuple[Hit, Features]]) -> list[Hit]:
-    scores = fused([features for _, features in candidates])
+def _best(
+    hits: Sequence[Hit], similarities: Similarities, worth: Sequence[float], limit: int | None
+) -> list[Hit]:
+    """The best with their new scores, ties by path and line."""
+    similarity = [similarities.get(hit.item_id, 0.0) for hit in hits]
+    scores = fused(Features([hit.score for hit in hits], similarity, worth))
+    least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
-        hit._replace(score=score) for (hit, _), score in zip(candidates, scores, strict=True)
-    )
+        hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
+    )[:limit]

@@ -184,7 +184,7 @@ class CodeIndex:
         if self._dense is not None and found.hits:
             from treadle.code.fusing import fused_hits
 
-            compared = self._dense.compare(query, fused_hits(found, Alike(own)))
+            compared = self._dense.compare(query, fused_hits(found.hits, Alike(own)))
         if compared is None:
             return found, Alike(own), parts
         return found, Alike(own, compared.similarities), (*parts, compared.part)

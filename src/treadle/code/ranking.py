@@ -5,7 +5,9 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import log
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
@@ -40,7 +42,7 @@ NDCG@10 fell by 0.009 (300 tuning queries).
 """
 
 _TEST_PRIOR = 0.7
-_KIND_PRIORS = {
+_KIND_PRIORS: dict[str, float] = {
     Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.SECTION: 0.8, Kind.CONSTANT: 0.8, Kind.KEY: 0.8,
 }  # fmt: skip
 """What has a better answer in it, is no code, or is so short that one word makes it win.
@@ -87,10 +89,12 @@ _ITEM_COLUMNS = (
 class Hit(NamedTuple):
     """An item with its score, and what reading its bytes needs.
 
-    `reason` says how it relates to another hit, where that raised its score.
+    `worth` is what it is worth before a word of it is read, which is in its score. `reason` says
+    how it relates to another hit, where that raised its score.
     """
 
     score: float
+    worth: float
     is_test: bool
     is_aside: bool
     file: str
@@ -149,18 +153,13 @@ class Alike(NamedTuple):
     best: Similarities | None = None
 
 
-def is_aside(path: str) -> bool:
-    """Whether code is vendored or generated, by the names that tools give its place."""
-    return bool(_ASIDE_PATH.search(path))
-
-
 def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:
     """The best `limit` items: exact definitions first, then all orders fused."""
     hits = found.hits
     if any(alike):
         from treadle.code.fusing import fused_hits  # not needed by most
 
-        hits = fused_hits(found, alike)
+        hits = fused_hits(hits, alike, limit)
     if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
         first = {(hit.file, hit.start_byte, hit.name) for hit in found.defined}
@@ -171,8 +170,8 @@ def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:
     return hits[:limit]
 
 
-def _position(hit: Hit) -> tuple[str, int, int, str]:
-    return hit.file, hit.start_line, hit.start_byte, hit.name
+_POSITION = attrgetter("file", "start_line", "start_byte", "name")
+_SCORE = attrgetter("score")
 
 
 def by_words(connection: sqlite3.Connection, query: str, also: Sequence[int] = ()) -> list[Hit]:
@@ -181,26 +180,24 @@ def by_words(connection: sqlite3.Connection, query: str, also: Sequence[int] = (
     scores = _bm25(connection, terms, also)
     if not scores:
         return []
-    prior = test_prior(query)
-    hits = [_hit(row, scores[row[0]], prior) for row in _rows(connection, scores)]
-    return by_score(hit._replace(score=hit.score * _name_boost(hit.name, terms)) for hit in hits)
-
-
-def test_prior(query: str) -> float:
-    """What test code is worth to who asks so."""
-    return 1.0 if asks_for_tests(query) else _TEST_PRIOR
+    tests = 1.0 if asks_for_tests(query) else _TEST_PRIOR
+    return by_score(
+        _hit(row, scores[row[0]] * _name_boost(row[2], terms), tests)
+        for row in _rows(connection, scores)
+    )
 
 
 def _name_boost(name: str, terms: Mapping[str, float]) -> float:
     """More for a name the more of its parts the query says."""
     parts = terms_of_word(name)
     parts = parts[:-1] or parts  # the last is the name whole
-    return 1.0 + NAMED * sum(terms.get(part, 0.0) for part in parts) / max(1, len(parts))
+    said = [terms[part] for part in parts if part in terms]
+    return 1.0 + NAMED * sum(said) / len(parts) if said else 1.0
 
 
 def by_score(hits: Iterable[Hit]) -> list[Hit]:
     """The best first, ties by path and line."""
-    return sorted(hits, key=lambda hit: (-hit.score, _position(hit)))
+    return sorted(sorted(hits, key=_POSITION), key=_SCORE, reverse=True)
 
 
 def items_of(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[Hit]:
@@ -232,22 +229,22 @@ def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple
 
 
 def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0) -> Hit:
-    path = os.fsdecode(row[1])
-    test = is_test(path, row[3])
-    aside = row[-1] != Origin.OWN or is_aside(path)
-    hit = Hit(score, test, aside, path, *row[2:-1])
-    return hit._replace(score=score * worth(hit, tests))
-
-
-def worth(hit: Hit, tests: float) -> float:
-    """What an item is worth before a word of it is read; test code is worth `tests`."""
-    long_constant = hit.kind == Kind.CONSTANT and hit.end_line - hit.start_line >= _LONG
-    prior = 1.0 if long_constant else _KIND_PRIORS.get(Kind(hit.kind), 1.0)
-    if DECLARATIONS.search(hit.file):
-        prior *= _DECLARATION_PRIOR
-    if hit.is_test:
+    path, kind = os.fsdecode(row[1]), row[4]
+    in_tests, is_aside, prior = _of_file(path, row[-1])
+    test = in_tests or "::tests::" in row[3]
+    if kind != Kind.CONSTANT or row[8] - row[7] < _LONG:
+        prior *= _KIND_PRIORS.get(kind, 1.0)
+    if test:
         prior *= tests
-    return prior * _ASIDE_PRIOR if hit.is_aside else prior
+    return Hit(score * prior, prior, test, is_aside, path, *row[2:-1])
+
+
+@lru_cache(4_096)
+def _of_file(path: str, origin: str) -> tuple[bool, bool, float]:
+    """Whether a file is test code, whether it is vendored or generated, and what that is worth."""
+    is_aside = origin != Origin.OWN or bool(_ASIDE_PATH.search(path))
+    prior = _DECLARATION_PRIOR if DECLARATIONS.search(path) else 1.0
+    return is_test(path), is_aside, prior * _ASIDE_PRIOR if is_aside else prior
 
 
 def _bm25(

@@ -111,5 +111,6 @@ def _sieved(
     up_to = numpy.cumsum(numpy.bincount(distances))
     last = int(numpy.searchsorted(up_to, count))
     nearer = int(up_to[last - 1]) if last else 0
-    at_last = numpy.flatnonzero(distances == last)[: count - nearer]
-    return numpy.union1d(numpy.flatnonzero(distances < last), at_last)
+    kept = distances < last
+    kept[numpy.flatnonzero(distances == last)[: count - nearer]] = True
+    return numpy.flatnonzero(kept)
