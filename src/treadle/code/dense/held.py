@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from treadle.code.dense.static import LENGTH
-from treadle.code.dense.stored import read_vectors, vector_ids
+from treadle.code.dense.stored import read_vectors, sizes_of_vectors, vector_ids
 from treadle.code.postings import PLACE_BITS
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SIEVED = 400
 """Items that the signs leave over for the exact comparison."""
+_COPIED = 16_384
+"""Vectors that are copied in one step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,23 +71,36 @@ def nothing_held(dimension: int) -> HeldVectors:
 
 
 def read_held(connection: sqlite3.Connection, model: str, before: HeldVectors) -> HeldVectors:
-    """The vectors of a model that the index has now; only those are read that `before` lacks."""
+    """The vectors of a model that the index has now; only those are read that `before` lacks.
+
+    Everything is copied to its place at once, since a large index has a hundred megabytes of it.
+    """
     files = vector_ids(connection, model)
     if files == before.files:
         return before
-    new = [number for file_id, number in files.items() if before.files.get(file_id) != number]
-    kept = [file_id for file_id, number in files.items() if before.files.get(file_id) == number]
     dimension = before.rows.shape[1]
-    staying = numpy.isin(before.items >> PLACE_BITS, numpy.array(kept, numpy.int64))
-    items, blobs = [before.items[staying]], [before.rows[staying]]
+    new = [number for file_id, number in files.items() if before.files.get(file_id) != number]
+    gone = [file_id for file_id, number in before.files.items() if files.get(file_id) != number]
+    of_files = before.items >> PLACE_BITS
+    staying = numpy.flatnonzero(~numpy.isin(of_files, numpy.array(gone, numpy.int64)))
+    added = [
+        (file_id << PLACE_BITS) + numpy.arange(size // dimension)
+        for file_id, size in sizes_of_vectors(connection, new)
+    ]
+    items = numpy.sort(numpy.concatenate([before.items[staying], *added]), kind="stable")
+    rows = numpy.empty((len(items), dimension), numpy.int8)
+    signs = numpy.empty((len(before.signs), len(items)), numpy.uint64)
+    places = numpy.searchsorted(items, before.items[staying])
+    for start in range(0, len(staying), _COPIED):
+        part = slice(start, start + _COPIED)
+        rows[places[part]] = before.rows[staying[part]]
+        signs[:, places[part]] = before.signs[:, staying[part]]
     for file_id, data in read_vectors(connection, new):
-        rows = numpy.frombuffer(data, numpy.int8).reshape(-1, dimension)
-        items.append((file_id << PLACE_BITS) + numpy.arange(len(rows)))
-        blobs.append(rows)
-    together = numpy.concatenate(items)
-    order = numpy.argsort(together, kind="stable")
-    rows = numpy.concatenate(blobs)[order]
-    return HeldVectors(files, together[order], rows, signs_of(rows))
+        read = numpy.frombuffer(data, numpy.int8).reshape(-1, dimension)
+        first = int(numpy.searchsorted(items, file_id << PLACE_BITS))
+        rows[first : first + len(read)] = read
+        signs[:, first : first + len(read)] = signs_of(read)
+    return HeldVectors(files, items, rows, signs)
 
 
 def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint64]":

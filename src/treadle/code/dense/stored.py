@@ -1,7 +1,7 @@
 """The vectors of an index's items as they are stored: one blob for each file."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 SCHEMA = """
@@ -50,12 +50,22 @@ def vector_ids(connection: sqlite3.Connection, model: str) -> dict[int, int]:
     )
 
 
-def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, bytes]]:
+def sizes_of_vectors(
+    connection: sqlite3.Connection, ids: Iterable[int]
+) -> Iterator[tuple[int, int]]:
+    """File ids with the bytes of their vectors, by the ids of these."""
+    return connection.execute(
+        "SELECT file_id, length(data) FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
+        (str(list(ids)),),
+    )
+
+
+def read_vectors(connection: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """File ids with their vectors, by the ids of these."""
     return connection.execute(
         "SELECT file_id, data FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
         (str(list(ids)),),
-    ).fetchall()
+    )
 
 
 def without_vectors(
