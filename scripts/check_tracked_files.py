@@ -15,6 +15,9 @@ REGISTRIES = (
     r"|proxy[.]golang[.]|deb[.]debian[.]|archive[.]ubuntu[.]"
 )
 
+DATA = {".npy"}
+"""Numbers, megabytes of them, and no text."""
+
 
 def machine_paths(*folders: Path) -> Iterator[str]:
     """Patterns for folders of one machine; one like `/src` or `/usr` is on many and left out."""
@@ -33,7 +36,7 @@ def offences(pattern: re.Pattern[str]) -> Iterator[str]:
     ).stdout
     for name in filter(None, listing.decode(errors="surrogateescape").split("\0")):
         path = ROOT / name
-        if not path.is_file():
+        if not path.is_file() or path.suffix in DATA:
             continue
         text = path.read_bytes().decode(errors="replace")
         for number, line in enumerate(text.splitlines(), start=1):

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.project.pages import ROOT
+from treadle.code.dense.embedder import own_embedding
 from treadle.server.built_page import FOLDER
 
 PAGE = "treadle/server/page/"
+MODEL = "treadle/code/dense/embedding/"
 
 
 def build(project: Path, target: str, output: Path) -> tuple[list[str], str]:
@@ -47,6 +49,9 @@ def test_a_package_holds_the_built_page_and_nothing_of_its_making(
     assert {"js", "css"} <= {name.rpartition(".")[2] for name in page if name.startswith("assets/")}
     assert not [name for name in names if name.endswith(".map") or "node_modules" in name]
     assert "does not hold the page" not in said
+    if (model := own_embedding()) is not None:
+        kept = {name.rpartition("/")[2] for name in names if MODEL in name}
+        assert kept == {path.name for path in model.iterdir()}
 
 
 @pytest.mark.slow
