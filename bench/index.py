@@ -23,6 +23,7 @@ from bench.processes import Cost, run
 from bench.retrieval.packages import CACHE, Package, UnreachableError, unpacked
 from bench.retrieval.peers import SEMBLE, environment
 from treadle.code import CodeIndex
+from treadle.code.dense.embedder import own_embedding
 from treadle.code.files import walk
 
 PACKAGES = (
@@ -36,7 +37,8 @@ REPEATS = 5
 
 BUILD = (
     "import sys; from pathlib import Path; from treadle.code import CodeIndex\n"
-    "with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])) as index:\n"
+    "from treadle.code.dense.embedder import own_embedding as static\n"
+    "with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), static=static) as index:\n"
     "    index.refresh()"
 )
 SEMBLE_BUILD = (
@@ -101,7 +103,7 @@ def measure(tree: Path, folder: Path) -> list[str]:
     root, cache = folder / "tree", folder / "cache"
     shutil.copytree(tree, root, symlinks=True)
     cost = run([sys.executable, "-c", BUILD, str(root), str(cache)])
-    with CodeIndex.open(root, cache_dir=cache) as index:
+    with CodeIndex.open(root, cache_dir=cache, static=own_embedding) as index:
         status = index.status()
         skipped = index.refresh().skipped
         indexed = [entry for entry in walk(root) if entry.path not in skipped]

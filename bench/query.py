@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.corpus import make_corpus
 from treadle.code import CodeIndex, ContextEntry, View
+from treadle.code.dense.embedder import own_embedding
 
 QUERIES = (
     "How are tool calls matched to their results?",
@@ -36,7 +37,8 @@ BYTE_CODE = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
 
 PROCESS = (
     "import sys; from pathlib import Path; from treadle.code import CodeIndex;"
-    "index = CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]));"
+    "from treadle.code.dense.embedder import own_embedding as static;"
+    "index = CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), static=static);"
     "'refresh' in sys.argv and index.refresh();"
     "index.search(sys.argv[3])"
 )
@@ -95,7 +97,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             root, cache = Path(folder) / "packages", Path(folder) / "cache"
             make_corpus(root, items)
-            with CodeIndex.open(root, cache_dir=cache) as index:
+            with CodeIndex.open(root, cache_dir=cache, static=own_embedding) as index:
                 report = index.refresh()
                 size = index.status().size_bytes / 1e6
                 print(f"\n{report.items:,} items, {report.files:,} files, {size:.0f} MB of index\n")

@@ -21,12 +21,16 @@ from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import Choice, choose_embedder
+from treadle.code.dense.embedder import Choice, choose_embedder, minilm_installed, own_embedding
 from treadle.code.parse import parse_file
 
 HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
 SYMBOLS = 300
-LABELS = {"none": "Treadle, words and graph", "minilm": "Treadle, words, graph and MiniLM"}
+LABELS = {
+    "none": "Treadle, words and graph",
+    "static": "Treadle",
+    "minilm": "Treadle with MiniLM on top",
+}
 
 
 def items_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
@@ -100,8 +104,10 @@ def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]
     files: list[str] = []
     named = ""
     for choice in choices:
+        static = None if choice == "none" else own_embedding
+        embedder = partial(choose_embedder, choice)
         with CodeIndex.open(
-            dataset.root, cache_dir=cache, embedder=partial(choose_embedder, choice), patience=None
+            dataset.root, cache_dir=cache, static=static, embedder=embedder, patience=None
         ) as index:
             index.refresh()
             print(row(LABELS[choice], items_ranks(treadle_items(index), queries)), flush=True)
@@ -117,10 +123,11 @@ def main() -> None:
     parser.add_argument("corpora", nargs="*", metavar="CORPUS")
     parser.add_argument("--tuning", action="store_true", help="ask the queries of the tuning part")
     parser.add_argument("--queries", type=int, metavar="N", help="ask only the first N")
-    parser.add_argument("--lexical", action="store_true", help="leave the embedder out")
+    parser.add_argument("--static", action="store_true", help="leave MiniLM out")
     arguments = parser.parse_args()
-    with_model = choose_embedder("auto") is not None and not arguments.lexical
-    choices: tuple[Choice, ...] = ("none", "minilm") if with_model else ("none",)
+    choices: list[Choice] = ["none", "static"]
+    if minilm_installed() and not arguments.static:
+        choices.append("minilm")
     for corpus in CORPORA:
         if arguments.corpora and corpus.name not in arguments.corpora:
             continue
