@@ -59,6 +59,9 @@ def test_other_licences(licence: str) -> None:
             "Expat",
         ),
         ("apt", "usr/share/doc/box/copyright", "Copyright: me, all of it\n", ""),
+        ("source", "box-1/LICENSE.txt", "  Apache License\n  Version 2.0, of 2004\n", "Apache-2.0"),
+        ("source", "box-1/LICENSE", "Apache License\nVersion 2.0\nGNU Public License", ""),
+        ("source", "box-1/LICENCE", "All rights reserved\n", ""),
     ],
 )
 def test_the_licence_is_the_one_that_the_metadata_names(

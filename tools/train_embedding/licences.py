@@ -26,6 +26,18 @@ _PERMISSIVE = frozenset(
         "zope public",
     }
 )  # fmt: skip
+_COPYLEFT = re.compile(
+    rb"\bGNU\W+(?:(?:Affero|Lesser|Library|General)\W+)*(?:GPL|Public\W+Licen)"
+    rb"|Mozilla\W+Public\W+Licen|Eclipse\W+Public\W+Licen|Common\W+Development\W+and\W+Distribution"
+    rb"|SPDX-License-Identifier:\W*(?:[AL]?GPL|MPL|EPL|CDDL)",
+    re.IGNORECASE,
+)
+_TEXTS = {
+    "Apache License Version 2.0": "Apache-2.0",
+    "Permission is hereby granted, free of charge": "MIT",
+    "be used to endorse or promote products": "BSD-3-Clause",
+    "Redistribution and use in source and binary forms": "BSD-2-Clause",
+}
 _OR = re.compile(r"\bor\b|/", re.IGNORECASE)
 
 
@@ -58,8 +70,24 @@ def licence_of(folder: Path, client: str) -> str:
     if client == "wheel":
         (metadata, *_) = sorted(folder.glob("*.dist-info/METADATA"))
         return of_metadata(email.message_from_string(metadata.read_text(errors="replace")))
-    listed = debian_licences(folder)
-    return dict(listed).get("*") or (listed[0][1] if listed else "")
+    if _copyrights(folder):
+        listed = debian_licences(folder)
+        return dict(listed).get("*") or (listed[0][1] if listed else "")
+    texts = [path.read_text(errors="replace") for path in sorted(folder.glob("*/LICEN[SC]E*"))]
+    return "; ".join(dict.fromkeys(map(of_text, texts))) if all(map(of_text, texts)) else ""
+
+
+def of_text(text: str) -> str:
+    """Which permissive licence a whole text is; empty for others and for several."""
+    if names_copyleft(text.encode()):
+        return ""
+    plain = " ".join(text.split())
+    return next((name for mark, name in _TEXTS.items() if mark in plain), "")
+
+
+def names_copyleft(head: bytes) -> bool:
+    """Whether the beginning of a file puts it under a licence that is not permissive."""
+    return bool(_COPYLEFT.search(head))
 
 
 def of_metadata(metadata: Message) -> str:

@@ -86,7 +86,9 @@ def download(source: Source) -> Path:
     return folder
 
 
-_METADATA = re.compile(r"\.dist-info/METADATA$|^package/package\.json$|(?:^|/)copyright$")
+_METADATA = re.compile(
+    r"\.dist-info/METADATA$|^package/package\.json$|(?:^|/)copyright$|^[^/]+/LICEN[SC]E"
+)
 
 
 def _keep_code(folder: Path, suffixes: tuple[str, ...]) -> None:

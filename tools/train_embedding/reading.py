@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.retrieval.dataset import FUNCTIONS, Stripped, first_sentence, plain
-from tools.train_embedding.licences import debian_licences, licence_of_file, permissive
+from tools.train_embedding.licences import (
+    debian_licences,
+    licence_of_file,
+    names_copyleft,
+    permissive,
+)
 from tools.train_embedding.packages import SUFFIXES, Source
 from treadle.code.languages import language_of
 from treadle.code.model import Item, Origin
@@ -23,6 +28,8 @@ MOST = 12_000
 """Functions of a package, so that a large generated client does not outweigh the others."""
 MOST_TESTS = 1_000
 MAX_FILE_BYTES = 1_000_000
+HEAD_BYTES = 3_000
+"""Where a file names a licence of its own."""
 LEAST_LINES = 3
 """Of a function without a doc comment."""
 MORE = 300
@@ -86,8 +93,10 @@ def _counts(source: Source, path: Path, below: str, licences: list[tuple[str, st
 
 
 def _read(path: Path, place: str) -> list[Record]:
-    own = origin_of(place, path.read_bytes()) is Origin.OWN
-    return list(read_functions(path, place)) if own else []
+    data = path.read_bytes()
+    if origin_of(place, data) is not Origin.OWN or names_copyleft(data[:HEAD_BYTES]):
+        return []
+    return list(read_functions(path, place))
 
 
 def _may_be_used(below: str, licences: list[tuple[str, str]]) -> bool:
