@@ -1,7 +1,7 @@
 """The vectors of all items of an index in memory, and those that are nearest to a query.
 
 Signs are a first sieve: the fewer signs of two vectors differ, the less is the angle between them,
-and 64 are compared at once. What is left is compared exactly.
+and 64 are compared at once. What is left over is compared exactly.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from treadle.code.postings import PLACE_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIEVED = 400
+SIEVED = 800
 """Items that the signs leave over for the exact comparison."""
 _COPIED = 16_384
 """Vectors that are copied in one step."""
@@ -39,7 +39,7 @@ class HeldVectors:
 
     def nearest(self, query: "NDArray[numpy.float32]", limit: int) -> list[int]:
         """The ids of the `limit` items that are most like a query, of equal ones the first."""
-        places = _sieved(self.signs, signs_of(query[None])[:, 0], max(limit, SIEVED))
+        places = _sieved(self.signs, query, max(limit, SIEVED))
         likeness = self._likeness(places, query)
         order = numpy.argsort(-likeness, kind="stable")[:limit]
         best = places[order[likeness[order] > 0]]
@@ -112,17 +112,23 @@ def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint
 
 
 def _sieved(
-    signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.uint64]", count: int
+    signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.float32]", count: int
 ) -> "NDArray[numpy.intp]":
-    """The places of the `count` vectors with the most signs of the query, rising.
+    """The places of the `count` vectors whose signs are most like those of the query, rising.
 
-    Of those with as many signs as the last of them the first are taken.
+    The larger half of the query's numbers counts twice. Of those that are as far away as the last
+    the first are taken.
     """
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])
+    large = numpy.abs(query)
+    asked = signs_of(numpy.stack([query, large - numpy.median(large)]))
     distances = numpy.zeros(signs.shape[1], numpy.uint16)
-    for word, asked in zip(signs, query, strict=True):
-        distances += numpy.bitwise_count(word ^ asked)
+    for word, (sign, double) in zip(signs, asked, strict=True):
+        other = word ^ sign
+        distances += numpy.bitwise_count(other)
+        other &= double
+        distances += numpy.bitwise_count(other)
     up_to = numpy.cumsum(numpy.bincount(distances))
     last = int(numpy.searchsorted(up_to, count))
     nearer = int(up_to[last - 1]) if last else 0
