@@ -14,6 +14,11 @@ export default defineConfig({
     target: "es2023",
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 700,
+    // Few files: each costs the page and the server a millisecond or two before a screen is seen.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: "common", minShareCount: 5 }] } },
+    },
   },
   server: {
     proxy: {

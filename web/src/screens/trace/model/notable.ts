@@ -49,7 +49,15 @@ export interface Sums {
   unpriced: number;
 }
 
+const known = new WeakMap<Tree, Sums>();
+
 export function sumsOf(tree: Tree): Sums {
+  const sums = known.get(tree) ?? summedUp(tree);
+  known.set(tree, sums);
+  return sums;
+}
+
+function summedUp(tree: Tree): Sums {
   const failed: number[] = [];
   const sums = { unfinished: 0, unpriced: 0 };
   let [input, output, cost]: (number | null)[] = [null, null, null];

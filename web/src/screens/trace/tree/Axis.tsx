@@ -16,6 +16,7 @@ import styles from "./Axis.module.css";
 
 const TICK_PX = 80;
 const LABEL_PX = 56; // no tick stands nearer to the end, since its label would be cut
+const REST_MS = 30; // the rows are seen first
 const CLICK_SHARE = 0.004; // a shorter drag is a click
 
 interface Props {
@@ -115,11 +116,14 @@ function Overview({ tree, width, active }: { tree: Tree; width: number; active: 
     const element = canvas.current;
     if (!element || width === 0) return;
     const draw = () => drawOverview(element, tree);
-    draw();
+    const timer = setTimeout(draw, REST_MS);
     // Its colours are those of the theme.
     const watcher = new MutationObserver(draw);
     watcher.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    return () => watcher.disconnect();
+    return () => {
+      clearTimeout(timer);
+      watcher.disconnect();
+    };
   }, [tree, width]);
   const start = active < 0 ? null : (tree.starts[active] ?? 0) / tree.total;
   return (
