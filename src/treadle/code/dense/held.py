@@ -60,7 +60,8 @@ class HeldVectors:
         self, places: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float32]":
         """Rounded, so that equal vectors are equally like it wherever they stand."""
-        likeness: NDArray[numpy.float32] = self.rows[places].astype(numpy.float32) @ query
+        rows = self.rows[places].astype(numpy.float32)
+        likeness: NDArray[numpy.float32] = numpy.einsum("ij,j->i", rows, query)
         return numpy.round(likeness / numpy.float32(LENGTH), 6)
 
 

@@ -108,14 +108,17 @@ class StaticEmbedding:
     def _sum(
         self, rows: "NDArray[numpy.int32]", weights: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float64]":
-        """The weighted sum of rows, times whatever number."""
+        """The weighted sum of rows, times whatever number.
+
+        Not by BLAS, which would divide so little among threads that then wait for each other.
+        """
         total = numpy.zeros(self.dimension)
         most = float(numpy.abs(weights).max(initial=0.0))
         if most > 0:
             whole = numpy.rint(weights.astype(numpy.float64) * (_GRID / most))
             for start in range(0, len(rows), _ROWS):
                 taken = self._table[rows[start : start + _ROWS]].astype(numpy.float64)
-                total += whole[start : start + _ROWS] @ taken
+                total += numpy.einsum("i,ij->j", whole[start : start + _ROWS], taken)
         return total
 
 
