@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Protocol
 
 from treadle.clock import Clock
@@ -19,6 +19,8 @@ FEW = 50
 AT_ONCE = 100
 """Spans that are examined before it is looked again, which takes some 20 ms."""
 PAUSE_SECONDS = 0.05
+HELD_AT_MOST = 20
+"""Pauses in a row for which who waits for an answer holds it back."""
 RETRY_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -32,6 +34,22 @@ class Examinable(Protocol):
     def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int: ...
 
 
+class Asking:
+    """How many wait for an answer right now: what is done in the background lets them go first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """One more until it is left."""
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+
+
 def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
     """The user's rules as the detectors take them."""
     return tuple(map(Rule.of, settings.rules))
@@ -39,10 +57,11 @@ def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
 
 @asynccontextmanager
 async def examined(
-    store: Examinable, settings: DetectorSettings, clock: Clock
+    store: Examinable, settings: DetectorSettings, clock: Clock, asking: Asking
 ) -> AsyncIterator[None]:
     """Examine what is new, now and then, until it is left."""
-    task = asyncio.create_task(keep_examined(store, rules_of(settings), clock), name="examining")
+    examining = keep_examined(store, rules_of(settings), clock, asking)
+    task = asyncio.create_task(examining, name="examining")
     try:
         yield
     finally:
@@ -51,14 +70,22 @@ async def examined(
             await task
 
 
-async def keep_examined(store: Examinable, rules: Sequence[Rule], clock: Clock) -> None:
+async def keep_examined(
+    store: Examinable, rules: Sequence[Rule], clock: Clock, asking: Asking
+) -> None:
     """Examine what is new whenever few spans arrive, until cancelled. Failures are logged."""
     before = done = None
+    held = 0
     while True:
         pause = TICK_SECONDS
         try:
             newest = (await asyncio.to_thread(store.changes, None)).newest
-            if newest != done and before is not None and newest - before <= FEW:
+            is_due = newest != done and before is not None and newest - before <= FEW
+            if is_due and asking.count and held < HELD_AT_MOST:
+                held += 1
+                pause = PAUSE_SECONDS
+            elif is_due:
+                held = 0
                 number = await asyncio.to_thread(store.examine, rules, most=AT_ONCE)
                 done = newest if number < AT_ONCE else None
                 pause = TICK_SECONDS if done else PAUSE_SECONDS

@@ -37,7 +37,8 @@ async def answered(request: Request, make: Callable[[], Any]) -> Response:
             return body, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         return body, {"Vary": "Accept-Encoding"}
 
-    body, headers = await asyncio.to_thread(write)
+    with request.app.state.house.asking.one():
+        body, headers = await asyncio.to_thread(write)
     return Response(body, media_type="application/json", headers=headers)
 
 

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from treadle.app.agents import AgentDesk
 from treadle.app.event_log import EventLog
-from treadle.app.examining import examined, rules_of
+from treadle.app.examining import Asking, examined, rules_of
 from treadle.app.experiment_feed import experiments_followed
 from treadle.app.live_spans import LiveSpans
 from treadle.app.refreshing import building
@@ -46,6 +46,7 @@ class House:
     pages: UiFeed
     rules: tuple[Rule, ...]
     """What the settings have detectors look for besides."""
+    asking: Asking
     _intake: SpanIntake | None
 
     @property
@@ -82,17 +83,17 @@ class House:
             pages = await stack.enter_async_context(UiFeed(calls.screen, calls.bus))
             followed = experiments_followed(experiments_path(), calls.bus)
             await stack.enter_async_context(followed)
-            intake = None
+            intake, asking = None, Asking()
             if (store := calls.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, calls.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
-                watched = examined(store, settings.traces.detectors, SystemClock())
+                watched = examined(store, settings.traces.detectors, SystemClock(), asking)
                 await stack.enter_async_context(watched)
             ui = Ui(calls.screen)
             rules = rules_of(settings.traces.detectors)
-            yield cls(calls, turns, agents, log, conversations, ui, pages, rules, intake)
+            yield cls(calls, turns, agents, log, conversations, ui, pages, rules, asking, intake)
 
 
 @asynccontextmanager
