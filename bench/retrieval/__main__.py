@@ -1,6 +1,6 @@
 """How well search answers questions, against simpler methods and other tools, as Markdown tables.
 
-Run: python -m bench.retrieval [--tuning] [CORPUS …]
+Run: python -m bench.retrieval [--tuning] [--queries N] [--own] [CORPUS …]
 
 Sources come from pinned packages; their functions lose their doc comments, whose first sentences
 are the queries. `--tuning` asks the queries that changes may be tried on; nothing is ever tuned
@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.retrieval.dataset import SEED, Dataset, Query, make_dataset
+from bench.retrieval.dataset import QUERIES, SEED, Dataset, Query, make_dataset
 from bench.retrieval.methods import Functions, Method, treadle_files, treadle_items
 from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
 from treadle.code import CodeIndex
 from treadle.code.dense.embedder import Choice, choose_embedder, minilm_installed, own_embedding
+from treadle.code.dense.static import StaticEmbedding
 from treadle.code.parse import parse_file
 
 HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
@@ -87,11 +88,8 @@ def symbol_recall(index: CodeIndex, root: Path) -> str:
     )
 
 
-def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]) -> None:
-    """Print the table of one corpus."""
-    print(f"\n#### {dataset.name}: {dataset.functions:,} functions, {len(queries)} queries\n")
-    print(HEAD)
-    simple = Functions(dataset.root)
+def report_others(dataset: Dataset, simple: Functions, queries: Sequence[Query]) -> None:
+    """Print the rows of simpler methods and other tools."""
     print(row("keyword count, as with ripgrep", items_ranks(simple.keyword_count, queries)))
     print(row("BM25 over words", items_ranks(simple.plain, queries)))
     print(row("BM25 over stems with fields", items_ranks(simple.fielded, queries)), flush=True)
@@ -100,6 +98,20 @@ def report(dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice]
         print(row(f"semble {SEMBLE}, without its model", items_ranks(peer, queries)), flush=True)
     except UnreachableError as error:
         print(f"left out: {error}", file=sys.stderr)
+
+
+def report(
+    dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice], with_others: bool
+) -> None:
+    """Print the table of one corpus."""
+    print(f"\n#### {dataset.name}: {dataset.functions:,} functions, {len(queries)} queries\n")
+    print(HEAD)
+    simple = Functions(dataset.root)
+    if with_others:
+        report_others(dataset, simple, queries)
+    if (folder := own_embedding()) is not None:
+        alone = simple.alike(StaticEmbedding.load(folder))
+        print(row("own embedding alone", items_ranks(alone, queries)), flush=True)
     cache = CACHE / "index"
     files: list[str] = []
     named = ""
@@ -122,7 +134,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", metavar="CORPUS")
     parser.add_argument("--tuning", action="store_true", help="ask the queries of the tuning part")
-    parser.add_argument("--queries", type=int, metavar="N", help="ask only the first N")
+    parser.add_argument(
+        "--queries", type=int, metavar="N", default=QUERIES,
+        help="ask the first N; beyond the test they are those that nothing was ever tuned on",
+    )  # fmt: skip
+    parser.add_argument("--own", action="store_true", help="leave other methods and tools out")
     parser.add_argument("--static", action="store_true", help="leave MiniLM out")
     arguments = parser.parse_args()
     choices: list[Choice] = ["none", "static"]
@@ -136,8 +152,8 @@ def main() -> None:
         except UnreachableError as error:
             print(f"\n{corpus.name} left out: {error}", file=sys.stderr)
             continue
-        queries = dataset.tuning if arguments.tuning else dataset.test
-        report(dataset, queries[: arguments.queries], choices)
+        queries = dataset.tuning if arguments.tuning else (*dataset.test, *dataset.rest)
+        report(dataset, queries[: arguments.queries], choices, with_others=not arguments.own)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from math import log
 from pathlib import Path
 
+import numpy
+
 from bench.retrieval.dataset import FUNCTIONS, Function
 from treadle.code import CodeIndex, View
+from treadle.code.dense.static import StaticEmbedding
 from treadle.code.parse import parse_file
 from treadle.code.terms import terms_in
 
@@ -88,14 +91,16 @@ class Functions:
     def __init__(self, root: Path) -> None:
         self._places: list[Place] = []
         self._texts: list[str] = []
+        self._weighted: list[dict[str, int]] = []
         fields: list[Counter[str]] = []
         for path in sorted(root.rglob("*")):
             if not path.is_file():
                 continue
             file = path.relative_to(root).as_posix()
             data = path.read_bytes()
-            for item in (indexed.item for indexed in parse_file(root, file).items):
+            for item, weighted in parse_file(root, file).items:
                 if item.kind in FUNCTIONS:
+                    self._weighted.append(weighted)
                     place = Place(file, item.start_byte, item.end_byte, item.name)
                     self._places.append(place)
                     code = data[item.start_byte : item.end_byte].decode("utf-8", "replace")
@@ -106,6 +111,18 @@ class Functions:
                     fields[-1].update(2 * terms_in(stem))
         self._plain = Bm25([Counter(_WORD.findall(text)) for text in self._texts], 1.2, 0.75)
         self._fielded = Bm25(fields, 2.0, 0.75)
+
+    def alike(self, model: StaticEmbedding) -> Method:
+        """By the vectors of the own embedding alone, compared exactly."""
+        rows = model.documents(self._weighted).astype(numpy.float32)
+        rows /= numpy.maximum(numpy.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
+
+        def search(query: str) -> list[Place]:
+            likeness = rows @ model.query(query)
+            order = numpy.argsort(-likeness, kind="stable")[:_DEPTH]
+            return [self._places[number] for number in order.tolist()]
+
+        return search
 
     def plain(self, query: str) -> list[Place]:
         """BM25 with its usual k1 1.2 and b 0.75 over words as they stand."""
