@@ -8,7 +8,13 @@ from tools.train_embedding import reading
 from tools.train_embedding.benchmarked import Benchmarked
 from tools.train_embedding.examples import distinct, read, write
 from tools.train_embedding.packages import Source
-from tools.train_embedding.reading import Record, read_functions, read_package, sentences
+from tools.train_embedding.reading import (
+    Record,
+    once_built,
+    read_functions,
+    read_package,
+    sentences,
+)
 
 WHEEL = Source("Python", "wheel", "box", "1.0", "MIT")
 BOX = b'''class Box:
@@ -27,6 +33,14 @@ BOX = b'''class Box:
         for _ in range(3):
             self.turn()
 '''
+CODE = {
+    ".py": b'def open(lid):\n    """Opens the lid of it."""\n    lid.up()\n',
+    ".rs": b"/// Opens the lid of it. Or not.\nfn open(lid: &mut Lid) { lid.up() }\n",
+    ".go": b"package box\n\n// Open opens the lid of it.\nfunc Open(l Lid) { l.Up() }\n",
+    ".ts": b"/** Opens the lid of it. */\nfunction open(lid: Lid) { lid.up(); }\n",
+    ".java": b"class Box {\n  /** Opens the lid of it. */\n  void open() { up(); }\n}\n",
+    ".c": b"/* Opens the lid of it. */\nvoid open(lid *l) { up(l); }\n",
+}
 
 
 def records(folder: Path, source: bytes, name: str = "box.py") -> list[Record]:
@@ -44,18 +58,9 @@ def test_functions_lose_their_comments_and_keep_their_terms(tmp_path: Path) -> N
     assert (shaken.name, shaken.query, shaken.lines) == ("shake", "", 3)
 
 
-@pytest.mark.parametrize(
-    ("name", "source"),
-    [
-        ("box.rs", b"/// Opens the lid of it. Or not.\nfn open(lid: &mut Lid) { lid.up() }\n"),
-        ("box.go", b"package box\n\n// Open opens the lid of it.\nfunc Open(l Lid) { l.Up() }\n"),
-        ("box.ts", b"/** Opens the lid of it. */\nfunction open(lid: Lid) { lid.up(); }\n"),
-        ("Box.java", b"class Box {\n  /** Opens the lid of it. */\n  void open() { up(); }\n}\n"),
-        ("box.c", b"/* Opens the lid of it. */\nvoid open(lid *l) { up(l); }\n"),
-    ],
-)
-def test_comments_of_every_language_are_told(tmp_path: Path, name: str, source: bytes) -> None:
-    (record,) = records(tmp_path, source, name)
+@pytest.mark.parametrize("suffix", list(CODE))
+def test_comments_of_every_language_are_told(tmp_path: Path, suffix: str) -> None:
+    (record,) = records(tmp_path, CODE[suffix], f"box{suffix}")
     assert record.query.lower() == "opens the lid of it."
     assert "up" in record.terms
 
@@ -70,7 +75,8 @@ def test_what_follows_ends_at_a_section_and_at_a_word() -> None:
 
 
 def test_generated_and_foreign_files_are_left_out(tmp_path: Path) -> None:
-    for place in ("box/own.py", "box/_vendor/other.py", "box/made_pb2.py", "box/notes.txt"):
+    left_out = ("box/_vendor/other.py", "box/made_pb2.py", "box/notes.txt", "box/textual/app.py")
+    for place in ("box/own.py", *left_out):
         path = tmp_path / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(BOX)
@@ -92,6 +98,45 @@ def test_files_under_another_licence_are_left_out(tmp_path: Path) -> None:
     )
     found, _ = read_package(source, tmp_path)
     assert [record.file for record in found] == ["box/box.c"]
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "below", "place"),
+    [
+        ("wheel", "box", "box-1.data/purelib/box/lid.py", "box/lid.py"),
+        ("npm", "@box/lid", "package/src/lid.ts", "lid/src/lid.ts"),
+        ("source", "libbox-java", "box-1.0/src/Lid.java", "libbox-java/src/Lid.java"),
+        ("apt", "librust-box-dev", "usr/share/cargo/registry/box-1.0/src/lib.rs", "box/src/lib.rs"),
+        (
+            "apt",
+            "golang-box-dev",
+            "usr/share/gocode/src/example.org/box/l.go",
+            "example.org/box/l.go",
+        ),
+        ("apt", "rust-src", "usr/src/rustc-1.63.0/library/std/lib.rs", "library/std/lib.rs"),
+    ],
+)
+def test_packaging_leaves_no_trace_in_the_place_of_a_file(
+    tmp_path: Path, client: str, name: str, below: str, place: str
+) -> None:
+    path = tmp_path / below
+    path.parent.mkdir(parents=True)
+    language = {".py": "Python", ".rs": "Rust", ".go": "Go", ".ts": "TypeScript", ".java": "Java"}
+    path.write_bytes(CODE[path.suffix])
+    copyright_file = tmp_path / "usr/share/doc/box/copyright"
+    copyright_file.parent.mkdir(parents=True)
+    copyright_file.write_text("Files: *\nLicense: Expat\n")
+    source = Source(language[path.suffix], client, name, "1.0", "Expat")
+    found, _ = read_package(source, tmp_path)
+    assert {record.file for record in found} == {place}
+
+
+def test_what_was_built_of_sources_is_left_out_beside_them() -> None:
+    built = ["box/dist/lid.js", "box/cjs/lid.js"]
+    assert once_built([*built, "box/src/lid.ts", "box/bin.js"]) == ["box/src/lid.ts", "box/bin.js"]
+    assert once_built([*built, "box/esm/lid.js"]) == ["box/dist/lid.js", "box/esm/lid.js"]
+    assert once_built(built) == built
+    assert once_built(["box/src/lid.py", "box/lib/lid.py"]) == ["box/src/lid.py", "box/lib/lid.py"]
 
 
 def test_a_large_package_gives_its_commented_functions(

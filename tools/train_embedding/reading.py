@@ -3,7 +3,7 @@
 import hashlib
 import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,22 @@ LEAST_LINES = 3
 """Of a function without a doc comment."""
 MORE = 300
 """Characters of `more`."""
+_COPIED = re.compile(
+    r"(?:^|/)(?:textual|pydantic_ai|tokio|cargo|clap|rxjs|xterm|matrix-js-sdk|react-native|etcd)"
+    r"(?:[-_.][\w.-]*)?/"
+)
+"""Folders of another package that hold one of the benchmarks."""
+_BUILDS = (
+    (
+        re.compile(r"/src/.*\.[cm]?[jt]sx?$"),
+        re.compile(r"/(?:dist|build|lib|esm?|cjs|umd|browser|bundles?|fesm\w*)/.*\.[cm]?jsx?$"),
+    ),
+    (
+        re.compile(r"/esm?/.*\.[cm]?jsx?$"),
+        re.compile(r"/(?:commonjs|cjs|umd|browser|react-native|workerd|es5|lib)/.*\.[cm]?jsx?$"),
+    ),
+)
+"""Sources, and where else the same functions are as they were built."""
 _SECTION = re.compile(
     r"\n\s*(?:@|:\w|\.\.|#|-|=|\*|```|>>>|"
     r"(?:Args|Arguments|Parameters?|Params|Returns?|Yields?|Raises|Examples?|Usage|Panics|Errors"
@@ -62,11 +78,13 @@ def read_package(source: Source, folder: Path) -> tuple[list[Record], int]:
     Of a large package files are read in the order of a hash until there are enough functions.
     """
     licences = debian_licences(folder)
-    files = {
-        place_of(source, path.relative_to(folder).as_posix()): path
-        for path in sorted(folder.rglob("*"))
-        if _counts(source, path, path.relative_to(folder).as_posix(), licences)
-    }
+    files: dict[str, Path] = {}
+    for path in sorted(folder.rglob("*")):
+        below = path.relative_to(folder).as_posix()
+        place = place_of(source, below)
+        if _counts(source, path, below, licences) and not _COPIED.search(place):
+            files[place] = path
+    files = {place: files[place] for place in once_built(files)}
     tests = [place for place in files if is_test(place)]
     own = [place for place in files if not is_test(place)]
     found: list[Record] = []
@@ -126,9 +144,20 @@ def place_of(source: Source, below: str) -> str:
         return re.sub(r"-[\d.]+(?:[-+][\w.]+)?/", "/", below.split("/", 4)[4], count=1)
     if below.startswith("usr/share/gocode/src/"):
         return below.split("/", 4)[4]
+    if below.startswith("usr/src/"):
+        return re.sub(r"^usr/src/[^/]+/", "", below)
     if source.client == "npm":
         return f"{source.name.rpartition('/')[2]}/{below.partition('/')[2]}"
     return f"{source.name}/{below.partition('/')[2]}"
+
+
+def once_built(places: Iterable[str]) -> list[str]:
+    """The places without the copies that a package for JavaScript holds of the same sources."""
+    listed = list(places)
+    for kept, copies in _BUILDS:
+        if any(kept.search(place) for place in listed):
+            listed = [place for place in listed if kept.search(place) or not copies.search(place)]
+    return listed
 
 
 def read_functions(path: Path, place: str) -> Iterator[Record]:
