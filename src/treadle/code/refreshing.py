@@ -1,5 +1,6 @@
 """Bring the index up to date: compare stats, read what changed, parse it, forget what is gone."""
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -86,14 +87,17 @@ def refresh(
 ) -> RefreshReport:
     """Make the index equal to the tree, as it was while this ran.
 
-    `embedding` is asked for the folder of the model that makes vectors if anything has changed.
+    `embedding` is asked for the folder of the model that makes vectors. A small change has none
+    made of it where numpy would have to be loaded for that: a query by vectors has it anyway, and
+    what names an item need not wait.
     """
     started = time.perf_counter()
     found = difference(root, store.files())
     changed = 0
     done = 0
     total = len(found.changed)
-    folder = embedding() if embedding is not None and total else None
+    pays = "numpy" in sys.modules or sum(entry.size for entry in found.changed) >= _TASK_BYTES
+    folder = embedding() if embedding is not None and total and pays else None
     for batch in _batches(_parsed(root, found, folder)):
         store.write(batch)
         for (file, *_), _ in batch:

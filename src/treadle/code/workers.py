@@ -93,6 +93,7 @@ def _start() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={"OPENBLAS_NUM_THREADS": "1", **os.environ},  # numpy would start threads for nothing
     )
 
 

@@ -123,7 +123,8 @@ def _sieved(
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])
     large = numpy.abs(query)
-    asked = signs_of(numpy.stack([query, large - numpy.median(large)]))
+    middle = numpy.sort(large)[len(large) // 2]  # `median` loads modules for 16 ms
+    asked = signs_of(numpy.stack([query, large - middle]))
     distances = numpy.zeros(signs.shape[1], numpy.uint16)
     for word, (sign, double) in zip(signs, asked, strict=True):
         other = word ^ sign
