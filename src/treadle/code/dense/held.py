@@ -18,7 +18,7 @@ from treadle.code.postings import PLACE_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIEVED = 800
+SIEVED = 400
 """Items that the signs leave over for the exact comparison."""
 _COPIED = 16_384
 """Vectors that are copied in one step."""
