@@ -135,6 +135,7 @@ def test_what_was_built_of_sources_is_left_out_beside_them() -> None:
     built = ["box/dist/lid.js", "box/cjs/lid.js"]
     assert once_built([*built, "box/src/lid.ts", "box/bin.js"]) == ["box/src/lid.ts", "box/bin.js"]
     assert once_built([*built, "box/esm/lid.js"]) == ["box/dist/lid.js", "box/esm/lid.js"]
+    assert once_built(["box/lib/lid.js", "box/esm/lid.js"]) == ["box/lib/lid.js", "box/esm/lid.js"]
     assert once_built(built) == built
     assert once_built(["box/src/lid.py", "box/lib/lid.py"]) == ["box/src/lid.py", "box/lib/lid.py"]
 

@@ -46,7 +46,7 @@ _BUILDS = (
     ),
     (
         re.compile(r"/esm?/.*\.[cm]?jsx?$"),
-        re.compile(r"/(?:commonjs|cjs|umd|browser|react-native|workerd|es5|lib)/.*\.[cm]?jsx?$"),
+        re.compile(r"/(?:commonjs|cjs|umd|browser|react-native|workerd|es5)/.*\.[cm]?jsx?$"),
     ),
 )
 """Sources, and where else the same functions are as they were built."""
