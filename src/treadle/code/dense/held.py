@@ -18,8 +18,12 @@ from treadle.code.postings import PLACE_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIEVED = 400
-"""Items that the signs leave over for the exact comparison."""
+SIEVED = 600
+"""Items that the signs leave over for the exact comparison.
+
+Of 48,000 they hold the 10 nearest and 49 of the 50. To count the signs of the larger half of the
+query's numbers twice found nearly all of those and took half as long again.
+"""
 _COPIED = 16_384
 """Vectors that are copied in one step."""
 
@@ -60,8 +64,9 @@ class HeldVectors:
         self, places: "NDArray[numpy.intp]", query: "NDArray[numpy.float32]"
     ) -> "NDArray[numpy.float32]":
         """Rounded, so that equal vectors are equally like it wherever they stand."""
-        rows = self.rows[places].astype(numpy.float32)
-        likeness: NDArray[numpy.float32] = numpy.einsum("ij,j->i", rows, query)
+        likeness: NDArray[numpy.float32] = numpy.einsum(
+            "ij,j->i", self.rows[places], query, dtype=numpy.float32, casting="unsafe"
+        )
         return numpy.round(likeness / numpy.float32(LENGTH), 6)
 
 
@@ -115,22 +120,15 @@ def signs_of(rows: "NDArray[numpy.int8 | numpy.float32]") -> "NDArray[numpy.uint
 def _sieved(
     signs: "NDArray[numpy.uint64]", query: "NDArray[numpy.float32]", count: int
 ) -> "NDArray[numpy.intp]":
-    """The places of the `count` vectors whose signs are most like those of the query, rising.
+    """The places of the `count` vectors with the most signs of the query, rising.
 
-    The larger half of the query's numbers counts twice. Of those that are as far away as the last
-    the first are taken.
+    Of those with as many as the last of them the first are taken.
     """
     if signs.shape[1] <= count:
         return numpy.arange(signs.shape[1])
-    large = numpy.abs(query)
-    middle = numpy.sort(large)[len(large) // 2]  # `median` loads modules for 16 ms
-    asked = signs_of(numpy.stack([query, large - middle]))
     distances = numpy.zeros(signs.shape[1], numpy.uint16)
-    for word, (sign, double) in zip(signs, asked, strict=True):
-        other = word ^ sign
-        distances += numpy.bitwise_count(other)
-        other &= double
-        distances += numpy.bitwise_count(other)
+    for word, asked in zip(signs, signs_of(query[None])[:, 0], strict=True):
+        distances += numpy.bitwise_count(word ^ asked)
     up_to = numpy.cumsum(numpy.bincount(distances))
     last = int(numpy.searchsorted(up_to, count))
     nearer = int(up_to[last - 1]) if last else 0
