@@ -5,8 +5,13 @@ from typing import NamedTuple
 
 from treadle.code.ranking import Alike, Hit, Similarities, by_score
 
-LIKENESS = 0.4
-"""The part of the score of an item that is its similarity, where vectors are known."""
+OWN_LIKENESS = 0.6
+"""The part of the score of an item that is its similarity by the own embedding.
+
+From 0.5 to 0.65 the mean of 1,500 tuning queries in five languages is the same within 0.003.
+"""
+LIKENESS_ON_TOP = 0.4
+"""The part that is its similarity by an embedder on top (docs/decisions/0016)."""
 
 
 class Features(NamedTuple):
@@ -21,14 +26,14 @@ class Features(NamedTuple):
     worth: Sequence[float]
 
 
-def fused(features: Features) -> list[float]:
+def fused(features: Features, likeness: float) -> list[float]:
     """The scores of candidates: words and similarity, each as a share of its best.
 
-    How far apart candidates are says more than their ranks: on tuning queries 0.633 NDCG@10,
-    reciprocal rank fusion 0.596, words alone 0.623 (docs/decisions/0016).
+    `likeness` is the part of the similarity. How far apart candidates are says more than their
+    ranks, and weights that are learnt for more features gained nothing (docs/decisions/0016, 0057).
     """
-    of_words = (1 - LIKENESS) / (max(features.words, default=0.0) or 1.0)
-    of_likeness = LIKENESS / (max(features.similarity, default=0.0) or 1.0)
+    of_words = (1 - likeness) / (max(features.words, default=0.0) or 1.0)
+    of_likeness = likeness / (max(features.similarity, default=0.0) or 1.0)
     return [
         of_words * words + of_likeness * worth * (similarity if similarity > 0 else 0.0)
         for words, similarity, worth in zip(*features, strict=True)
@@ -39,18 +44,22 @@ def fused_hits(hits: Sequence[Hit], alike: Alike, limit: int | None = None) -> l
     """What was found by words and by vectors, the best first, at most `limit`."""
     if alike.own:
         worth = [hit.worth for hit in hits]
-        hits = _best(hits, alike.own, worth, None if alike.best else limit)
+        hits = _best(hits, alike.own, worth, OWN_LIKENESS, None if alike.best else limit)
     if alike.best:
-        hits = _best(hits, alike.best, [1.0] * len(hits), limit)
+        hits = _best(hits, alike.best, [1.0] * len(hits), LIKENESS_ON_TOP, limit)
     return list(hits)
 
 
 def _best(
-    hits: Sequence[Hit], similarities: Similarities, worth: Sequence[float], limit: int | None
+    hits: Sequence[Hit],
+    similarities: Similarities,
+    worth: Sequence[float],
+    likeness: float,
+    limit: int | None,
 ) -> list[Hit]:
     """The best with their new scores, ties by path and line."""
     similarity = [similarities.get(hit.item_id, 0.0) for hit in hits]
-    scores = fused(Features([hit.score for hit in hits], similarity, worth))
+    scores = fused(Features([hit.score for hit in hits], similarity, worth), likeness)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
