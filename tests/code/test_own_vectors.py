@@ -259,7 +259,7 @@ with CodeIndex.open(root, cache_dir=cache, static=lambda: model) as index:
     index.refresh()
     assert index.search("flyer").results[0].name == "flyer"
     print("numpy" in sys.modules)
-    print(index.search("where is the flyer").parts)
+    print(index.search("where is the loom").parts)
     print("numpy" in sys.modules)
 """
 
