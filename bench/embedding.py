@@ -108,7 +108,7 @@ def beside_words(root: Path, cache: Path, model: Path, view: View) -> tuple[floa
 def table(root: Path, folder: Path, model_folder: Path) -> Iterator[str]:
     """The lines, as they are known."""
     model = StaticEmbedding.load(model_folder)
-    yield "| what | |\n|---|---|"
+    yield f"| {model.name} | |\n|---|---|"
     size = sum(path.stat().st_size for path in model_folder.iterdir()) / 1e6
     yield f"| files of the model, MB | {size:.1f} |"
     yield f"| load in a process that has numpy, ms | {load_ms(model_folder):.0f} |"

@@ -5,7 +5,9 @@ import pytest
 from bench.tables import PAGE, with_table
 
 
-@pytest.mark.parametrize("name", ["retrieval", "index", "query", "runtime", "edits", "traces"])
+@pytest.mark.parametrize(
+    "name", ["retrieval", "index", "query", "embedding", "runtime", "edits", "traces"]
+)
 def test_every_benchmark_has_its_place(name: str) -> None:
     page = PAGE.read_text("utf-8")
     written = with_table(page, name, "| one |\n|---|\n| 1 |\n")
