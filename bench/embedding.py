@@ -150,8 +150,6 @@ def main() -> None:
     parser.add_argument("items", nargs="?", type=int, default=50_000)
     parser.add_argument("--model", type=Path, default=own_embedding())
     arguments = parser.parse_args()
-    if arguments.model is None:
-        sys.exit("There is no own embedding; name one with --model.")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve() / "packages"
         make_corpus(root, arguments.items)

@@ -49,9 +49,8 @@ def test_a_package_holds_the_built_page_and_nothing_of_its_making(
     assert {"js", "css"} <= {name.rpartition(".")[2] for name in page if name.startswith("assets/")}
     assert not [name for name in names if name.endswith(".map") or "node_modules" in name]
     assert "does not hold the page" not in said
-    if (model := own_embedding()) is not None:
-        kept = {name.rpartition("/")[2] for name in names if MODEL in name}
-        assert kept == {path.name for path in model.iterdir()}
+    kept = {name.rpartition("/")[2] for name in names if MODEL in name}
+    assert kept == {path.name for path in own_embedding().iterdir()}
 
 
 @pytest.mark.slow

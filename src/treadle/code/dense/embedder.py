@@ -62,10 +62,9 @@ def choose_embedder(choice: Choice, endpoint: Endpoint | None = None) -> Embedde
     return MiniLM()
 
 
-def own_embedding() -> Path | None:
-    """The folder of the own embedding; None if it is not there."""
-    folder = Path(__file__).with_name("embedding")
-    return folder if (folder / "model.json").is_file() else None
+def own_embedding() -> Path:
+    """The folder of the own embedding."""
+    return Path(__file__).with_name("embedding")
 
 
 def minilm_installed() -> bool:
