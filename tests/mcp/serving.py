@@ -70,13 +70,25 @@ def recorded(home: Path) -> list[dict[str, Any]]:
 
 
 def spoken(home: Path, repo: Path, *messages: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    """What a server says that is sent `messages` and then hears that its client is gone."""
-    return subprocess.run(
+    """What a server says that is sent `messages`, and hears that its client is gone once it has
+    answered those that have an id: what is in work then would be broken off."""
+    process = subprocess.Popen(
         [*WORDS, "--repo", str(repo)],
-        input="".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env=environment(home),
-        timeout=100,
-        check=False,
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        out = [process.stdout.readline() for message in messages if "id" in message]
+        process.stdin.close()
+        out.append(process.stdout.read())
+        errors = process.stderr.read()
+    return subprocess.CompletedProcess(WORDS, process.returncode, "".join(out), errors)
