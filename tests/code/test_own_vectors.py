@@ -121,7 +121,7 @@ def test_another_model_renews_vectors_and_nothing_else(
         with opened(root, tmp_path / "cache", folder) as index:
             report = index.refresh()
             assert report.added + report.changed == (0 if turn else len(FILES))
-            assert index.search("where do we weave").parts[-1] == "dense"
+            assert index.search("where is the thread of the weaver").parts[-1] == "dense"
         built(root, tmp_path / f"anew{turn}", folder)
         assert contents(root, tmp_path / "cache") == contents(root, tmp_path / f"anew{turn}")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.embedding import DIMENSION, write_embedding
 from treadle.code.dense.embedder import EmbedderError
-from treadle.code.dense.held import SIEVED, HeldVectors, signs_of
+from treadle.code.dense.held import LEAST_ALIKE, SIEVED, HeldVectors, signs_of
 from treadle.code.dense.static import LENGTH, StaticEmbedding
 
 TERMS = ["load", "read", "write", "spindl", "naïv", "x9"]
@@ -132,7 +132,7 @@ def test_of_few_items_the_nearest_are_exact(
     index = held(whole)
     likeness = numpy.round(whole.astype(numpy.float32) @ query / LENGTH, 6).tolist()
     order = sorted(range(count), key=lambda place: (-likeness[place], place))
-    expected = [5 + 3 * place for place in order if likeness[place] > 0][:limit]
+    expected = [5 + 3 * place for place in order if likeness[place] >= LEAST_ALIKE][:limit]
     assert index.nearest(query, limit) == expected
     known = index.similarities(query, [4, *index.items.tolist(), 10**12])
     assert list(known.values()) == pytest.approx(likeness, abs=2e-6)
