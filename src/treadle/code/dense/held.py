@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SIEVED = 600
 """Items that the signs leave over for the exact comparison.
 
-Of 48,000 they hold the 10 nearest and 49 of the 50. To count the signs of the larger half of the
+Of 48,000 they hold the 10 nearest and 48 of the 50. To count the signs of the larger half of the
 query's numbers twice found nearly all of those and took half as long again.
 """
 _COPIED = 16_384
