@@ -109,9 +109,8 @@ def report(
     simple = Functions(dataset.root)
     if with_others:
         report_others(dataset, simple, queries)
-    if (folder := own_embedding()) is not None:
-        alone = simple.alike(StaticEmbedding.load(folder))
-        print(row("own embedding alone", items_ranks(alone, queries)), flush=True)
+    alone = simple.alike(StaticEmbedding.load(own_embedding()))
+    print(row("own embedding alone", items_ranks(alone, queries)), flush=True)
     cache = CACHE / "index"
     files: list[str] = []
     named = ""

@@ -15,9 +15,8 @@ from tools.train_embedding.bags import collect
 from tools.train_embedding.examples import examples
 from tools.train_embedding.training import Recipe, train
 from tools.train_embedding.writing import write
-from treadle.code.dense import embedder
+from treadle.code.dense.embedder import own_embedding
 
-FOLDER = Path(embedder.__file__).with_name("embedding")
 TERMS = 56_000
 """Rows of the table: with 256 parts each and their names, the files stay below 16 MB."""
 UNIT = 32.0
@@ -32,7 +31,7 @@ def main() -> None:
     """Read, train, write; tells how long each took."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("languages", nargs="*", metavar="LANGUAGE")
-    parser.add_argument("--into", type=Path, default=FOLDER, metavar="FOLDER")
+    parser.add_argument("--into", type=Path, default=own_embedding(), metavar="FOLDER")
     arguments = parser.parse_args()
     started = time.monotonic()
     pairs = collect(examples(arguments.languages or None), TERMS, UNIT)
