@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
 
@@ -75,6 +76,13 @@ class Faults:
     def _failed(self, url: str, failure: str | None) -> None:
         if failure != "net::ERR_ABORTED":  # a page that is left, or a query nobody waits for
             self.seen.append(f"{failure} {url}")
+
+
+def asked_from_now(page: Page) -> list[str]:
+    """What the page asks of its server from now on, as "GET /path"; the list grows."""
+    asked: list[str] = []
+    page.on("request", lambda it: asked.append(f"{it.method} {urlsplit(it.url).path}"))
+    return asked
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.fakes.replies import Answer
 from tests.page.axe import serious_faults
-from tests.page.browsing import NARROW, WIDE, Faults, context_of
+from tests.page.browsing import NARROW, WIDE, Faults, asked_from_now, context_of
 from tests.page.recorded import failed_run, send
 from tests.page.served import Served, serving
 
@@ -188,10 +188,28 @@ def test_a_deleted_run_is_gone(page: Page, served: Served) -> None:
     page.get_by_role("menuitem", name="Delete…").click()
     dialog = page.get_by_role("alertdialog", name="Delete this run?")
     expect(dialog).to_contain_text("1 span")
+    asked = asked_from_now(page)
     dialog.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     expect(beside(page)).to_have_count(0)
     assert served.get("/runs")["data"] == []
+    assert [each for each in asked if "wrong-1" in each] == ["DELETE /api/v1/runs/wrong-1"]
+
+
+def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
+    call(served, "right-1", "What stays?")
+    call(served, "wrong-1", "A secret by mistake")
+    page.goto("/runs")
+    row(page, "A secret by mistake").get_by_role("link").first.click()
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    asked = asked_from_now(page)
+    page.get_by_role("button", name="Delete for good").click()
+    expect(page).to_have_url("/runs")
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "What stays?")).to_be_visible()
+    named = [each for each in asked if "/runs/" in each or "/traces/" in each]
+    assert named == ["DELETE /api/v1/runs/wrong-1"]
 
 
 def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: Served) -> None:

@@ -1,5 +1,6 @@
 """Threads: the list with its query, filters and views, and one conversation beside its runs."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.fakes.replies import Answer, error
 from tests.page.axe import serious_faults
-from tests.page.browsing import NARROW, Faults, context_of
+from tests.page.browsing import NARROW, Faults, asked_from_now, context_of
 from tests.page.served import Served, serving
 from tests.server.exports import span
 
@@ -282,9 +283,12 @@ def test_a_thread_is_deleted_after_it_was_said_what_is_lost(page: Page, served: 
     expect(dialog).to_contain_text("1 run with 1 span will be lost for good")
     dialog.get_by_role("button", name="Keep it").click()
     page.get_by_role("button", name="Delete…").click()
+    asked = asked_from_now(page)
     dialog.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
     assert served.get("/threads")["data"] == []
+    named = [each for each in asked if re.search("/(threads|runs|spans|traces)/", each)]
+    assert named == ["DELETE /api/v1/threads/gone"]
 
 
 def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(

@@ -30,9 +30,9 @@ export function DeleteThread({ threadId, thread }: Props) {
         kind: "good",
         text: `Deleted ${counted(gone.spans, "span")}.`,
       });
+      // Not read at once: what still shows the thread would ask for it, and be told that it is gone.
+      await queries.invalidateQueries({ refetchType: "none" });
       await navigate({ to: "/threads" });
-      queries.removeQueries({ queryKey: ["thread", threadId] });
-      await queries.invalidateQueries();
     },
   });
   return (

@@ -16,7 +16,7 @@ import { useAskAnalyst } from "./useAskAnalyst";
 
 interface Props {
   run: Run;
-  /** After it was deleted. */
+  /** After it was deleted, and everything that was read is held to be old: leave it. */
   onGone: () => void;
 }
 
@@ -68,9 +68,10 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
         kind: "good",
         text: `Deleted: ${counted(gone.spans, "span")}, ${bytes(gone.bytes)}.`,
       });
+      // Not read at once: what still shows the run would ask for it, and be told that it is gone.
+      await queries.invalidateQueries({ refetchType: "none" });
       onClose();
       onGone();
-      await queries.invalidateQueries();
     },
   });
   return (

@@ -1,4 +1,5 @@
 // All runs that were recorded, or what they add up to in groups.
+import { useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";
@@ -15,6 +16,7 @@ import { bucketOf } from "./grouping";
 import { ListTools } from "./ListTools";
 import { RunPeek } from "./peek";
 import { PeekBeside } from "./peek/PeekBeside";
+import { isInShort } from "./peek/reading";
 import { RUN_COLUMNS, runId } from "./runColumns";
 import { SummaryLine } from "./SummaryLine";
 
@@ -70,12 +72,20 @@ function RunTable({ query }: { query: string }) {
   // The rows can be walked fast: the address follows when the choice has come to rest.
   const selection = useSelection(peeked, onPeek);
   const close = () => selection.choose(undefined);
+  const queries = useQueryClient();
+  const leave = () => {
+    close();
+    void queries.refetchQueries({
+      type: "active",
+      predicate: ({ queryKey }) => !isInShort(queryKey),
+    });
+  };
   return (
     <PeekBeside
       what="run"
       peeked={selection.id}
       onClose={close}
-      panel={(id) => <RunPeek runId={id} rows={list.rows} onGone={close} />}
+      panel={(id) => <RunPeek runId={id} rows={list.rows} onGone={leave} />}
     >
       <DataTable
         what="runs"
