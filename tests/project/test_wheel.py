@@ -54,6 +54,17 @@ def test_a_package_holds_the_built_page_and_nothing_of_its_making(
 
 
 @pytest.mark.slow
+def test_the_sources_build_the_same_wheel(tmp_path: Path) -> None:
+    names, _ = build(ROOT, "wheel", tmp_path / "wheel")
+    build(ROOT, "sdist", tmp_path / "sources")
+    (packed,) = (tmp_path / "sources").iterdir()
+    shutil.unpack_archive(packed, tmp_path / "unpacked", filter="data")
+    (project,) = (tmp_path / "unpacked").iterdir()
+    again, _ = build(project, "wheel", tmp_path / "again")
+    assert sorted(again) == sorted(names)
+
+
+@pytest.mark.slow
 def test_a_wheel_without_the_page_says_so(tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(
