@@ -30,6 +30,16 @@ def test_a_tool_is_found_and_called_by_its_form(page: Page, served: Served) -> N
     assert served.get("/tools/statistics")["data"][0]["name"] == "grep"
 
 
+def test_the_calls_of_another_program_are_counted_too(page: Page, served: Served) -> None:
+    page.goto("/tools?tool=grep")
+    tool = page.get_by_role("article", name="grep")
+    expect(tool).to_contain_text("It was not called yet.")
+    home = served.repo.parent / "home"
+    words = ("tools", "call", "grep", "--args", '{"pattern": "def"}')
+    assert treadle(*words, home=home, repo=served.repo).status == 0
+    expect(tool.get_by_text("p50")).to_be_visible()
+
+
 def test_what_the_server_says_is_wrong_stands_at_its_field(
     page: Page, shared: Served, faults: Faults
 ) -> None:

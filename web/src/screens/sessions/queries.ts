@@ -15,6 +15,7 @@ const LIST = ["sessions"] as const;
 const ENDS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
 const EDITS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];
 const MOST_RUNS = 200;
+const RECORDED_MS = 2_000; // so far apart are readings of what is recorded
 const MOST_PROPOSALS = 1_000;
 
 export const sessionKey = (id: string) => ["session", id] as const;
@@ -36,8 +37,17 @@ export function useSessions() {
 
 /** What conversations cost, by their ids: each is recorded as the thread of its id. */
 export function useCosts(ids: readonly string[]) {
+  const queries = useQueryClient();
+  const queryKey = [...LIST, "costs", ids];
+  useLiveRefresh(
+    ["SpanEnded", "SpansLeftOut"], // a turn is recorded after its end
+    () => queries.invalidateQueries({ queryKey }),
+    ids.length > 0,
+    () => true,
+    RECORDED_MS,
+  );
   return useQuery({
-    queryKey: [...LIST, "costs", ids],
+    queryKey,
     queryFn: async ({ signal }) => {
       const query = { thread_ids: [...ids], limit: ids.length };
       const found = await ok(client.GET("/api/v1/threads", { params: { query }, signal }));
@@ -70,7 +80,7 @@ export function useRuns(id: string) {
     () => queries.invalidateQueries({ queryKey }),
     true,
     () => true,
-    2_000,
+    RECORDED_MS,
   );
   return useQuery({
     queryKey,

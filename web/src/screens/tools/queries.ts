@@ -16,7 +16,7 @@ export function useTools() {
 export function useStatistics() {
   const queries = useQueryClient();
   useLiveRefresh(
-    ["ToolCallCompleted", "ToolCallFailed", "SpansLeftOut"],
+    ["SpanEnded", "SpansLeftOut"], // they count what is recorded, which a call is after its end
     () => queries.invalidateQueries({ queryKey: STATISTICS }),
     true,
     () => true,
