@@ -20,6 +20,17 @@ from tests.server.exports import span
 LONG = "A monad is a structure that represents computations.\nIt has two operations.\n"
 SHORT = "A monad chains computations."
 ASKED = "What is a monad?"
+_DEAF = """
+    window.WebSocket = class extends WebSocket {
+      constructor(...told) {
+        super(...told);
+        this.addEventListener("message", (event) => {
+          if (event.data.includes("ExperimentChanged")) event.stopImmediatePropagation();
+        });
+      }
+    };
+"""
+"""A page that does not hear that experiments change."""
 TOOL: Any = {
     "type": "function",
     "function": {
@@ -366,6 +377,16 @@ def test_the_tools_of_the_analyst_act_on_the_open_page(page: Page, served: Serve
 
     page.get_by_role("link", name="Threads").click()
     _until(lambda: served.get("/ui")["experiment_id"] is None)
+
+
+def test_the_tools_know_of_runs_that_the_page_has_not_heard_of(page: Page, served: Served) -> None:
+    experiment = _made(served, {"system": "Be short."})
+    page.add_init_script(_DEAF)
+    _open(page, served, experiment)
+    assert not _asked(served, "evaluate_experiment_results")["hasResults"]
+    _run(served, experiment, 1, "original", "v1")
+    assert _asked(served, "evaluate_experiment_results")["hasResults"]
+    assert _asked(served, "get_experiment_data")["result"]["content"]
 
 
 def test_what_a_tool_changes_never_takes_what_a_person_is_changing(

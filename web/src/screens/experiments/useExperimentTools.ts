@@ -34,8 +34,15 @@ export function useExperimentTools(opened: Opened): void {
     return { experiment: read ?? experiment, batches: ran ?? [...batches] };
   };
 
+  /** As they are now: the page hears of them a moment later than whoever ran them. */
+  const newestBatches = async (): Promise<readonly Batch[]> => {
+    const queryKey = keys.batches(id);
+    await queries.invalidateQueries({ queryKey, exact: true });
+    return queries.getQueryData<Batch[]>(queryKey) ?? batches;
+  };
+
   useUiHandler("get_experiment_data", async () => {
-    const batch = batches.at(-1);
+    const batch = (await newestBatches()).at(-1);
     const found = batch?.progress.done ? await runsOf(id, batch) : null;
     const own = found?.runs.filter((run) => run.item === item && run.error === null).at(-1);
     return {
@@ -47,7 +54,7 @@ export function useExperimentTools(opened: Opened): void {
   });
 
   useUiHandler("evaluate_experiment_results", async () => {
-    const batch = chosenBatch(batches, search.batch);
+    const batch = chosenBatch(await newestBatches(), search.batch);
     if (!batch?.progress.done) return { hasResults: false };
     const path = { reference: id, batch_reference: batch.id };
     const [comparison, found] = await Promise.all([
