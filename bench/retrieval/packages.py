@@ -163,4 +163,14 @@ def _unpack(archive: Path) -> None:
             opened.extractall(archive.parent)
     elif ".tar" in archive.name or archive.suffix == ".tgz":
         with tarfile.open(archive) as opened:
-            opened.extractall(archive.parent, filter="data")
+            opened.extractall(archive.parent, filter=_inside)
+
+
+def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    """A member as it may be unpacked; None for a link to what is outside, which holds no code."""
+    try:
+        return tarfile.data_filter(member, folder)
+    except tarfile.FilterError:
+        if member.issym():
+            return None
+        raise

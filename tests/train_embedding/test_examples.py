@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tools.train_embedding import reading
+from tools.train_embedding import npm, reading
 from tools.train_embedding.benchmarked import Benchmarked
 from tools.train_embedding.examples import distinct, read, write
 from tools.train_embedding.packages import Source
 from tools.train_embedding.reading import (
     Record,
-    once_built,
     read_functions,
     read_package,
     sentences,
@@ -105,6 +104,8 @@ def test_files_under_another_licence_are_left_out(tmp_path: Path) -> None:
     [
         ("wheel", "box", "box-1.data/purelib/box/lid.py", "box/lid.py"),
         ("npm", "@box/lid", "package/src/lid.ts", "lid/src/lid.ts"),
+        ("npm", "@box/lid", "package/dist/esm/lid.ts", "lid/src/lid.ts"),
+        ("npm", "@box/lid", "package/android/src/Lid.java", "lid/android/src/Lid.java"),
         ("source", "libbox-java", "box-1.0/src/Lid.java", "libbox-java/src/Lid.java"),
         ("apt", "librust-box-dev", "usr/share/cargo/registry/box-1.0/src/lib.rs", "box/src/lib.rs"),
         (
@@ -131,13 +132,39 @@ def test_packaging_leaves_no_trace_in_the_place_of_a_file(
     assert {record.file for record in found} == {place}
 
 
-def test_what_was_built_of_sources_is_left_out_beside_them() -> None:
-    built = ["box/dist/lid.js", "box/cjs/lid.js"]
-    assert once_built([*built, "box/src/lid.ts", "box/bin.js"]) == ["box/src/lid.ts", "box/bin.js"]
-    assert once_built([*built, "box/esm/lid.js"]) == ["box/dist/lid.js", "box/esm/lid.js"]
-    assert once_built(["box/lib/lid.js", "box/esm/lid.js"]) == ["box/lib/lid.js", "box/esm/lid.js"]
-    assert once_built(built) == built
-    assert once_built(["box/src/lid.py", "box/lib/lid.py"]) == ["box/src/lid.py", "box/lib/lid.py"]
+@pytest.mark.parametrize(
+    ("files", "taken"),
+    [
+        (["src/lid.ts", "dist/lid.js", "cjs/lid.js", "bin.js"], ["bin.js", "src/lid.ts"]),
+        (["src/lid.ts", "src/box.ts", "dist/all.js"], ["src/box.ts", "src/lid.ts"]),
+        (["src/lid.js", "lib/a.js", "lib/b.js", "lib/c.js"], None),
+        (["dist/esm/lid.js", "dist/commonjs/lid.js", "dist/browser/lid.js"], ["dist/esm/lid.js"]),
+        (["dist-cjs/lid.js", "lib/lid.js"], ["lib/lid.js"]),
+        (["lid.js", "lid.mjs", "browser/lid.js"], ["lid.mjs"]),
+        (["dist/lid.js"], ["dist/lid.js"]),
+        (["lid.min.js", "lid.d.ts", "lid.d.mts", "lid.umd.js"], []),
+    ],
+)
+def test_code_for_javascript_is_read_once_and_as_it_was_written(
+    tmp_path: Path, files: list[str], taken: list[str] | None
+) -> None:
+    for number, file in enumerate(files):
+        path = tmp_path / "package" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"/** Opens the lid of it. */\nexport function open(lid) {{\n  up({number});\n}}\n"
+        )
+    found, _ = read_package(Source("TypeScript", "npm", "box", "1.0", "MIT"), tmp_path)
+    as_written = [npm.where_written(file) for file in (files if taken is None else taken)]
+    assert sorted(record.file for record in found) == sorted(f"box/{file}" for file in as_written)
+
+
+def test_minified_code_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "package" / "dist" / "box.js"
+    path.parent.mkdir(parents=True)
+    path.write_text("/** Opens the lid of it. */ function open(l) {" + "l.up();" * 100 + "}\n")
+    found, _ = read_package(Source("TypeScript", "npm", "box", "1.0", "MIT"), tmp_path)
+    assert found == []
 
 
 def test_a_large_package_gives_its_commented_functions(

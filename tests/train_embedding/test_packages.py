@@ -1,10 +1,12 @@
 """The list names permissive packages alone, and none that the benchmarks search."""
 
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from bench.retrieval.packages import CORPORA
+from bench.retrieval.packages import CORPORA, Package, unpacked
 from tools.train_embedding.licences import licence_of, permissive
 from tools.train_embedding.packages import SUFFIXES, of_benchmarks, sources
 
@@ -71,3 +73,20 @@ def test_the_licence_is_the_one_that_the_metadata_names(
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert licence_of(tmp_path, client) == licence
+
+
+def test_links_to_outside_a_package_are_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def packed(command: list[str], cwd: Path, **_: object) -> subprocess.CompletedProcess[str]:
+        with tarfile.open(cwd / "box-1.tgz", "w:gz") as archive:
+            for name, target in (("out", "/usr/include"), ("in", "lid.js")):
+                link = tarfile.TarInfo(f"package/{name}")
+                link.type, link.linkname = tarfile.SYMTYPE, target
+                archive.addfile(link)
+            archive.addfile(tarfile.TarInfo("package/lid.js"))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", packed)
+    folder = unpacked(Package("npm", "box", "1"), tmp_path) / "package"
+    assert sorted(path.name for path in folder.iterdir()) == ["in", "lid.js"]

@@ -3,11 +3,12 @@
 import hashlib
 import heapq
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.retrieval.dataset import FUNCTIONS, Stripped, first_sentence, plain
+from tools.train_embedding import npm
 from tools.train_embedding.licences import (
     debian_licences,
     licence_of_file,
@@ -22,7 +23,7 @@ from treadle.code.parse import read_content
 from treadle.code.ranking import is_test
 from treadle.code.terms import terms_in
 
-FORMAT = 1
+FORMAT = 2
 """Of the files of records; another number has them all made anew."""
 MOST = 12_000
 """Functions of a package, so that a large generated client does not outweigh the others."""
@@ -39,17 +40,6 @@ _COPIED = re.compile(
     r"(?:[-_.][\w.-]*)?/"
 )
 """Folders of another package that hold one of the benchmarks."""
-_BUILDS = (
-    (
-        re.compile(r"/src/.*\.[cm]?[jt]sx?$"),
-        re.compile(r"/(?:dist|build|lib|esm?|cjs|umd|browser|bundles?|fesm\w*)/.*\.[cm]?jsx?$"),
-    ),
-    (
-        re.compile(r"/esm?/.*\.[cm]?jsx?$"),
-        re.compile(r"/(?:commonjs|cjs|umd|browser|react-native|workerd|es5)/.*\.[cm]?jsx?$"),
-    ),
-)
-"""Sources, and where else the same functions are as they were built."""
 _SECTION = re.compile(
     r"\n\s*(?:@|:\w|\.\.|#|-|=|\*|```|>>>|"
     r"(?:Args|Arguments|Parameters?|Params|Returns?|Yields?|Raises|Examples?|Usage|Panics|Errors"
@@ -79,12 +69,10 @@ def read_package(source: Source, folder: Path) -> tuple[list[Record], int]:
     """
     licences = debian_licences(folder)
     files: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        below = path.relative_to(folder).as_posix()
+    for below in _belows(source, folder):
         place = place_of(source, below)
-        if _counts(source, path, below, licences) and not _COPIED.search(place):
-            files[place] = path
-    files = {place: files[place] for place in once_built(files)}
+        if _counts(folder / below, below, licences) and not _COPIED.search(place):
+            files[place] = folder / below
     tests = [place for place in files if is_test(place)]
     own = [place for place in files if not is_test(place)]
     found: list[Record] = []
@@ -94,25 +82,39 @@ def read_package(source: Source, folder: Path) -> tuple[list[Record], int]:
         for place in sorted(places, key=hashed):
             if sum(map(len, read.values())) >= enough:
                 break
-            read[place] = _read(files[place], place)
+            read[place] = _read(files[place], place, built=_may_be_built(source))
             size += files[place].stat().st_size
         found += _sample([record for place in sorted(read) for record in read[place]], most)
     return found, size
 
 
-def _counts(source: Source, path: Path, below: str, licences: list[tuple[str, str]]) -> bool:
+def _may_be_built(source: Source) -> bool:
+    return source.client == "npm" and source.language == "TypeScript"
+
+
+def _belows(source: Source, folder: Path) -> list[str]:
+    """The files of a package that may count, by their paths in it; what was built counts once."""
+    suffixes = SUFFIXES[source.language]
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
+    belows = [path.relative_to(folder).as_posix() for path in paths]
+    if not _may_be_built(source):
+        return belows
+    inside = [below.partition("/") for below in belows if npm.is_code(below)]
+    roots = {path: root for root, _, path in inside}
+    return [f"{roots[path]}/{path}" for path in npm.once_built(roots)]
+
+
+def _counts(path: Path, below: str, licences: list[tuple[str, str]]) -> bool:
     return (
-        path.suffix in SUFFIXES[source.language]
-        and not below.endswith(".d.ts")
-        and path.is_file()
-        and path.stat().st_size <= MAX_FILE_BYTES
-        and _may_be_used(below, licences)
+        path.is_file() and path.stat().st_size <= MAX_FILE_BYTES and _may_be_used(below, licences)
     )
 
 
-def _read(path: Path, place: str) -> list[Record]:
+def _read(path: Path, place: str, built: bool) -> list[Record]:
     data = path.read_bytes()
     if origin_of(place, data) is not Origin.OWN or names_copyleft(data[:HEAD_BYTES]):
+        return []
+    if built and npm.is_minified(data):
         return []
     return list(read_functions(path, place))
 
@@ -147,17 +149,10 @@ def place_of(source: Source, below: str) -> str:
     if below.startswith("usr/src/"):
         return re.sub(r"^usr/src/[^/]+/", "", below)
     if source.client == "npm":
-        return f"{source.name.rpartition('/')[2]}/{below.partition('/')[2]}"
+        inside = below.partition("/")[2]
+        written = npm.where_written(inside) if _may_be_built(source) else inside
+        return f"{source.name.rpartition('/')[2]}/{written}"
     return f"{source.name}/{below.partition('/')[2]}"
-
-
-def once_built(places: Iterable[str]) -> list[str]:
-    """The places without the copies that a package for JavaScript holds of the same sources."""
-    listed = list(places)
-    for kept, copies in _BUILDS:
-        if any(kept.search(place) for place in listed):
-            listed = [place for place in listed if kept.search(place) or not copies.search(place)]
-    return listed
 
 
 def read_functions(path: Path, place: str) -> Iterator[Record]:
