@@ -21,7 +21,7 @@ from tools.train_embedding.bags import Bags, Floats, Ints, Pairs
 class Recipe:
     """What was chosen by tries on the tuning queries (docs/decisions/0057)."""
 
-    dimension: int = 256
+    dimension: int = 384
     epochs: int = 3
     batch: int = 2_048
     neighbours: int = 16
