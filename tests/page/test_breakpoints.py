@@ -22,6 +22,23 @@ def _calling(served: Served, text: str, **headers: str) -> Iterator[Future[str]]
         yield thread.submit(served.call_gateway, text, headers=named)
 
 
+@contextmanager
+def _sending(served: Served, body: str) -> Iterator[Future[str]]:
+    """A request that no client of OpenAI would write, sent meanwhile as it stands; its answer."""
+
+    def send() -> str:
+        headers = {"Content-Type": "application/json"}
+        return served.http.post("/v1/chat/completions", content=body, headers=headers).text
+
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(send)
+
+
+def _open_held(page: Page) -> None:
+    """Open the newest held call."""
+    page.get_by_role("table", name="Held calls").get_by_role("link", name="m").first.click()
+
+
 def _hold(served: Served, **of: object) -> None:
     served.post("/breakpoints", of)
 
@@ -93,6 +110,69 @@ def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) ->
     table.get_by_role("button", name="Remove").click()
     expect(page.get_by_role("heading", name="No breakpoint holds anything.")).to_be_visible()
     assert served.get("/breakpoints")["data"] == []
+
+
+def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) -> None:
+    _hold(served, model="m")
+    served.provider.add(Answer("Changed"))
+    exact = '"seed":12345678901234567890,"top_p":0.10,"user":"\\u0041"'
+    body = f'{{"model":"m",{exact},"messages":[{{"role":"user","content":"Hello Ada"}}]}}'
+    page.goto("/breakpoints")
+    with _sending(served, body) as answer:
+        _open_held(page)
+        page.get_by_role("tab", name="Edit").click()
+        field = page.get_by_role("textbox", name="The request, as it is sent")
+        field.fill(field.input_value().replace("Ada", "Bob"))
+        page.get_by_role("button", name="Go on with my changes").click()
+        assert "Changed" in answer.result(30)
+    sent = served.provider.requests[-1].body
+    assert (sent["seed"], sent["top_p"], sent["user"]) == (12345678901234567890, 0.1, "A")
+    assert served.provider.requests[-1].messages[0]["content"] == "Hello Bob"
+
+
+def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
+    page: Page, served: Served
+) -> None:
+    _hold(served, model="m")
+    page.goto("/breakpoints")
+    with _calling(served, "Say hello to Ada") as answer:
+        _open_held(page)
+        page.get_by_role("tab", name="Edit").click()
+        field = page.get_by_role("textbox", name="The request, as it is sent")
+        field.fill(field.input_value().replace("Ada", "Bob"))
+        page.reload()
+        page.get_by_role("tab", name="Edit •").click()
+        page.get_by_role("link", name="Runs").click()
+        expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+        page.go_back()
+        expect(page.get_by_role("region", name="Request")).to_contain_text("Say hello to Bob")
+        served.provider.add(Answer("Hello Bob"))
+        page.keyboard.press("c")
+        assert answer.result(30) == "Hello Bob"
+    expect(page.get_by_text("It went on changed.")).to_be_visible()
+    assert page.evaluate("Object.keys(sessionStorage).filter(key => key.includes('held'))") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ('{"model":"m","temperature":NaN,"messages":[]}', '"temperature":NaN'),
+        ('{"model":"m","messages":"no list"}', '"no list"'),
+    ],
+    ids=["no JSON", "no messages"],
+)
+def test_a_strange_request_is_shown_whole(
+    page: Page, served: Served, body: str, shown: str
+) -> None:
+    _hold(served, model="m")
+    page.goto("/breakpoints")
+    with _sending(served, body) as answer:
+        _open_held(page)
+        expect(page.get_by_role("tabpanel")).to_contain_text(shown)
+        page.keyboard.press("x")
+        page.get_by_role("textbox", name="Why? Its client is told.").fill("No")
+        page.keyboard.press("Enter")
+        assert "No" in answer.result(30)
 
 
 def test_a_held_call_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:

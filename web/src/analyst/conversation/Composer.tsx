@@ -5,6 +5,7 @@ import { client, ok } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Select } from "../../components/Select";
 import { TextField } from "../../components/TextField";
+import { useKeptText } from "../../components/useKeptText";
 import { visible } from "../../text/visible";
 import type { Chip } from "../context";
 import styles from "./Composer.module.css";
@@ -29,7 +30,8 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const [text, setText] = useState("");
+  const [kept, setText] = useKeptText("analyst");
+  const text = kept ?? "";
   const [choosing, showChoice] = useState(false);
   const choices = useId();
   const ask = () => {

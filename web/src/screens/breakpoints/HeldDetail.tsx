@@ -1,20 +1,21 @@
 // A held call: its request as messages or as text to change, and what is decided about it.
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { HeldCall, HeldSummary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { Code } from "../../components/Code";
-import { JsonView } from "../../components/JsonView";
-import { isObject, messagesOf, parsed } from "../../components/messages/chat";
-import { Messages } from "../../components/messages/Messages";
+import { isObject, parsed } from "../../components/messages/chat";
 import { Section } from "../../components/Section";
 import { ErrorNotice, Loading } from "../../components/States";
 import { Tabs } from "../../components/Tabs";
 import { TextField } from "../../components/TextField";
+import { useKeptText } from "../../components/useKeptText";
+import { indented } from "../../text/indented";
 import { visible } from "../../text/visible";
 import styles from "./Breakpoints.module.css";
 import { Countdown } from "./Countdown";
 import { DecideBar } from "./DecideBar";
 import { HeldAnswer } from "./HeldAnswer";
+import { HeldRequest } from "./HeldRequest";
 import { HeldBadge } from "./HeldTable";
 import { isWaiting, useHeldCall } from "./queries";
 
@@ -67,11 +68,14 @@ type Tab = "messages" | "edit";
 function Call({ call }: { call: HeldCall }) {
   const [tab, setTab] = useState<Tab>("messages");
   const original = useMemo(() => pretty(call.body), [call.body]);
-  const [typed, setTyped] = useState<string | null>(null);
+  const [typed, setTyped] = useKeptText(`held ${call.id}`);
+  const waits = isWaiting(call);
+  useEffect(() => {
+    if (!waits) setTyped(null); // it can be sent no more
+  }, [waits, setTyped]);
   const text = typed ?? original;
   const isEdited = typed !== null && typed !== original;
   const problem = useMemo(() => problemOf(text), [text]);
-  const waits = isWaiting(call);
   return (
     <div className={styles.detail}>
       {waits ? (
@@ -84,7 +88,7 @@ function Call({ call }: { call: HeldCall }) {
         value={tab}
         onChange={setTab}
         tabs={[
-          { id: "messages", name: "Messages", content: <Request text={text} /> },
+          { id: "messages", name: "Messages", content: <HeldRequest text={text} /> },
           {
             id: "edit",
             name: waits ? (isEdited ? "Edit •" : "Edit") : "JSON",
@@ -114,33 +118,9 @@ function Call({ call }: { call: HeldCall }) {
   );
 }
 
-function Request({ text }: { text: string }) {
-  const value = useMemo(() => parsed(text), [text]);
-  if (!isObject(value)) {
-    return <p className={styles.quiet}>This is no JSON object: it is shown as text only.</p>;
-  }
-  const { messages, input, instructions, ...rest } = value;
-  const said = [
-    ...(typeof instructions === "string" ? [{ role: "system", content: instructions }] : []),
-    ...(Array.isArray(messages) ? messages : []),
-    ...(Array.isArray(input)
-      ? input
-      : typeof input === "string"
-        ? [{ role: "user", content: input }]
-        : []),
-  ];
-  return (
-    <div className={styles.request}>
-      <Messages messages={messagesOf(said)} label="Request" />
-      <JsonView value={rest} openDepth={1} />
-    </div>
-  );
-}
-
 /** JSON with its lines; any other text as it is. */
 function pretty(text: string): string {
-  const value = parsed(text);
-  return value === undefined ? text : JSON.stringify(value, null, 2);
+  return parsed(text) === undefined ? text : indented(text);
 }
 
 function problemOf(text: string): string | null {

@@ -125,6 +125,7 @@ export function ConversationView({ id, session, live, onSaved }: Props) {
         </div>
       )}
       <Field
+        id={id}
         running={running.current}
         isBusy={sending.isPending}
         onSend={send}
@@ -167,6 +168,8 @@ function Failures({
 }
 
 interface FieldProps {
+  /** The conversation's. */
+  id: string;
   /** The request that runs; null: none does. */
   running: string | null;
   isBusy: boolean;
@@ -176,7 +179,7 @@ interface FieldProps {
 }
 
 /** While a turn runs, what is written reaches it; a message of its own is the other choice. */
-function Field({ running, isBusy, onSend, said, ref }: FieldProps) {
+function Field({ id, running, isBusy, onSend, said, ref }: FieldProps) {
   const steering = useSteer();
   const steer = (text: string) => {
     if (running === null) return;
@@ -185,7 +188,7 @@ function Field({ running, isBusy, onSend, said, ref }: FieldProps) {
       { onSuccess: ({ taken }) => (taken ? said.add(running, text) : onSend(text)) },
     );
   };
-  const shared = { ref, isBusy: isBusy || steering.isPending, label: "Message" };
+  const shared = { of: id, ref, isBusy: isBusy || steering.isPending, label: "Message" };
   return (
     <>
       {steering.error && <ErrorNotice what="It did not reach the turn" error={steering.error} />}

@@ -1,9 +1,12 @@
 // Where a message is written: Enter sends it, Shift+Enter begins a line.
-import { type KeyboardEvent, type ReactNode, type Ref, useState } from "react";
+import type { KeyboardEvent, ReactNode, Ref } from "react";
 import { Button } from "../../components/Button";
+import { useKeptText } from "../../components/useKeptText";
 import styles from "./Sessions.module.css";
 
 interface Props {
+  /** What it is about: what is written is kept under that until it is sent. */
+  of: string;
   label: string;
   placeholder: string;
   /** What the button says that Enter presses. */
@@ -17,8 +20,9 @@ interface Props {
 }
 
 export function MessageField(props: Props) {
-  const { label, placeholder, act, isBusy, onSend, other, below, ref } = props;
-  const [text, setText] = useState("");
+  const { of, label, placeholder, act, isBusy, onSend, other, below, ref } = props;
+  const [kept, setText] = useKeptText(`message ${of}`);
+  const text = kept ?? "";
   const words = text.trim();
   const send = (how: (text: string) => void) => {
     if (!words || isBusy) return;

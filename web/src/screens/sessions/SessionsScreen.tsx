@@ -72,6 +72,7 @@ function Begin({ field }: { field: React.RefObject<HTMLTextAreaElement | null> }
     <div className={styles.begin}>
       <MessageField
         ref={field}
+        of="new"
         label="First message of a new session"
         placeholder="Ask about the code, or for a change"
         act="Begin"
