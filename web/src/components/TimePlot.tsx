@@ -5,6 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import { tickMoment } from "../format/times";
 import type { TimeChartProps } from "./TimeChart";
 import styles from "./TimeChart.module.css";
+import { rangeOf } from "./timeRange";
 
 const HEIGHT = 120;
 
@@ -70,14 +71,18 @@ function options(
     width,
     height: HEIGHT,
     legend: { show: false },
-    // The first and the last bar whole.
-    scales: { x: { range: (_, from, to) => [from - seconds / 2, to + seconds / 2] } },
+    // The first and the last bar whole; of a single one uPlot itself would make a range of years.
+    scales: { x: { range: (plot) => rangeOf(plot.data[0], seconds) } },
     cursor: { y: false, drag: { x: false, y: false } },
     axes: [
       {
         ...axis,
         size: 28,
-        values: (_, ticks) => ticks.map((tick) => tickMoment(tick * 1_000_000)),
+        values: (_, ticks) => {
+          const [first = 0] = ticks;
+          const span = (ticks.at(-1) ?? first) - first;
+          return ticks.map((tick) => tickMoment(tick * 1_000_000, span));
+        },
       },
       { ...axis, size: 60, values: (_, ticks) => ticks.map((tick) => format(tick)) },
     ],

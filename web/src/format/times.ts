@@ -13,6 +13,8 @@ const dayOfYear = new Intl.DateTimeFormat("en-GB", {
   month: "short",
   year: "numeric",
 });
+const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric" });
+const YEAR_SECONDS = 366 * 86_400;
 
 /** The clock for today, the day before it for others: "14:03:20", "3 Nov 14:03:20". */
 export function moment(microseconds: number | null | undefined, now: number = Date.now()): string {
@@ -24,21 +26,30 @@ export function moment(microseconds: number | null | undefined, now: number = Da
   return `${date.format(at)} ${clock.format(at)}`;
 }
 
-/** Below an axis: "14:00", and at midnight the day that begins: "3 Nov". */
-export function tickMoment(microseconds: number): string {
+/**
+ * Below an axis that shows so many seconds: "14:00", and at midnight the day that begins: "3 Nov";
+ * over more than a year "Nov 2026".
+ */
+export function tickMoment(microseconds: number, shownSeconds: number): string {
   const at = new Date(microseconds / 1_000);
+  if (shownSeconds > YEAR_SECONDS) return monthOfYear.format(at);
   return (at.getHours() === 0 && at.getMinutes() === 0 ? day : shortClock).format(at);
 }
 
-/** How long ago, roughly: "now", "3 min ago", "2 h ago", "5 d ago". */
+/** How long ago, roughly: "now", "3 min ago", "2 h ago", "5 d ago"; "in 5 d" of a clock ahead. */
 export function ago(microseconds: number | null | undefined, now: number = Date.now()): string {
   if (microseconds == null) return UNKNOWN;
   const seconds = Math.round(now / 1_000 - microseconds / 1_000_000);
-  if (seconds < 10) return "now";
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3_600) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 86_400) return `${Math.round(seconds / 3_600)} h ago`;
-  return `${Math.round(seconds / 86_400)} d ago`;
+  if (Math.abs(seconds) < 10) return "now";
+  const long = roughly(Math.abs(seconds));
+  return seconds < 0 ? `in ${long}` : `${long} ago`;
+}
+
+function roughly(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
 }
 
 /** With everything, for a title or a copy: RFC 3339 in UTC with microseconds. */

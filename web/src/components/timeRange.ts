@@ -1,0 +1,11 @@
+// What the axis of a chart over time shows.
+
+/** From the beginning of the first bar to the end of the last; each is given by its middle. */
+export function rangeOf(
+  middles: { readonly length: number; readonly [at: number]: number },
+  seconds: number,
+): [number, number] {
+  const first = middles[0] ?? 0;
+  const last = middles[middles.length - 1] ?? first;
+  return [first - seconds / 2, last + seconds / 2];
+}
