@@ -61,7 +61,7 @@ function OpenSpan({
       <header className={styles.header}>
         <div className={styles.title}>
           <KindMark kind={span.kind} />
-          <h2>{visible(span.name.slice(0, 300))}</h2>
+          <h2>{visible(nameAt(tree, place).slice(0, 300))}</h2>
           <StatusBadge status={span.status} />
           {ODD.filter(([flag]) => has(tree, place, flag)).map(([flag, sign, words]) => (
             <Badge key={flag} tone="warn">

@@ -4,7 +4,7 @@ import { criticalPath } from "./criticalPath";
 import { random, randomSkeleton, skeletonOf } from "./making";
 import { ownTimes, slowestPlaces, sumsOf } from "./notable";
 import { collapsedPlaces, hiding, rowsOf, shownPlace } from "./rows";
-import { FLAG, has, nameAt, placeOf, type Tree, treeOf } from "./tree";
+import { FLAG, has, nameAt, placeOf, shownNameAt, type Tree, treeOf } from "./tree";
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
@@ -118,7 +118,7 @@ test("what began before its parent is drawn within it and marked", () => {
 test("a parent that never arrived reaches over its children, an unfinished span to the end", () => {
   const tree = treeOf(
     skeletonOf([
-      { depth: 0, start: null },
+      { depth: 0, start: null, flags: FLAG.missing },
       { depth: 1, start: 20, duration: 10 },
       { depth: 1, start: 5, duration: 5 },
       { depth: 0, start: 10, duration: null, flags: FLAG.unfinished },
@@ -127,6 +127,11 @@ test("a parent that never arrived reaches over its children, an unfinished span 
   expect([tree.starts[0], tree.stops[0]]).toEqual([5, 30]);
   expect(nameAt(tree, 0)).toBe("(never recorded)");
   expect(tree.stops[3]).toBe(tree.total);
+});
+
+test("a span that has no name is recorded all the same", () => {
+  const tree = treeOf(skeletonOf([{ depth: 0, start: 0, duration: 10, name: "" }]));
+  expect([nameAt(tree, 0), shownNameAt(tree, 0)]).toEqual(["(no name)", "(no name)"]);
 });
 
 test("the slowest are told by their own time, not by that of their children", () => {

@@ -149,7 +149,12 @@ export function textAt(tree: Tree, column: readonly number[], place: number): st
 }
 
 export function nameAt(tree: Tree, place: number): string {
-  return textAt(tree, tree.names, place) || "(never recorded)";
+  return textAt(tree, tree.names, place) || namelessAt(tree, place);
+}
+
+/** Not every recorder names its spans. */
+function namelessAt(tree: Tree, place: number): string {
+  return has(tree, place, FLAG.missing) ? "(never recorded)" : "(no name)";
 }
 
 const LONGEST_NAME = 300;
@@ -157,6 +162,7 @@ const shownNames = new WeakMap<readonly string[], Map<number, string>>();
 
 /** The name as it can be shown in a row: safe, bounded, and made once for all spans that have it. */
 export function shownNameAt(tree: Tree, place: number): string {
+  if (!textAt(tree, tree.names, place)) return namelessAt(tree, place);
   const at = tree.names[place] ?? -1;
   let known = shownNames.get(tree.texts);
   if (!known) {
