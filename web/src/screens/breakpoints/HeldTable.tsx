@@ -5,7 +5,7 @@ import type { HeldState, HeldSummary } from "../../api/schema";
 import { Badge, type Tone } from "../../components/Badge";
 import { type PlainColumn, PlainTable } from "../../components/PlainTable";
 import { ago, exactMoment } from "../../format/times";
-import { visible } from "../../text/visible";
+import { cut, visible } from "../../text/visible";
 import { Countdown } from "./Countdown";
 import { isWaiting } from "./queries";
 
@@ -45,6 +45,13 @@ export function HeldBadge({ state }: { state: HeldState }) {
   );
 }
 
+/** Names that programs gave: the table stays one where they are long. */
+function Shortened({ text }: { text: string }) {
+  const { shown, left } = cut(text, 40);
+  if (left === 0) return visible(shown);
+  return <span title={visible(text)}>{visible(shown)}…</span>;
+}
+
 const COLUMNS: readonly PlainColumn<HeldSummary>[] = [
   {
     id: "call",
@@ -64,8 +71,8 @@ const COLUMNS: readonly PlainColumn<HeldSummary>[] = [
     align: "end",
     cell: (each) => isWaiting(each) && <Countdown held={each} />,
   },
-  { id: "labels", name: "Labels", cell: (each) => visible(each.labels.join(", ")) },
-  { id: "thread", name: "Thread", cell: (each) => visible((each.thread_id ?? "").slice(0, 40)) },
+  { id: "labels", name: "Labels", cell: (each) => <Shortened text={each.labels.join(", ")} /> },
+  { id: "thread", name: "Thread", cell: (each) => <Shortened text={each.thread_id ?? ""} /> },
   {
     id: "at",
     name: "Since",

@@ -142,7 +142,16 @@ function Calls({ calls }: { calls: ToolCalls | undefined }) {
   const failed = Object.values(calls.failures).reduce((sum, each) => sum + each, 0);
   return (
     <span className={styles.calls}>
-      {failed > 0 && <span className={styles.failed}>{count(failed)} failed of </span>}
+      {failed > 0 && (
+        <>
+          <span className={styles.failed}>
+            <span aria-hidden="true">✕ </span>
+            {count(failed)}
+            <span className="visually-hidden"> failed</span>
+          </span>{" "}
+          of{" "}
+        </>
+      )}
       {count(calls.calls)}
       <span className="visually-hidden"> calls</span>
     </span>
