@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -210,6 +211,35 @@ def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
     expect(row(page, "What stays?")).to_be_visible()
     named = [each for each in asked if "/runs/" in each or "/traces/" in each]
     assert named == ["DELETE /api/v1/runs/wrong-1"]
+
+
+def test_what_is_deleted_elsewhere_is_gone_from_every_screen(
+    browser: Browser, served: Served
+) -> None:
+    send(served, *failed_run("job-1", trace=1), *failed_run("job-2", trace=2))
+    served.get("/runs/job-1")
+    with ExitStack() as stack:
+
+        def opened(path: str) -> Page:
+            page, faults = stack.enter_context(context_of(browser, served.address))
+            faults.expect("404")
+            page.goto(path)
+            expect(page.get_by_text("Why does job-1 fail?").first).to_be_visible()
+            return page
+
+        in_list, peek = opened("/runs"), opened("/runs?peek=job-1")
+        run, thread = opened("/runs/job-1"), opened("/threads/exports")
+        trace = opened(f"/traces/{1:032x}")
+        assert served.http.delete("/api/v1/runs/job-1").is_success
+        expect(in_list.get_by_text("1 run", exact=True)).to_be_visible()
+        expect(in_list.get_by_text("Why does job-1 fail?")).to_have_count(0)
+        expect(peek.get_by_text("The run could not be read")).to_be_visible()
+        expect(peek.get_by_text("Why does job-1 fail?")).to_have_count(0)
+        expect(run.get_by_role("heading", name="There is no such run.")).to_be_visible()
+        expect(thread.get_by_text("Why does job-1 fail?")).to_have_count(0)
+        expect(trace.get_by_text("The trace could not be read")).to_be_visible()
+        assert served.http.delete("/api/v1/threads/exports").is_success
+        expect(thread.get_by_role("heading", name="There is no such thread.")).to_be_visible()
 
 
 def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: Served) -> None:

@@ -130,6 +130,40 @@ def test_a_session_is_renamed_and_deleted(page: Page, served: Served) -> None:
     assert served.get("/sessions")["data"] == []
 
 
+def test_another_page_sees_a_new_title_and_a_deletion(
+    page: Page, served: Served, faults: Faults
+) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    expect(page.get_by_role("heading", name="Hello", level=1)).to_be_visible()
+    renamed = served.http.patch(f"/api/v1/sessions/{session}", json={"title": "Greetings"})
+    assert renamed.is_success, renamed.text
+    expect(page.get_by_role("heading", name="Greetings", level=1)).to_be_visible()
+    faults.expect("404")
+    assert served.http.delete(f"/api/v1/sessions/{session}").is_success
+    expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
+    page.get_by_role("link", name="Sessions").click()
+    expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
+
+
+def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Served) -> None:
+    session = _conversation(served, "Hello")
+    page.goto(f"/sessions/{session}")
+    message = page.get_by_role("textbox", name="Message")
+    message.fill("How does the im")
+    page.reload()
+    expect(message).to_have_value("How does the im")
+    page.get_by_role("link", name="Sessions").click()
+    expect(page.get_by_role("textbox", name="First message of a new session")).to_have_value("")
+    page.go_back()
+    expect(message).to_have_value("How does the im")
+    served.provider.add(Answer("Answer 2."))
+    message.press("Enter")
+    expect(page.get_by_text("Answer 2.")).to_be_visible()
+    page.reload()
+    expect(message).to_have_value("")
+
+
 def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")

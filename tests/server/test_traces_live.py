@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer
 from tests.server.exports import export, span
 from tests.server.serving import Served, serving
 from tests.traces.runs import span as small_span
@@ -99,6 +101,37 @@ async def test_a_client_goes_on_where_it_was_and_is_told_when_it_cannot(repo: Pa
         kind, _, told = await first(served, lambda _: True, **again)
         assert kind == "gap"
         assert told["after"] == int(seen) < told["next"]
+
+
+async def test_what_a_person_deletes_or_names_here_is_told(repo: Path) -> None:
+    async with FakeProvider([Answer("Hello.")]) as provider:
+        env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
+        async with serving(repo, **env) as served:
+            await send(served, 1, 2)
+
+            async def delete() -> None:
+                await served.http.delete(f"/api/v1/traces/{1:032x}")
+
+            _, _, told = await first(served, lambda told: told[0] == "SpansDeleted", delete)
+            assert (told["spans"], told["traces"]) == (2, 1)
+            begun = await served.post("/turns", {"text": "Hi"})
+            await served.ended(begun["request_id"])
+            session = f"/api/v1/sessions/{begun['session_id']}"
+
+            async def name_and_delete() -> None:
+                await served.http.patch(session, json={"title": "Named"})
+                await served.http.delete(session)
+
+            seen: list[bool] = []
+
+            def is_last(told: Told) -> bool:
+                if told[0] == "ConversationChanged":
+                    assert told[2]["conversation_id"] == begun["session_id"]
+                    seen.append(told[2]["gone"])
+                return seen[-1:] == [True]
+
+            await first(served, is_last, name_and_delete)
+            assert seen == [False, True]
 
 
 class FakeStore:

@@ -38,3 +38,13 @@ class SpansLeftOut(Event):
 
     count: int
     revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpansDeleted(Event):
+    """A person deleted so many spans of so many traces here; who shows any reads it again."""
+
+    delivery: ClassVar[Delivery] = Delivery.LOSSY
+
+    spans: int
+    traces: int

@@ -26,6 +26,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server knows nothing of it, or no more. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
 /** A browser reads "." and ".." as steps in the path, which would ask for something else. */
 function pathWith(path: string, ids: Record<string, unknown>): string {
   for (const id of Object.values(ids)) {

@@ -2,6 +2,7 @@
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useAnalystDock } from "../analyst/dock";
+import { useChangesElsewhere } from "../live/useChangesElsewhere";
 import { ShortcutHelp } from "../shortcuts/ShortcutHelp";
 import { useShortcut } from "../shortcuts/ShortcutProvider";
 import { ConnectionBanner } from "./ConnectionBanner";
@@ -14,6 +15,7 @@ const AnalystPanel = lazy(() =>
 
 export function Shell() {
   const dock = useAnalystDock();
+  useChangesElsewhere();
   useShortcut({ keys: "a", does: "Open or close the analyst", where: "Everywhere" }, dock.toggle);
   return (
     <div className={styles.shell} data-docked={dock.isOpen}>

@@ -63,14 +63,17 @@ async def show(house: Opened, request: Request, conversation: str) -> Response:
 async def rename(house: Opened, request: Request, conversation: str, wanted: Renaming) -> Response:
     """Give it another title."""
     root = house.calls.root
-    await house.conversations.rename(conversation, wanted.title, root=root, kind=Kind.AGENT)
+    named = await house.conversations.rename(conversation, wanted.title, root=root, kind=Kind.AGENT)
+    await house.tell_of_conversation(str(named.id))
     return await _shown(house, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(house: Opened, conversation: str) -> None:
     """Take it out for good; what is recorded of it stays."""
-    await house.conversations.delete(conversation, root=house.calls.root, kind=Kind.AGENT)
+    root = house.calls.root
+    gone = await house.conversations.delete(conversation, root=root, kind=Kind.AGENT)
+    await house.tell_of_conversation(str(gone.id), gone=True)
 
 
 async def _shown(house: House, request: Request, reference: str) -> Response:

@@ -78,10 +78,14 @@ async def change(house: Opened, session: str, wanted: SessionChange) -> Told[Ses
         await house.conversations.rename(session, wanted.title, root=house.calls.root)
     if wanted.at is not None:
         await house.conversations.branch(session, wanted.at, root=house.calls.root)
-    return await show(house, session)
+    changed = await show(house, session)
+    await house.tell_of_conversation(changed["id"])
+    return changed
 
 
 @router.delete("/{session}")
 async def delete(house: Opened, session: str) -> Told[ListedSession]:
     """Take it out with all its branches, for good."""
-    return summary_answer(await house.conversations.delete(session, root=house.calls.root))
+    gone = summary_answer(await house.conversations.delete(session, root=house.calls.root))
+    await house.tell_of_conversation(gone["id"], gone=True)
+    return gone

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
@@ -13,8 +14,9 @@ from treadle.app import trace_shapes as shapes
 from treadle.app.span_content import previewed_span, whole_span
 from treadle.documented import answers
 from treadle.errors import NotFoundError
+from treadle.events.spans import SpansDeleted
 from treadle.server.answering import answered, ids_in_path
-from treadle.server.house import Opened
+from treadle.server.house import House, Opened
 from treadle.server.whole_ids import rest
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
@@ -233,24 +235,27 @@ async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}
 async def delete_thread(house: Opened, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
     """Delete all runs of a thread for good, with all they hold."""
     (wanted,) = ids_in_path(request, "/threads/")
-    return _gone(await asyncio.to_thread(lambda: house.traces.delete(threads=[wanted])), wanted)
+    return await _deleted(house, wanted, lambda: house.traces.delete(threads=[wanted]))
 
 
 @router.delete("/runs/" + rest("run_id"))
 async def delete_run(house: Opened, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
     """Delete a run for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/runs/")
-    return _gone(await asyncio.to_thread(lambda: house.traces.delete(runs=[wanted])), wanted)
+    return await _deleted(house, wanted, lambda: house.traces.delete(runs=[wanted]))
 
 
 @router.delete("/traces/" + rest("trace_id"))
 async def delete_trace(house: Opened, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
     """Delete a trace for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/traces/")
-    return _gone(await asyncio.to_thread(lambda: house.traces.delete(traces=[wanted])), wanted)
+    return await _deleted(house, wanted, lambda: house.traces.delete(traces=[wanted]))
 
 
-def _gone(deleted: Deleted, what: str) -> Deleted:
+async def _deleted(house: House, what: str, delete: Callable[[], Deleted]) -> Deleted:
+    deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
         raise NotFoundError(f"There is nothing recorded under {what}.")
+    told = SpansDeleted(request_id=UUID(int=0), spans=deleted.spans, traces=deleted.traces)
+    await house.calls.bus.publish(told)
     return deleted

@@ -1,7 +1,7 @@
 // A conversation with an agent: what was saved of it, what is asked now, and the way to ask.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { ApiError, client, ok } from "../../api/client";
+import { client, isNotFound, ok } from "../../api/client";
 import type { AgentConversation, PageContext, TurnAnswer } from "../../api/schema";
 import { useLiveEvents } from "../../live/LiveProvider";
 import { pageId } from "../../mirror/pageId";
@@ -49,9 +49,9 @@ export function useConversation(id: string) {
     gcTime: LIVE_KEPT_MS,
   });
   useHearing(id);
-  const isUnknown = saved.error instanceof ApiError && saved.error.status === 404;
+  const isUnknown = isNotFound(saved.error);
   const isGone = isUnknown || !(isId || id === NEW);
-  return { saved: saved.data ?? null, live: live.data, isGone, query: saved };
+  return { saved: isUnknown ? null : (saved.data ?? null), live: live.data, isGone, query: saved };
 }
 
 /** Another page, or a program, may ask in the same conversation. */

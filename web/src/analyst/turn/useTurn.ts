@@ -1,7 +1,7 @@
 // Follows a turn: what happens in it, and how far the server says it is.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { ApiError, client, ok } from "../../api/client";
+import { client, isNotFound, ok } from "../../api/client";
 import type { TurnAnswer } from "../../api/schema";
 import { useConnection, useLiveEvents } from "../../live/LiveProvider";
 import { type Fed, TurnFeed } from "./feed";
@@ -39,7 +39,7 @@ export function useTurn(requestId: string): FollowedTurn {
   useEffect(() => {
     if (hasEnded) void queries.invalidateQueries({ queryKey: key });
   }, [hasEnded, queries, key]);
-  const isForgotten = asked.error instanceof ApiError && asked.error.status === 404;
+  const isForgotten = isNotFound(asked.error);
   return { ...fed, answer: asked.data ?? null, isForgotten };
 }
 

@@ -28,7 +28,7 @@ function Shown({ id }: { id: string }) {
   const [isSaved, setSaved] = useState(!isBegunHere);
   const noteSaved = useCallback(() => setSaved(true), []);
   const found = useSession(id, isSaved);
-  const session = found.data;
+  const session = found.isGone ? undefined : found.data;
   const live = useLiveTurns(id, session);
   const [asking, ask] = useState<"rename" | "delete" | null>(null);
   useShortcut(
@@ -37,6 +37,8 @@ function Shown({ id }: { id: string }) {
     session !== undefined,
   );
   const isBegun = session !== undefined || live.turns.length > 0;
+  // One that was read before was deleted; of any other the first turn may still run.
+  const isGone = found.isGone && (found.data !== undefined || !isBegun);
   const title = session ? visible(session.title) : (live.turns[0]?.question ?? "Session");
   return (
     <Screen
@@ -63,12 +65,12 @@ function Shown({ id }: { id: string }) {
         )
       }
     >
-      {isBegun ? (
-        <ConversationView id={id} session={session} live={live} onSaved={noteSaved} />
-      ) : found.isGone ? (
+      {isGone ? (
         <EmptyState title="There is no such session.">
           It was deleted, or is about another repository.
         </EmptyState>
+      ) : isBegun ? (
+        <ConversationView id={id} session={session} live={live} onSaved={noteSaved} />
       ) : found.isError ? (
         <ErrorNotice
           what="The session could not be read"

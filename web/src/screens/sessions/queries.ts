@@ -6,7 +6,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import { ApiError, client, ok } from "../../api/client";
+import { client, isNotFound, ok } from "../../api/client";
 import type { Session } from "../../api/schema";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 
@@ -67,8 +67,7 @@ export function useSession(id: string, isSaved: boolean) {
     enabled: isSaved,
     staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
   });
-  const isGone = found.error instanceof ApiError && found.error.status === 404;
-  return { ...found, isGone };
+  return { ...found, isGone: isNotFound(found.error) };
 }
 
 /** The runs of a conversation, the newest first, each of which is a trace. */

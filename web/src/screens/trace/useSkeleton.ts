@@ -1,6 +1,7 @@
 // The skeleton of a trace, which follows what is recorded as long as it is shown.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { isNotFound } from "../../api/client";
 import type { Skeleton } from "../../api/schema";
 import { GAP } from "../../live/events";
 import { pause } from "../../live/pause";
@@ -51,7 +52,8 @@ export function useSkeleton(traceId: string): TraceRead {
     true,
     (event) => event.type === GAP || event.type === "SpansLeftOut" || event.trace_id === traceId,
   );
-  const skeleton = read.data;
+  // A trace that was deleted is gone, whatever was known of it.
+  const skeleton = isNotFound(read.error) ? undefined : read.data;
   const tree = useMemo(() => (skeleton ? treeOf(skeleton) : null), [skeleton]);
   return { skeleton, tree, error: read.error, retry: () => void read.refetch() };
 }

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
-import { ApiError, getJson } from "../../api/client";
+import { getJson, isNotFound } from "../../api/client";
 import type { RunWithSpans } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { Select } from "../../components/Select";
@@ -41,7 +41,7 @@ export function RunScreen() {
     APART_MS,
   );
   // A run that was deleted is gone, whatever was known of it.
-  if (read.error instanceof ApiError && read.error.status === 404) return <NoRun id={runId} />;
+  if (isNotFound(read.error)) return <NoRun id={runId} />;
   if (read.data) return <OpenRun key={runId} run={read.data} />;
   const retry = () => void read.refetch();
   return (

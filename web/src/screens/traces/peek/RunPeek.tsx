@@ -1,6 +1,7 @@
 // A run beside the list: how it went, what was asked and answered, and its steps, failed ones first.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { isNotFound } from "../../../api/client";
 import type { ListedSpan, Run } from "../../../api/schema";
 import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Keys } from "../../../components/Keys";
@@ -39,7 +40,7 @@ export function RunPeek({ runId, rows, onGone }: Props) {
     const run = rows[next];
     if (run) void queries.prefetchQuery(runInShort(run.run_id, run));
   });
-  const run = row ?? read.data?.run;
+  const run = row ?? (isNotFound(read.error) ? undefined : read.data?.run);
   const retry = () => void read.refetch();
   if (!run) {
     if (!read.error) return <Loading what="the run" />;

@@ -1,6 +1,7 @@
 // A span beside the list: what it took, why it failed, and what it holds in short.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { isNotFound } from "../../../api/client";
 import type { ListedSpan, SpanContent } from "../../../api/schema";
 import { KindMark, StatusBadge } from "../../../components/Badge";
 import { Button } from "../../../components/Button";
@@ -52,7 +53,7 @@ function KnownSpan({ ids, rows }: { ids: SpanIds; rows: readonly ListedSpan[] })
     const span = rows[next];
     if (span) void queries.prefetchQuery(spanContent(span, span));
   });
-  const span = row ?? read.data?.span;
+  const span = row ?? (isNotFound(read.error) ? undefined : read.data?.span);
   const retry = () => void read.refetch();
   return (
     <>
