@@ -94,8 +94,8 @@ diff --git a/f b/f
 +++ b/f
 @@ -1,1 +1,1 @@
 -a = 1 # caf\\xe9 ␛[31m
-+a = '<U+202E>␇' # caf\\xe9 ␛[31m
-""")
++a = '‹U+202E›␇' # caf\\xe9 ␛[31m
+""")  # noqa: RUF001  (the signs that the page shows as well)
 
 
 def test_line_ends_are_shown_only_where_they_differ() -> None:

@@ -87,6 +87,10 @@ def test_a_quote_within_a_sentence_is_one_bounded_line(text: str, limit: int) ->
     assert len(quote) <= 2 + 10 * limit
 
 
+def test_a_quote_within_a_sentence_escapes_once() -> None:
+    assert inline('a <b> \u202e "c"\n') == '"a \\u{3c}b\\u{3e} \\u{202e} \\"c\\"\\n"'
+
+
 def test_the_same_text_gives_the_same_block() -> None:
     assert fenced("a\nb", "span 1/2, output") == fenced("a\nb", "span 1/2, output")
     assert fenced("a", "x").splitlines()[0] != fenced("b", "x").splitlines()[0]

@@ -10,7 +10,8 @@ from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
 _NOWHERE = "/dev/null"
 
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 """What a terminal obeys, or what is not seen: controls and marks of direction."""
 
@@ -54,7 +55,7 @@ def safe(data: bytes) -> str:
 def _picture(code: int) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
+    return "\u2421" if code == 0x7F else f"\u2039U+{code:04X}\u203a"
 
 
 def _headers(change: FileChange) -> Iterator[str]:

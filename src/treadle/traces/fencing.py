@@ -60,7 +60,8 @@ def fenced(text: str, source: str) -> str:
 
 def inline(text: str, *, limit: int = INLINE_CHARACTERS) -> str:
     """`text` within a sentence: one line in quotation marks, cut in its middle at `limit`."""
-    return json.dumps(_visible(_cut(text, limit), also="<>"), ensure_ascii=False)
+    # Escaped last: an escape before would have its backslash doubled.
+    return _visible(json.dumps(_cut(text, limit), ensure_ascii=False), also="<>")
 
 
 def quotable(text: str, *, limit: int = INLINE_CHARACTERS) -> str:

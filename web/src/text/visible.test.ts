@@ -1,6 +1,6 @@
 // What hostile text looks like.
 import { expect, test } from "vitest";
-import { cut, visible } from "./visible";
+import { cut, visible, withQuotesAsRecorded } from "./visible";
 
 test("a terminal escape is shown as a sign", () => {
   expect(visible("\u001b[31mred\u0007")).toBe("␛[31mred␇");
@@ -10,6 +10,12 @@ test("marks of direction cannot turn the text around", () => {
   expect(visible("abc\u202Edef")).toBe("abc‹U+202E›def");
 });
 
+test("words that are written in tags, soft hyphens and other signs of no width are seen", () => {
+  expect(visible("a\u{E0069}\u{E006E}b\u00ADc\u061Cd\u2028e")).toBe(
+    "a‹U+E0069›‹U+E006E›b‹U+00AD›c‹U+061C›d‹U+2028›e",
+  );
+});
+
 test("line ends, tabs, emoji and right-to-left letters stay", () => {
   const text = "a\n\tb\r\n👩‍🚀 שלום é";
   expect(visible(text)).toBe(text);
@@ -17,6 +23,11 @@ test("line ends, tabs, emoji and right-to-left letters stay", () => {
 
 test("half a surrogate pair is named", () => {
   expect(visible("x\ud83dy")).toBe("x‹U+D83D›y");
+});
+
+test("what the server escaped in a quote is shown as it was, and safely", () => {
+  const told = 'It says "\\u{3c}b\\u{3e} \\u{202e} \\u{5c}u{3c} \\u{110000}".';
+  expect(visible(withQuotesAsRecorded(told))).toBe('It says "<b> ‹U+202E› \\u{3c} \\u{110000}".');
 });
 
 test("a cut never halves a character", () => {

@@ -1,16 +1,30 @@
 // Recorded text made safe to look at: what would be invisible or would act on the text around it
 // is shown as a sign. The text itself is never changed: copies are of the original.
 
-/** Controls but for tab and line ends, marks of direction, what has no width, halves of pairs. */
-const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cs}\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu;
+/**
+ * Controls but for tab and line ends, marks of direction, what has no width, halves of pairs, tags
+ * that can carry hidden words. The joiners of letters and emoji stay.
+ */
+const HIDDEN =
+  /(?![\t\n\r])[\p{Cc}\p{Cs}\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E0FFF}]/gu;
 
 /** Control characters as their pictures (ESC → ␛), marks of direction as their code points. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) => {
-    const code = character.charCodeAt(0);
+    const code = character.codePointAt(0) ?? 0;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     if (code === 0x7f) return "\u2421";
     return `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+  });
+}
+
+const ESCAPE = /\\u\{([0-9a-f]{1,6})\}/g;
+
+/** A sentence of the server with the quotes in it as they were recorded: it escapes `<` and more. */
+export function withQuotesAsRecorded(sentence: string): string {
+  return sentence.replace(ESCAPE, (written, digits: string) => {
+    const code = Number.parseInt(digits, 16);
+    return code > 0x10ffff ? written : String.fromCodePoint(code);
   });
 }
 

@@ -4,7 +4,7 @@ import { client, ok } from "../../../api/client";
 import type { ToldFinding } from "../../../api/schema";
 import { Badge } from "../../../components/Badge";
 import { written } from "../../../components/query/editing";
-import { visible } from "../../../text/visible";
+import { visible, withQuotesAsRecorded } from "../../../text/visible";
 import styles from "./Detail.module.css";
 import { Part } from "./Part";
 
@@ -43,7 +43,7 @@ function FindingView({ finding }: { finding: ToldFinding }) {
   return (
     <li>
       <Badge tone={TONES[finding.severity]}>{finding.severity}</Badge>{" "}
-      <span>{visible(finding.message)}</span>
+      <span>{visible(withQuotesAsRecorded(finding.message))}</span>
       <div className={styles.about}>
         <code>{visible(finding.field)}</code>{" "}
         <q className={styles.quote}>{visible(finding.quote)}</q>
