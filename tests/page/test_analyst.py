@@ -252,6 +252,18 @@ def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
     expect(talk(page).get_by_text("It begins so")).to_be_visible()
 
 
+def test_a_saved_answer_says_what_it_took(page: Page, served: Served) -> None:
+    page.goto("/threads?analyst=new")
+    usage = {"prompt_tokens": 1_200, "completion_tokens": 34, "total_tokens": 1_234}
+    served.provider.add(Answer("Nothing went wrong.", usage=usage))
+    ask(page, "What went wrong?")
+    spent = talk(page).get_by_title("1200 tokens in, 34 out")
+    expect(spent).to_be_visible()
+    page.reload()
+    expect(talk(page).get_by_text("Nothing went wrong.")).to_be_visible()
+    expect(spent).to_be_visible()
+
+
 def test_a_reload_and_another_tab_go_on_with_the_answer(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     end = delta(content=" and ends so.", finish_reason="stop")

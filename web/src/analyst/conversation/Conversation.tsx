@@ -10,6 +10,7 @@ import styles from "./Conversation.module.css";
 import { type Ended, LiveTurnView } from "./LiveTurnView";
 import { SavedTurnView } from "./SavedTurnView";
 import { shownOf, useAsk, useConversation } from "./useConversation";
+import { useRecordedRuns } from "./useRecordedRuns";
 import { useScreenContext } from "./useScreenContext";
 import { useStickToEnd } from "./useStickToEnd";
 
@@ -33,6 +34,7 @@ export function Conversation({ id, onBegun }: Props) {
     asking.mutate({ question, agent, model, context: screen.context });
   };
   const shown = shownOf(saved, live);
+  const recorded = useRecordedRuns(saved);
   const box = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const { isAtEnd, toEnd } = useStickToEnd(box, content);
@@ -85,6 +87,7 @@ export function Conversation({ id, onBegun }: Props) {
               <SavedTurnView
                 key={each.exchange.request_id ?? each.exchange.at_us}
                 exchange={each.exchange}
+                run={recorded.get(each.exchange.trace_id ?? "") ?? null}
                 agent={agent}
                 onAskAgain={ask}
               />

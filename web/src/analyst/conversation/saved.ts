@@ -1,6 +1,6 @@
 // A turn as it was saved, in the shape in which a live one is shown: what its agents did below its
 // calls is not saved with it, but recorded in its trace.
-import type { AgentConversation } from "../../api/schema";
+import type { AgentConversation, Run } from "../../api/schema";
 import type { Outcome } from "../turn/outcome";
 import type { Call, Item, Session, Turn } from "../turn/turn";
 import { stoppedBecause } from "../turn/wording";
@@ -31,11 +31,16 @@ export function savedTurn(exchange: Exchange, agent: string): Turn {
   return { requestId, seq: 0, isQueued: false, sessions: { [requestId]: session } };
 }
 
-export function savedOutcome(exchange: Exchange): Outcome {
+/** `run`: what was recorded of it, where that is known. */
+export function savedOutcome(exchange: Exchange, run: Run | null): Outcome {
   const state = stateOf(exchange.stop_reason);
-  const unknown = { input: null, output: null, cost: null, duration: null, model: null };
+  const [model, ...others] = run?.models ?? [];
   return {
-    ...unknown,
+    input: run?.sums.tokens.input ?? null,
+    output: run?.sums.tokens.output ?? null,
+    cost: run?.sums.cost ?? null,
+    duration: run?.duration_us == null ? null : run.duration_us / 1e6,
+    model: others.length === 0 ? (model ?? null) : null,
     state,
     answer: exchange.answer || null,
     trouble: troubleOf(state, exchange.stop_reason),

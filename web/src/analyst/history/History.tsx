@@ -9,6 +9,7 @@ import { Menu } from "../../components/Menu";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
 import { ago } from "../../format/times";
+import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { visible } from "../../text/visible";
 import { conversationsKey } from "../conversation/useConversation";
 import { NEW } from "../dock";
@@ -21,6 +22,9 @@ interface Props {
   shown: string;
   onOpen: (conversation: string) => void;
 }
+
+/** With these a question is kept, and its conversation has a title and an end. */
+const TURNS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
 
 export function History({ shown, onOpen }: Props) {
   const listed = useInfiniteQuery({
@@ -36,6 +40,8 @@ export function History({ shown, onOpen }: Props) {
     getNextPageParam: ({ pagination }) =>
       pagination.more ? pagination.offset + pagination.limit : undefined,
   });
+  const queries = useQueryClient();
+  useLiveRefresh(TURNS, () => queries.invalidateQueries({ queryKey: conversationsKey }));
   const [renaming, rename] = useState<ListedConversation | null>(null);
   const [deleting, remove] = useState<ListedConversation | null>(null);
   if (listed.isLoading) return <Loading what="the conversations" />;

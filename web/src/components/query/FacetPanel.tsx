@@ -6,9 +6,10 @@ import type { FieldValues } from "../../api/schema";
 import { count } from "../../format/numbers";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
+import { visible } from "../../text/visible";
 import { Button } from "../Button";
 import { ErrorNotice, Loading } from "../States";
-import { chosenValues, toggled } from "./editing";
+import { chosenValues, leftOut, toggled, toggledOut } from "./editing";
 import styles from "./FacetPanel.module.css";
 import { facetName } from "./facetNames";
 import { useLastParsed, useQueryEdit, useQueryText } from "./queryText";
@@ -26,7 +27,7 @@ interface Props {
 }
 
 export function FacetPanel({ view, query, isLive }: Props) {
-  const { isChosen, chosenOf, toggle } = useChoices();
+  const choices = useChoices();
   const [limit, setLimit] = useState(FEW);
   const queries = useQueryClient();
   const key = ["facets", view, query, limit];
@@ -53,13 +54,11 @@ export function FacetPanel({ view, query, isLive }: Props) {
   const { data, complete } = facets.data;
   return (
     <div className={styles.panel}>
-      {data.map((facet) => (
+      {[...(view === "threads" ? [STATUSES] : []), ...data].map((facet) => (
         <Facet
           key={facet.field}
           facet={facet}
-          chosen={chosenOf(facet.field)}
-          isChosen={(value) => isChosen(facet.field, value)}
-          onToggle={(value) => toggle(facet.field, value)}
+          {...choices}
           onMore={limit === FEW ? () => setLimit(MANY) : null}
         />
       ))}
@@ -67,6 +66,17 @@ export function FacetPanel({ view, query, isLive }: Props) {
     </div>
   );
 }
+
+/** A thread has no status: it has steps that have. Counting those of all threads would take long. */
+const STATUSES: FieldValues = {
+  field: "status",
+  values: ["error", "cancelled", "denied", "unfinished"].map((value) => ({
+    value,
+    written: value,
+    count: null,
+  })),
+  more: false,
+};
 
 /** What is chosen: at once as a person clicks, though the text is read only after. */
 function useChoices() {
@@ -78,8 +88,10 @@ function useChoices() {
     clicked?.text === parsed?.text &&
     (clicked?.choices.filter((each) => each === choice).length ?? 0) % 2 === 1;
   const chosenOf = (field: string) => chosenValues(parsed?.terms ?? [], field);
+  const outOf = (field: string) => leftOut(parsed?.terms ?? [], field);
   return {
     chosenOf,
+    outOf,
     isChosen: (field: string, value: string) =>
       chosenOf(field).has(value) !== isClicked(`${field}:${value}`),
     toggle: (field: string, value: string) => {
@@ -87,21 +99,24 @@ function useChoices() {
       click({ text: parsed?.text ?? text, choices: [...before, `${field}:${value}`] });
       void edit((now, terms) => toggled(now, terms, field, value)).catch(() => click(null));
     },
+    toggleOut: (field: string, value: string) => {
+      click(null);
+      void edit((now, terms) => toggledOut(now, terms, field, value)).catch(() => {});
+    },
   };
 }
 
-interface FacetProps {
+interface FacetProps extends ReturnType<typeof useChoices> {
   facet: FieldValues;
-  chosen: ReadonlySet<string>;
-  isChosen: (value: string) => boolean;
-  onToggle: (value: string) => void;
   onMore: (() => void) | null;
 }
 
-function Facet({ facet, chosen, isChosen, onToggle, onMore }: FacetProps) {
+function Facet({ facet, chosenOf, outOf, isChosen, toggle, toggleOut, onMore }: FacetProps) {
+  const { field } = facet;
   const known = new Set(facet.values.map((each) => each.value));
-  // What is chosen stays in sight, though nothing has it.
-  const missing = [...chosen].filter((value) => !known.has(value));
+  const out = outOf(field);
+  // What is chosen or left out stays in sight, though nothing has it.
+  const missing = [...new Set([...chosenOf(field), ...out])].filter((value) => !known.has(value));
   const values = [
     ...facet.values,
     ...missing.map((value) => ({ value, count: 0 as number | null })),
@@ -109,19 +124,31 @@ function Facet({ facet, chosen, isChosen, onToggle, onMore }: FacetProps) {
   if (values.length === 0) return null;
   return (
     <fieldset className={styles.facet}>
-      <legend>{facetName(facet.field)}</legend>
+      <legend>{facetName(field)}</legend>
       {values.map((each) => (
-        <label key={each.value} className={styles.choice}>
-          <input
-            type="checkbox"
-            checked={isChosen(each.value)}
-            onChange={() => onToggle(each.value)}
-          />
-          <span className={styles.value} title={each.value}>
-            {each.value || "(empty)"}
-          </span>
-          <span className={styles.count}>{count(each.count)}</span>
-        </label>
+        <div key={each.value} className={styles.choice} data-out={out.has(each.value)}>
+          <label>
+            <input
+              type="checkbox"
+              checked={isChosen(field, each.value)}
+              onChange={() => toggle(field, each.value)}
+            />
+            <span className={styles.value} title={each.value}>
+              {visible(each.value) || "(empty)"}
+            </span>
+          </label>
+          {each.count !== null && <span className={styles.count}>{count(each.count)}</span>}
+          <button
+            type="button"
+            className={styles.out}
+            aria-pressed={out.has(each.value)}
+            aria-label={`Leave out ${each.value || "(empty)"}`}
+            title={out.has(each.value) ? "Left out" : "Leave out"}
+            onClick={() => toggleOut(field, each.value)}
+          >
+            −
+          </button>
+        </div>
       ))}
       {facet.more && onMore && (
         <Button kind="quiet" small onPress={onMore}>

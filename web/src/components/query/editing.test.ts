@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import type { QueryTerm } from "../../api/schema";
-import { chosenValues, replaced, toggled, withLabels, written } from "./editing";
+import {
+  chosenValues,
+  leftOut,
+  replaced,
+  toggled,
+  toggledOut,
+  withLabels,
+  written,
+} from "./editing";
 
 /** Terms as the server would read them; none of these has blanks in it. */
 function read(text: string): QueryTerm[] {
@@ -32,6 +40,17 @@ test("a choice is taken out, with its term where it was the only one", () => {
   expect(toggle("a status:error b", "status", "error")).toBe("a b");
   expect(toggle("status:ok,error,denied b", "status", "error")).toBe("status:ok,denied b");
   expect(toggle("status:error b status:error,ok", "status", "error")).toBe("b status:ok");
+});
+
+test("a value is left out by a term of its own, and once more no longer", () => {
+  const leave = (text: string, value: string) => toggledOut(text, read(text), "label", value);
+  expect(leave("", "eval")).toBe("-label:eval");
+  expect(leave("label:shop,eval cost>1", "eval")).toBe("label:shop cost>1 -label:eval");
+  expect(leave("-label:a x -label:b", "a")).toBe("x -label:b");
+  expect(leave("x", 'odd "one"')).toBe('x -label:"odd \\"one\\""');
+  expect(leftOut(read("-label:a label:b -label:c,d -label:e* -label:f"), "label")).toEqual(
+    new Set(["a", "f"]),
+  );
 });
 
 test("choosing twice gives the same text again", () => {

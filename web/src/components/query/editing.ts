@@ -28,6 +28,32 @@ export function toggled(
   return edited;
 }
 
+/** The values of a field that are left out: each by a term of its own. */
+export function leftOut(terms: readonly QueryTerm[], field: string): ReadonlySet<string> {
+  return new Set(terms.flatMap((term) => (isLeavingOut(term, field) ? textsOf(term) : [])));
+}
+
+/** The text with a value of a field left out, or no more; what is left out is not chosen as well. */
+export function toggledOut(
+  text: string,
+  terms: readonly QueryTerm[],
+  field: string,
+  value: string,
+): string {
+  const out = terms.filter((term) => isLeavingOut(term, field) && textsOf(term)[0] === value);
+  if (out.length > 0) {
+    return out.reduceRight((left, term) => cut(left, term.start, term.end), text);
+  }
+  const rest = chosenValues(terms, field).has(value) ? toggled(text, terms, field, value) : text;
+  return appended(rest, `-${field}:${written(value)}`);
+}
+
+const textsOf = (term: QueryTerm) => term.values.map((value) => value.text);
+
+function isLeavingOut(term: QueryTerm, field: string): boolean {
+  return term.negated && term.values.length === 1 && isPlain({ ...term, negated: false }, field);
+}
+
 /** The text without any term of these fields, and with what is put in their place. */
 export function replaced(
   text: string,

@@ -1,0 +1,22 @@
+// What the answers of a conversation took, as it was recorded: it is not saved with them.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { client, ok } from "../../api/client";
+import type { AgentConversation, Run } from "../../api/schema";
+
+const MOST = 200;
+
+/** The runs of its saved answers by their traces, as far as they are recorded still. */
+export function useRecordedRuns(saved: AgentConversation | null): ReadonlyMap<string, Run> {
+  const id = saved?.id ?? "";
+  const ended = saved?.exchanges.filter((each) => each.stop_reason !== null).length ?? 0;
+  const found = useQuery({
+    queryKey: ["analyst", "runs", id, ended],
+    queryFn: ({ signal }) => {
+      const query = { thread_ids: [id], limit: MOST };
+      return ok(client.GET("/api/v1/runs", { params: { query }, signal }));
+    },
+    enabled: ended > 0,
+    placeholderData: keepPreviousData,
+  });
+  return new Map(found.data?.data.map((run) => [run.trace_id, run]));
+}
