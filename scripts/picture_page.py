@@ -17,10 +17,23 @@ from playwright.sync_api import Browser, Page
 
 from scripts.small_png import small_png
 from tests.page.browsing import NARROW, WIDE, browsing, context_of, find_browser
-from tests.page.served import serving
+from tests.page.served import Served, serving
 from tests.page.showcase.scene import Scene, Studied, showcase, studied
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "page"
+_AT_HOME = """folder => {
+    const places = [["/home/config", "/.config/treadle"], ["/repo", "/voyage"], ["", ""]];
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        let shown = texts.currentNode.nodeValue;
+        if (!shown.includes(folder)) continue;
+        for (const [made, usual] of places) {
+            shown = shown.replaceAll(folder + made, "/home/ada" + usual);
+        }
+        texts.currentNode.nodeValue = shown;
+    }
+}"""
+"""Shows paths as on a person's machine, not in the folder that is made for the pictures."""
 _SETTLED = "document.fonts.ready.then(() => new Promise(done => setTimeout(done, 400)))"
 
 
@@ -104,12 +117,12 @@ class Camera:
         """Whether that picture is taken."""
         return name.startswith(self.wanted)
 
-    def take(self, address: str, pictures: Sequence[Picture]) -> None:
+    def take(self, served: Served, pictures: Sequence[Picture]) -> None:
         """Take pictures of one server; anything that goes wrong in the page ends it."""
         for picture in pictures:
             if not self.wants(picture.name):
                 continue
-            context = context_of(self.browser, address, size=picture.size, dark=picture.dark)
+            context = context_of(self.browser, served.address, size=picture.size, dark=picture.dark)
             with context as (page, _):
                 page.goto(picture.path)
                 settle(page)
@@ -118,6 +131,7 @@ class Camera:
                 if picture.into_view:
                     page.get_by_text(picture.into_view).first.scroll_into_view_if_needed()
                 settle(page)
+                page.evaluate(_AT_HOME, str(served.repo.parent.resolve()))
                 self.keep(page, picture.name)
 
     def take_empty(self) -> None:
@@ -165,9 +179,9 @@ def main() -> None:
     with browsing(executable) as browser, tempfile.TemporaryDirectory() as folder:
         camera = Camera(browser, given.folder, tuple(given.names) or ("",))
         with showcase(Path(folder)) as scene:
-            camera.take(scene.served.address, of_records(scene))
+            camera.take(scene.served, of_records(scene))
             with studied(scene) as found:
-                camera.take(scene.served.address, of_studies(scene, found))
+                camera.take(scene.served, of_studies(scene, found))
         camera.take_empty()
 
 

@@ -282,9 +282,12 @@ def test_runs_are_cancelled_and_gone_on_with(page: Page, served: Served) -> None
 
 def test_an_older_version_is_compared_with_and_restored(page: Page, served: Served) -> None:
     first = {"system": "Be short.", "parameters": {"temperature": 0.1}}
-    experiment = _made(served, first, {"system": "Be kind.", "parameters": {"temperature": None}})
+    second = {"system": "Be kind.", "parameters": {"temperature": None}, "model": "fake/m2"}
+    experiment = _made(served, first, second)
     page.goto(f"/experiments/{experiment}?tab=history")
-    expect(page.get_by_role("listitem").filter(has_text="v2")).to_contain_text("messages[0]")
+    newer = page.get_by_role("listitem").filter(has_text="v2")
+    expect(newer).to_contain_text("messages[0]")
+    expect(newer.get_by_text("fake/m → fake/m2")).to_be_visible()  # names are not cut up
     page.get_by_role("button", name="Restore v1").click()
     expect(page.get_by_text("Version 3 is as it was then.")).to_be_visible()
     assert _newest(served, experiment)["messages"][0]["content"] == "Be short."

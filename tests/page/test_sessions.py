@@ -43,6 +43,7 @@ def test_a_session_is_begun_and_gone_on_with(page: Page, served: Served) -> None
     conversation = page.get_by_role("region", name="Conversation")
     expect(conversation.get_by_text("add does.")).to_be_visible()
     expect(conversation.get_by_role("button", name=re.compile("read_file"))).to_be_visible()
+    expect(conversation.get_by_text("0.0", exact=True)).to_have_count(0)  # its place in there
     served.provider.add(Answer("Numbers."))
     _send(page, "What of?")
     expect(conversation.get_by_text("Numbers.")).to_be_visible()

@@ -192,6 +192,7 @@ def test_new_threads_come_in_by_themselves_but_never_under_the_pointer(
 ) -> None:
     page.goto("/threads")
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
+    expect(page.get_by_role("group", name="Status")).to_have_count(0)  # nothing to choose from
     expect(page.locator("pre")).to_contain_text(f"OPENAI_BASE_URL={served.address}/v1")
     expect(page.locator("pre")).to_contain_text(f"{served.address}/v1/traces")
     talk(served, "one", "The first", "Yes.")

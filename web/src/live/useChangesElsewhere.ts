@@ -14,9 +14,12 @@ export function useChangesElsewhere(): void {
   useEffect(() => () => clearTimeout(timer.current), []);
   useLiveEvents(CHANGES, (event) => {
     if (!CHANGES.includes(event.type) || timer.current !== undefined) return; // a gap is seen to
-    timer.current = setTimeout(() => {
-      timer.current = undefined;
-      void queries.invalidateQueries();
-    }, CALM_MS);
+    timer.current = setTimeout(readAgain, CALM_MS);
   });
+  const readAgain = () => {
+    // What this page deletes just now is not asked for: it is about to be left.
+    const isBusy = queries.isMutating() > 0;
+    timer.current = isBusy ? setTimeout(readAgain, CALM_MS) : undefined;
+    if (!isBusy) void queries.invalidateQueries();
+  };
 }

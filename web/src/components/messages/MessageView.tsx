@@ -126,7 +126,9 @@ function CallView({
       <header className={styles.header}>
         <span aria-hidden="true">→</span>
         <code className={styles.tool}>{visible(part.name.slice(0, 200))}</code>
-        {part.id && <span className={styles.about}>{visible(part.id.slice(0, 100))}</span>}
+        {part.id && !part.isPlaced && (
+          <span className={styles.about}>{visible(part.id.slice(0, 100))}</span>
+        )}
         {answer !== null && (
           <Button kind="quiet" small onPress={() => onAnswer(answer)}>
             its result ↓

@@ -16,6 +16,8 @@ export interface Message {
 export interface CallPart {
   kind: "call";
   id: string | null;
+  /** The id is no more than its place in the conversation: it need not be told. */
+  isPlaced?: boolean;
   name: string;
   /** Letter by letter as the model wrote them; null where there were none. */
   arguments: string | null;

@@ -39,6 +39,7 @@ export function sessionMessage(given: SessionMessage): Message {
       (call): CallPart => ({
         kind: "call",
         id: keyOf(call.turn, call.slot),
+        isPlaced: true,
         name: call.name,
         arguments: call.arguments,
       }),

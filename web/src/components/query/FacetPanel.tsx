@@ -52,9 +52,10 @@ export function FacetPanel({ view, query, isLive }: Props) {
   if (facets.isPending) return <Loading what="counts" lines={9} />;
   if (!facets.data) return <ErrorNotice what="The counts could not be read" error={facets.error} />;
   const { data, complete } = facets.data;
+  const isOfThreads = view === "threads" && (query || data.some((each) => each.values.length > 0));
   return (
     <div className={styles.panel}>
-      {[...(view === "threads" ? [STATUSES] : []), ...data].map((facet) => (
+      {[...(isOfThreads ? [STATUSES] : []), ...data].map((facet) => (
         <Facet
           key={facet.field}
           facet={facet}

@@ -159,11 +159,16 @@ function Changed({
 
 function OneChange({ difference }: { difference: Difference }) {
   const { before, after } = difference;
-  if (typeof before === "string" || typeof after === "string") {
+  if (isProse(before) || isProse(after)) {
     return <TextDiff before={textOf(before)} after={textOf(after)} />;
   }
   const values = [before, after].map((each) => visible(textOf(each).slice(0, LONGEST)) || "–");
   return <span className={styles.values}>{values.join(" → ")}</span>;
+}
+
+/** Of a name, such as a model's, what differs says less than the two names do. */
+function isProse(value: Json | undefined): boolean {
+  return typeof value === "string" && /\s/.test(value.trim());
 }
 
 function textOf(value: Json | undefined): string {

@@ -3,7 +3,7 @@ import { Badge, type Tone } from "../../../components/Badge";
 import { Interval } from "../../../components/Interval";
 import { Select } from "../../../components/Select";
 import { ErrorNotice, Loading } from "../../../components/States";
-import { count, UNKNOWN } from "../../../format/numbers";
+import { count, counted, UNKNOWN } from "../../../format/numbers";
 import { visible } from "../../../text/visible";
 import {
   type Batch,
@@ -71,7 +71,7 @@ export function Comparison({ experiment, batch, runs, base, onBase }: Props) {
           onChange={onBase}
         />
         <span className={styles.about}>
-          {count(compared.base_runs)} runs of it
+          {counted(compared.base_runs, "run")} of it
           {compared.base_failed > 0 && `, ${count(compared.base_failed)} failed`}
         </span>
       </header>
