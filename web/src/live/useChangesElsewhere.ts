@@ -5,8 +5,9 @@ import { useEffect, useRef } from "react";
 import { useLiveEvents } from "./LiveProvider";
 
 const CHANGES = ["SpansDeleted", "ConversationChanged"];
-/** The page that deletes something leaves it first; and many deletions are read after once. */
-const CALM_MS = 500;
+const LOOK_MS = 250;
+/** So often in a row nothing is being changed here: what this page deletes, it has left by then. */
+const CALM = 2;
 
 export function useChangesElsewhere(): void {
   const queries = useQueryClient();
@@ -14,12 +15,12 @@ export function useChangesElsewhere(): void {
   useEffect(() => () => clearTimeout(timer.current), []);
   useLiveEvents(CHANGES, (event) => {
     if (!CHANGES.includes(event.type) || timer.current !== undefined) return; // a gap is seen to
-    timer.current = setTimeout(readAgain, CALM_MS);
+    let calm = 0;
+    const look = () => {
+      calm = queries.isMutating() > 0 ? 0 : calm + 1;
+      timer.current = calm < CALM ? setTimeout(look, LOOK_MS) : undefined;
+      if (calm >= CALM) void queries.invalidateQueries();
+    };
+    timer.current = setTimeout(look, LOOK_MS);
   });
-  const readAgain = () => {
-    // What this page deletes just now is not asked for: it is about to be left.
-    const isBusy = queries.isMutating() > 0;
-    timer.current = isBusy ? setTimeout(readAgain, CALM_MS) : undefined;
-    if (!isBusy) void queries.invalidateQueries();
-  };
 }
