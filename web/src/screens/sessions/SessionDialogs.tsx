@@ -57,23 +57,19 @@ export function DeleteSession({
   isOpen,
   onClose,
   onDeleted,
-}: Props & { onDeleted: () => void }) {
-  const deletion = useDelete(session.id);
+}: Props & { onDeleted: () => Promise<void> }) {
   const { tell } = useNotices();
-  const remove = () =>
-    deletion.mutate(undefined, {
-      onSuccess: () => {
-        tell({ kind: "good", text: "The session was deleted." });
-        onDeleted();
-      },
-    });
+  const deletion = useDelete(session.id, () => {
+    tell({ kind: "good", text: "The session was deleted." });
+    return onDeleted();
+  });
   return (
     <ConfirmDialog
       title="Delete this session?"
       isOpen={isOpen}
       onClose={onClose}
       act="Delete"
-      onAct={remove}
+      onAct={() => deletion.mutate()}
       isBusy={deletion.isPending}
       error={deletion.error}
     >

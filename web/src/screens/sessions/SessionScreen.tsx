@@ -87,7 +87,7 @@ function Shown({ id }: { id: string }) {
             session={session}
             isOpen={asking === "delete"}
             onClose={() => ask(null)}
-            onDeleted={() => void navigate({ to: "/sessions" })}
+            onDeleted={() => navigate({ to: "/sessions" })}
           />
         </>
       )}

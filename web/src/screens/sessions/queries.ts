@@ -116,11 +116,15 @@ export function useChange(id: string) {
   });
 }
 
-export function useDelete(id: string) {
+/** `leave` what shows it: until then nothing of it is read again. */
+export function useDelete(id: string, leave: () => Promise<void>) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: () =>
       ok(client.DELETE("/api/v1/sessions/{session}", { params: { path: { session: id } } })),
-    onSuccess: () => void queries.invalidateQueries({ queryKey: LIST }),
+    onSuccess: async () => {
+      void queries.invalidateQueries({ queryKey: LIST });
+      await leave();
+    },
   });
 }

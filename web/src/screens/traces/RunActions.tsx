@@ -17,7 +17,7 @@ import { useAskAnalyst } from "./useAskAnalyst";
 interface Props {
   run: Run;
   /** After it was deleted, and everything that was read is held to be old: leave it. */
-  onGone: () => void;
+  onGone: () => Promise<void> | void;
 }
 
 export function RunActions({ run, onGone }: Props) {
@@ -51,7 +51,7 @@ export function RunActions({ run, onGone }: Props) {
 
 interface DeleteProps {
   run: Run;
-  onGone: () => void;
+  onGone: () => Promise<void> | void;
   onClose: () => void;
 }
 
@@ -71,7 +71,7 @@ function DeleteRun({ run, onGone, onClose }: DeleteProps) {
       // Not read at once: what still shows the run would ask for it, and be told that it is gone.
       await queries.invalidateQueries({ refetchType: "none" });
       onClose();
-      onGone();
+      await onGone();
     },
   });
   return (

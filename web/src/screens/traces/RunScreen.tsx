@@ -97,7 +97,7 @@ function OpenRun({ run }: { run: RunWithSpans }) {
               onChange={(trace) => go({ trace, span: undefined, zoom: undefined, find: undefined })}
             />
           )}
-          <RunActions run={run} onGone={() => void navigate({ to: "/runs" })} />
+          <RunActions run={run} onGone={() => navigate({ to: "/runs" })} />
         </>
       }
     >
