@@ -85,6 +85,15 @@ def asked_from_now(page: Page) -> list[str]:
     return asked
 
 
+def let_through(page: Page, address: str) -> None:
+    """Let requests through that a test had routed, when the page has come to rest.
+
+    What it reads while it is still connecting, it reads again: that would be a try of its own.
+    """
+    page.wait_for_load_state("networkidle")
+    page.unroute(address)
+
+
 @contextmanager
 def context_of(
     browser: Browser, address: str, *, size: tuple[int, int] = WIDE, dark: bool = False

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.fakes.replies import Answer
 from tests.page.axe import serious_faults
-from tests.page.browsing import NARROW, WIDE, Faults, asked_from_now, context_of
+from tests.page.browsing import NARROW, WIDE, Faults, asked_from_now, context_of, let_through
 from tests.page.recorded import failed_run, send
 from tests.page.served import Served, serving
 
@@ -292,7 +292,7 @@ def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("The runs could not be read")
     expect(notice).to_contain_text("Make room.")
-    page.unroute("**/api/v1/runs?*")
+    let_through(page, "**/api/v1/runs?*")
     notice.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
 

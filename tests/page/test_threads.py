@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.fakes.replies import Answer, error
 from tests.page.axe import serious_faults
-from tests.page.browsing import NARROW, Faults, asked_from_now, context_of
+from tests.page.browsing import NARROW, Faults, asked_from_now, context_of, let_through
 from tests.page.served import Served, serving
 from tests.server.exports import span
 
@@ -313,7 +313,7 @@ def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("The threads could not be read.")
     expect(alert).to_contain_text("Wait a little.")
-    page.unroute_all()
+    let_through(page, "**/api/v1/threads?*")
     alert.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
 

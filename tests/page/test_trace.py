@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.fakes.replies import Answer, Call
 from tests.page.axe import serious_faults
-from tests.page.browsing import NARROW, Faults, context_of
+from tests.page.browsing import NARROW, Faults, context_of, let_through
 from tests.page.served import Served, serving
 from tests.server.exports import START_NS, export, span
 
@@ -297,7 +297,7 @@ def test_a_span_that_cannot_be_read_leaves_the_tree(browser: Browser, filled: Se
         page.route("**/api/v1/spans/**", lambda route: route.fulfill(**gone))
         row(page, "below").click()
         expect(detail(page).get_by_role("alert")).to_contain_text("The disk is gone.")
-        page.unroute("**/api/v1/spans/**")
+        let_through(page, "**/api/v1/spans/**")
         detail(page).get_by_role("button", name="Try again").click()
         expect(detail(page).get_by_role("tab", name="Formatted")).to_be_visible()
 
