@@ -9,6 +9,9 @@ from uuid import UUID
 IdSource = Callable[[], UUID]
 """Gives a new id at each call; injected, so that tests and replays are deterministic."""
 
+NO_REQUEST = UUID(int=0)
+"""The request of an event that is of none: of the store, the page, or the gateway itself."""
+
 _lock = threading.Lock()
 _last = 0
 

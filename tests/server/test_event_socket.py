@@ -3,12 +3,18 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.server.serving import Served, serving
 from tests.server.test_ui import until
+from treadle.app.event_log import EventLog
+from treadle.events import EventBus
+from treadle.server.house import House
+from treadle.server.routes.events import events_by_socket
 
 
 def address(served: Served, query: str) -> str:
@@ -70,3 +76,24 @@ async def test_what_can_be_had_no_more_is_a_gap(repo: Path) -> None:
         gap = await hear(socket, "gap")
         assert gap["after"] == 1
         assert gap["next"] > 1
+
+
+async def test_client_that_leaves_before_accept_is_not_a_fault() -> None:
+    """uvicorn drops a closed connection before the route runs, so `accept` reaches nobody."""
+    asked: list[Any] = [
+        {"type": "websocket.connect"},
+        {"type": "websocket.disconnect", "code": 1006},
+    ]
+
+    async def receive() -> Any:
+        await asyncio.sleep(0.01)
+        return asked.pop(0)
+
+    async def send(message: Any) -> None:
+        if message["type"] != "websocket.accept":
+            raise RuntimeError("Expected 'websocket.accept'.")
+
+    async with EventLog(EventBus()) as log:
+        house = cast("House", SimpleNamespace(log=log))
+        await events_by_socket(WebSocket({"type": "websocket"}, receive, send), house)
+    assert asked == []

@@ -172,6 +172,18 @@ async def test_a_flood_is_told_in_part_and_the_rest_counted() -> None:
         assert last["revision"] == 100_000
 
 
+@pytest.mark.parametrize("steps", range(6))
+async def test_it_ends_also_when_a_span_is_written_in_that_moment(steps: int) -> None:
+    store = FakeStore(0)
+    async with asyncio.timeout(10) as limit:
+        async with LiveSpans(store, EventBus()):
+            await asyncio.sleep(0.01)  # it waits
+            store.listener(1)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+    assert not limit.expired()
+
+
 @pytest.mark.slow
 async def test_what_a_client_does_not_read_is_not_kept_for_it(repo: Path) -> None:
     async with serving(repo) as served:

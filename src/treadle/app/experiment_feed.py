@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from uuid import UUID
 
 from treadle.events import EventBus
 from treadle.events.experiments import ExperimentChanged
 from treadle.experiments.encoding import read_plan
+from treadle.ids import NO_REQUEST
 
 POLL_SECONDS = 0.2
 _BATCHES = 50
@@ -49,7 +49,7 @@ async def _follow(feed: "_Feed", bus: EventBus) -> None:
             experiment_id, batch_id = place
             await bus.publish(
                 ExperimentChanged(
-                    request_id=UUID(int=0),
+                    request_id=NO_REQUEST,
                     experiment_id=experiment_id,
                     batch_id=batch_id,
                     done=done,

@@ -11,6 +11,7 @@ from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.events.spans import SpanEnded, SpansLeftOut, SpanStarted
 from treadle.events.types import Event
+from treadle.ids import NO_REQUEST
 from treadle.traces.store.protocol import Changes, SpanChange
 
 TICK_SECONDS = 0.1
@@ -61,8 +62,10 @@ class LiveSpans:
 
     async def _follow(self) -> None:
         while True:
+            # Not `wait_for`, which in Python 3.11 loses a cancellation that comes as it ends.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._written.wait(), POLL_SECONDS)
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._written.wait()
             self._written.clear()
             # One that cannot be read now is read later: nothing is seen as told before it is.
             with contextlib.suppress(StoreError):
@@ -84,7 +87,7 @@ class LiveSpans:
         self._seen = newest.newest
         count = self._seen - before
         await self._bus.publish(
-            SpansLeftOut(request_id=UUID(int=0), count=count, revision=self._seen)
+            SpansLeftOut(request_id=NO_REQUEST, count=count, revision=self._seen)
         )
 
 

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
@@ -43,6 +42,7 @@ from treadle.gateway.routing import Router
 from treadle.gateway.sums import sums_of
 from treadle.gateway.trace_context import read_context
 from treadle.gateway.upstream import Upstream
+from treadle.ids import NO_REQUEST
 from treadle.llm.retry import Backoff
 from treadle.traces import SqliteTraceStore
 
@@ -51,8 +51,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _OPERATIONS = {operation.path: operation for operation in Operation}
-_NOBODY = UUID(int=0)
-"""The request that notices belong to which are of no session's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,9 @@ class Gateway:
         telling: set[asyncio.Future[None]] = set()
 
         def publish(level: str, text: str) -> None:
-            task = loop.create_task(bus.publish(Notice(request_id=_NOBODY, level=level, text=text)))
+            task = loop.create_task(
+                bus.publish(Notice(request_id=NO_REQUEST, level=level, text=text))
+            )
             telling.add(task)
             task.add_done_callback(telling.discard)
 

@@ -24,7 +24,8 @@ class ModelInfo:
 async def probe(base_url: str) -> tuple[ModelInfo, ...] | None:
     """The models of the server at this `http` address, or None when nothing fitting answers."""
     try:
-        return await asyncio.wait_for(asyncio.to_thread(_get, base_url), 2 * PROBE_SECONDS)
+        async with asyncio.timeout(2 * PROBE_SECONDS):
+            return await asyncio.to_thread(_get, base_url)
     except (OSError, TimeoutError, ValueError, RecursionError, http.client.HTTPException):
         return None
 

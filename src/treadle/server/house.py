@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
-from uuid import UUID
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
@@ -27,6 +26,7 @@ from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
 from treadle.errors import StoreError
 from treadle.events.conversations import ConversationChanged
+from treadle.ids import NO_REQUEST
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
 from treadle.traces.detectors import Rule
@@ -54,7 +54,7 @@ class House:
     async def tell_of_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
         """Tell who follows the events that a person changed it, or took it out."""
         told = ConversationChanged(
-            request_id=UUID(int=0), conversation_id=conversation_id, gone=gone
+            request_id=NO_REQUEST, conversation_id=conversation_id, gone=gone
         )
         await self.calls.bus.publish(told)
 

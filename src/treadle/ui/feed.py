@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
-from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.events.ui import UiChanged, UiRequested
+from treadle.ids import NO_REQUEST
 from treadle.ui.store import UiStore
 
 POLL_SECONDS = 0.1
@@ -94,7 +94,7 @@ class UiFeed:
         revision, by = await asyncio.to_thread(self._store.revision)
         if revision != self._revision:
             self._revision = revision
-            await self._bus.publish(UiChanged(request_id=UUID(int=0), revision=revision, by=by))
+            await self._bus.publish(UiChanged(request_id=NO_REQUEST, revision=revision, by=by))
         for asked in await asyncio.to_thread(self._store.asked_after, self._number):
             self._number = asked.number
             if asked.page in self._pages:

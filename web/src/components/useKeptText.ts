@@ -3,7 +3,10 @@ import { useCallback, useState } from "react";
 
 const PREFIX = "treadle:written:";
 
-/** As `useState`, kept under `name` while the tab is open; null where nothing is written. */
+/**
+ * As `useState`, kept under `name` while the tab is open; null where nothing is written. A component
+ * has one name for good: where that is of something shown, it needs a key of it.
+ */
 export function useKeptText(name: string) {
   const [text, setText] = useState(() => sessionStorage.getItem(PREFIX + name));
   const keep = useCallback(

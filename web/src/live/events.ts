@@ -13,3 +13,15 @@ export const GAP = "gap";
 
 /** The connection is open: from here on nothing is missed. */
 export const OPEN = "open";
+
+/** Spans were written: what lists or draws them may be another. */
+export const WRITTEN = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
+
+/** Spans are recorded to their end, a moment after what they are of: sums may be others. */
+export const RECORDED = ["SpanEnded", "SpansLeftOut"];
+
+/** A turn begins or is over. */
+export const TURNS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
+
+/** A change to files was proposed or decided about. */
+export const EDITS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];

@@ -72,10 +72,8 @@ async def events_by_socket(
     if after is None:
         after = house.log.newest  # what happens while it is being accepted is not missed
     await socket.accept()
-    await socket.send_text(json.dumps({"type": "open", "after": after}))
-    sending = asyncio.create_task(
-        _send(socket, _follow(house, after, None, approve=approve, page=page))
-    )
+    following = _follow(house, after, None, approve=approve, page=page)
+    sending = asyncio.create_task(_send(socket, after, following))
     try:
         while True:
             await socket.receive_text()
@@ -87,8 +85,12 @@ async def events_by_socket(
             await sending
 
 
-async def _send(socket: WebSocket, following: AsyncGenerator[LoggedEvent | Gap | None]) -> None:
+async def _send(
+    socket: WebSocket, after: int, following: AsyncGenerator[LoggedEvent | Gap | None]
+) -> None:
+    """Fails with a RuntimeError where the client is gone, which it may be before it is accepted."""
     async with aclosing(following):
+        await socket.send_text(json.dumps({"type": "open", "after": after}))
         async for event in following:
             if event is None:
                 await socket.send_text('{"type": "alive"}')

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
@@ -15,6 +14,7 @@ from treadle.app.span_content import previewed_span, whole_span
 from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.events.spans import SpansDeleted
+from treadle.ids import NO_REQUEST
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import House, Opened
 from treadle.server.whole_ids import rest
@@ -256,6 +256,6 @@ async def _deleted(house: House, what: str, delete: Callable[[], Deleted]) -> De
     deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
         raise NotFoundError(f"There is nothing recorded under {what}.")
-    told = SpansDeleted(request_id=UUID(int=0), spans=deleted.spans, traces=deleted.traces)
+    told = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
     await house.calls.bus.publish(told)
     return deleted

@@ -9,6 +9,7 @@ import { Menu } from "../../components/Menu";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { TextField } from "../../components/TextField";
 import { ago } from "../../format/times";
+import { TURNS } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { visible } from "../../text/visible";
 import { conversationsKey } from "../conversation/useConversation";
@@ -22,9 +23,6 @@ interface Props {
   shown: string;
   onOpen: (conversation: string) => void;
 }
-
-/** With these a question is kept, and its conversation has a title and an end. */
-const TURNS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
 
 export function History({ shown, onOpen }: Props) {
   const listed = useInfiniteQuery({

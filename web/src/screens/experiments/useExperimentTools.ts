@@ -27,6 +27,7 @@ export function useExperimentTools(opened: Opened): void {
   const { id } = experiment;
   useSaidExperiment(id);
 
+  /** As they are now: the page hears of a change a moment later than whoever made it. */
   const newest = async (): Promise<{ experiment: Experiment; batches: Batch[] }> => {
     await refreshed(queries, id);
     const read = queries.getQueryData<Experiment>(keys.one(id));
@@ -34,15 +35,8 @@ export function useExperimentTools(opened: Opened): void {
     return { experiment: read ?? experiment, batches: ran ?? [...batches] };
   };
 
-  /** As they are now: the page hears of them a moment later than whoever ran them. */
-  const newestBatches = async (): Promise<readonly Batch[]> => {
-    const queryKey = keys.batches(id);
-    await queries.invalidateQueries({ queryKey, exact: true });
-    return queries.getQueryData<Batch[]>(queryKey) ?? batches;
-  };
-
   useUiHandler("get_experiment_data", async () => {
-    const batch = (await newestBatches()).at(-1);
+    const batch = (await newest()).batches.at(-1);
     const found = batch?.progress.done ? await runsOf(id, batch) : null;
     const own = found?.runs.filter((run) => run.item === item && run.error === null).at(-1);
     return {
@@ -54,7 +48,7 @@ export function useExperimentTools(opened: Opened): void {
   });
 
   useUiHandler("evaluate_experiment_results", async () => {
-    const batch = chosenBatch(await newestBatches(), search.batch);
+    const batch = chosenBatch((await newest()).batches, search.batch);
     if (!batch?.progress.done) return { hasResults: false };
     const path = { reference: id, batch_reference: batch.id };
     const [comparison, found] = await Promise.all([

@@ -2,15 +2,15 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
 import type { Decision, ProposalState } from "../../api/schema";
+import { EDITS } from "../../live/events";
 import { useLiveEvents } from "../../live/LiveProvider";
 
-const EVENTS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];
 const LIST = ["proposals"] as const;
 const one = (id: string) => ["proposal", id] as const;
 
 export function useProposals(state: ProposalState | undefined, limit: number) {
   const queries = useQueryClient();
-  useLiveEvents(EVENTS, () => void queries.invalidateQueries({ queryKey: LIST }));
+  useLiveEvents(EDITS, () => void queries.invalidateQueries({ queryKey: LIST }));
   return useQuery({
     queryKey: [...LIST, state, limit],
     queryFn: ({ signal }) => {
@@ -23,7 +23,7 @@ export function useProposals(state: ProposalState | undefined, limit: number) {
 
 export function useProposal(reference: string) {
   const queries = useQueryClient();
-  useLiveEvents(EVENTS, (event) => {
+  useLiveEvents(EDITS, (event) => {
     const named = event.proposal_id;
     if (named === undefined || String(named).startsWith(reference)) {
       void queries.invalidateQueries({ queryKey: one(reference) });

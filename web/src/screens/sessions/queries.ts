@@ -8,12 +8,11 @@ import {
 } from "@tanstack/react-query";
 import { client, isNotFound, ok } from "../../api/client";
 import type { Session } from "../../api/schema";
+import { EDITS, RECORDED, TURNS } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 
 const PAGE = 50;
 const LIST = ["sessions"] as const;
-const ENDS = ["SessionStarted", "SessionFinished", "SessionFailed", "SessionCancelled"];
-const EDITS = ["EditStaged", "EditApplied", "EditDenied", "EditFailed", "EditUndone"];
 const MOST_RUNS = 200;
 const RECORDED_MS = 2_000; // so far apart are readings of what is recorded
 const MOST_PROPOSALS = 1_000;
@@ -22,7 +21,7 @@ export const sessionKey = (id: string) => ["session", id] as const;
 
 export function useSessions() {
   const queries = useQueryClient();
-  useLiveRefresh(ENDS, () => queries.invalidateQueries({ queryKey: LIST }));
+  useLiveRefresh(TURNS, () => queries.invalidateQueries({ queryKey: LIST }));
   return useInfiniteQuery({
     queryKey: LIST,
     queryFn: ({ pageParam, signal }) => {
@@ -40,7 +39,7 @@ export function useCosts(ids: readonly string[]) {
   const queries = useQueryClient();
   const queryKey = [...LIST, "costs", ids];
   useLiveRefresh(
-    ["SpanEnded", "SpansLeftOut"], // a turn is recorded after its end
+    RECORDED,
     () => queries.invalidateQueries({ queryKey }),
     ids.length > 0,
     () => true,
@@ -75,7 +74,7 @@ export function useRuns(id: string) {
   const queries = useQueryClient();
   const queryKey = ["session-runs", id];
   useLiveRefresh(
-    ["SpanEnded", "SpansLeftOut"],
+    RECORDED,
     () => queries.invalidateQueries({ queryKey }),
     true,
     () => true,

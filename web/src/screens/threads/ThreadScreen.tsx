@@ -1,4 +1,5 @@
 // One conversation: its messages, beside the runs that they come from.
+
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
@@ -9,13 +10,14 @@ import { written } from "../../components/query/editing";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
 import { useRowList } from "../../components/table/useRowList";
 import { cost, count, counted, shortCount } from "../../format/numbers";
+import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
 import { cut, visible } from "../../text/visible";
 import { Conversation } from "./Conversation";
 import { DeleteThread } from "./DeleteThread";
 import { RunList } from "./RunList";
-import { EVENTS, titleOf, tokensOf } from "./rows";
+import { titleOf, tokensOf } from "./rows";
 import styles from "./ThreadScreen.module.css";
 
 const RUNS = 10; // each is read with what was said in it
@@ -31,7 +33,7 @@ export function ThreadScreen() {
       return ok(client.GET("/api/v1/threads", { params: { query: asked }, signal }));
     },
   });
-  useLiveRefresh(EVENTS, () => thread.refetch());
+  useLiveRefresh(WRITTEN, () => thread.refetch());
   const runs = useRowList<Run>({
     key: ["thread", threadId, "runs"],
     read: (cursor, signal) => {
@@ -39,7 +41,7 @@ export function ThreadScreen() {
       return ok(client.GET("/api/v1/runs", { params: { query: asked }, signal }));
     },
     idOf: runId,
-    events: EVENTS,
+    events: WRITTEN,
   });
   const found = thread.data?.data[0];
   if (thread.data && !found) return <Missing threadId={threadId} />;

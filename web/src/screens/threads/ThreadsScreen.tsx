@@ -1,4 +1,5 @@
 // All conversations that were recorded.
+
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";
 import { NoRows } from "../../components/query/NoRows";
@@ -6,9 +7,9 @@ import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
+import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
 import { THREAD_COLUMNS, threadId } from "./columns";
-import { EVENTS } from "./rows";
 
 const PAGE = 100;
 
@@ -41,7 +42,7 @@ function ThreadTable({ query }: { query: string }) {
       return ok(client.GET("/api/v1/threads", { params: { query: asked }, signal }));
     },
     idOf: threadId,
-    events: isLive ? EVENTS : [],
+    events: isLive ? WRITTEN : [],
   });
   return (
     <DataTable

@@ -1,9 +1,6 @@
 // What the screens of threads read out of the rows of the server.
 import type { Sums, Thread } from "../../api/schema";
 
-/** The events after which a list of threads or runs may be another. */
-export const EVENTS = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
-
 export function titleOf(thread: Thread): string {
   return thread.title || thread.thread_id;
 }

@@ -1,6 +1,7 @@
 // The tools, how their calls went, and the way to call one.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { client, ok } from "../../api/client";
+import { RECORDED } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import type { Json } from "./form/fields";
 
@@ -16,7 +17,7 @@ export function useTools() {
 export function useStatistics() {
   const queries = useQueryClient();
   useLiveRefresh(
-    ["SpanEnded", "SpansLeftOut"], // they count what is recorded, which a call is after its end
+    RECORDED,
     () => queries.invalidateQueries({ queryKey: STATISTICS }),
     true,
     () => true,

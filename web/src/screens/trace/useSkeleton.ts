@@ -3,13 +3,12 @@ import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { isNotFound } from "../../api/client";
 import type { Skeleton } from "../../api/schema";
-import { GAP } from "../../live/events";
+import { GAP, WRITTEN } from "../../live/events";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { type Tree, treeOf } from "./model/tree";
 import { readSkeleton } from "./reading";
 
-const WRITTEN = ["SpanStarted", "SpanEnded", "SpansLeftOut"];
 const REST = 4; // a large trace is read again after so many times what reading it took
 
 function skeletonOptions(traceId: string) {

@@ -1,12 +1,13 @@
 // What fits, summed up by time, model, thread and so on; a group that is chosen narrows the query.
+
 import { type LinkProps, useNavigate } from "@tanstack/react-router";
 import { NoRows } from "../../components/query/NoRows";
 import { useParsed } from "../../components/query/queryText";
 import type { View } from "../../components/query/views";
 import { DataTable } from "../../components/table/DataTable";
 import { useRowList } from "../../components/table/useRowList";
+import { WRITTEN } from "../../live/events";
 import type { Grouping } from "../searches";
-import { EVENTS } from "../threads/rows";
 import { GroupChart } from "./GroupChart";
 import { GROUP_COLUMNS, groupId } from "./groupColumns";
 import { narrowed } from "./grouping";
@@ -27,7 +28,7 @@ export function GroupTable({ what, query, by, bucketSeconds, isLive }: Props) {
     key: ["groups", by, by === "time" ? bucketSeconds : null, query],
     read: (cursor, signal) => readGroups({ query, by, bucketSeconds }, cursor, signal),
     idOf: groupId,
-    events: isLive ? EVENTS : [],
+    events: isLive ? WRITTEN : [],
   });
   const linkOf = (group: GroupRow): LinkProps => {
     const asked = { text: query, terms, by, bucketSeconds, now: Date.now() };

@@ -1,4 +1,5 @@
 // A run: its trace, or one of several that it has.
+
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
@@ -7,11 +8,11 @@ import type { RunWithSpans } from "../../api/schema";
 import { Badge } from "../../components/Badge";
 import { Select } from "../../components/Select";
 import { EmptyState, ErrorNotice, Loading } from "../../components/States";
+import { WRITTEN } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { Screen } from "../../shell/Screen";
 import { visible } from "../../text/visible";
 import type { RunSearch } from "../searches";
-import { EVENTS } from "../threads/rows";
 import { TraceAbout } from "../trace/TraceAbout";
 import { type TraceChange, TraceView } from "../trace/TraceView";
 import { useSkeleton } from "../trace/useSkeleton";
@@ -34,7 +35,7 @@ export function RunScreen() {
     },
   });
   useLiveRefresh(
-    EVENTS,
+    WRITTEN,
     () => queries.refetchQueries({ queryKey, exact: true }),
     true,
     undefined,

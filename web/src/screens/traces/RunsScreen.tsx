@@ -1,5 +1,5 @@
 // All runs that were recorded, or what they add up to in groups.
-import { useQueryClient } from "@tanstack/react-query";
+
 import { useSearch } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
 import { ListSearch } from "../../components/query/ListSearch";
@@ -8,15 +8,14 @@ import { ColumnsMenu } from "../../components/table/ColumnsMenu";
 import { DataTable } from "../../components/table/DataTable";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
+import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
-import { EVENTS } from "../threads/rows";
 import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
 import { ListTools } from "./ListTools";
 import { RunPeek } from "./peek";
 import { PeekBeside } from "./peek/PeekBeside";
-import { isInShort } from "./peek/reading";
 import { RUN_COLUMNS, runId } from "./runColumns";
 import { SummaryLine } from "./SummaryLine";
 
@@ -67,18 +66,14 @@ function RunTable({ query }: { query: string }) {
       return ok(client.GET("/api/v1/runs", { params: { query: asked }, signal }));
     },
     idOf: runId,
-    events: isLive ? EVENTS : [],
+    events: isLive ? WRITTEN : [],
   });
   // The rows can be walked fast: the address follows when the choice has come to rest.
   const selection = useSelection(peeked, onPeek);
   const close = () => selection.choose(undefined);
-  const queries = useQueryClient();
   const leave = () => {
     close();
-    void queries.refetchQueries({
-      type: "active",
-      predicate: ({ queryKey }) => !isInShort(queryKey),
-    });
+    list.retry();
   };
   return (
     <PeekBeside

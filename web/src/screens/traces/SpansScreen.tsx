@@ -1,4 +1,5 @@
 // All spans that were recorded; with words in the query, where they were found.
+
 import { useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { client, ok } from "../../api/client";
@@ -10,8 +11,8 @@ import { DataTable } from "../../components/table/DataTable";
 import type { RowPage } from "../../components/table/liveRows";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
+import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
-import { EVENTS } from "../threads/rows";
 import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
@@ -82,7 +83,7 @@ function SpanTable({ query }: { query: string }) {
       return ok(client.GET(path, { params: { query: asked }, signal }));
     },
     idOf: spanKey,
-    events: isLive ? EVENTS : [],
+    events: isLive ? WRITTEN : [],
   });
   // The rows can be walked fast: the address follows when the choice has come to rest.
   const selection = useSelection(peeked, onPeek);

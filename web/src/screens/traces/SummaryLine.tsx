@@ -6,6 +6,7 @@ import { client, ok } from "../../api/client";
 import type { Summary } from "../../api/schema";
 import { Button } from "../../components/Button";
 import { cost, count, milliseconds } from "../../format/numbers";
+import { RECORDED } from "../../live/events";
 import { pause } from "../../live/pause";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { inAndOut } from "./figures";
@@ -30,7 +31,7 @@ export function SummaryLine({ query, isLive }: { query: string; isLive: boolean 
     placeholderData: keepPreviousData,
   });
   useLiveRefresh(
-    ["SpanEnded", "SpansLeftOut"],
+    RECORDED,
     async () => {
       await pause(AFTER_MS);
       const began = performance.now();

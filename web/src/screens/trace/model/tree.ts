@@ -162,7 +162,8 @@ const shownNames = new WeakMap<readonly string[], Map<number, string>>();
 
 /** The name as it can be shown in a row: safe, bounded, and made once for all spans that have it. */
 export function shownNameAt(tree: Tree, place: number): string {
-  if (!textAt(tree, tree.names, place)) return namelessAt(tree, place);
+  const recorded = textAt(tree, tree.names, place);
+  if (!recorded) return namelessAt(tree, place);
   const at = tree.names[place] ?? -1;
   let known = shownNames.get(tree.texts);
   if (!known) {
@@ -171,7 +172,7 @@ export function shownNameAt(tree: Tree, place: number): string {
   }
   let name = known.get(at);
   if (name === undefined) {
-    name = visible(nameAt(tree, place).slice(0, LONGEST_NAME));
+    name = visible(recorded.slice(0, LONGEST_NAME));
     known.set(at, name);
   }
   return name;

@@ -8,7 +8,6 @@ import type { SpanIds } from "../spanKey";
 const AHEAD_MS = 250;
 const MOST_SPANS = 30;
 const MOST_FAILED = 5;
-const RUN = "run in short";
 
 export interface RunInShort {
   run: RunWithSpans;
@@ -20,7 +19,7 @@ export interface RunInShort {
 export function runInShort(runId: string, row: Run | undefined) {
   const version = row ? `${row.last_us} ${row.sums.spans} ${row.status}` : "";
   return queryOptions({
-    queryKey: [RUN, runId, version],
+    queryKey: ["run in short", runId, version],
     queryFn: async ({ signal }): Promise<RunInShort> => {
       const address = `/api/v1/runs/${encodeURIComponent(runId)}?limit=${MOST_SPANS}`;
       const run = await getJson<RunWithSpans>(address, signal);
@@ -28,11 +27,6 @@ export function runInShort(runId: string, row: Run | undefined) {
     },
     staleTime: 60_000,
   });
-}
-
-/** Whether what is read under this key is a run that is looked at, and not the list. */
-export function isInShort(queryKey: readonly unknown[]): boolean {
-  return queryKey[0] === RUN;
 }
 
 async function failedOf(run: RunWithSpans, signal: AbortSignal): Promise<readonly ListedSpan[]> {
