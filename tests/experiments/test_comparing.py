@@ -181,3 +181,32 @@ def test_texts_json_and_calls_are_compared_each_in_its_own_way() -> None:
         ("h", "removed"),
         ("i", "added"),
     ]
+
+
+def test_each_side_shows_what_it_knows_where_no_pair_does() -> None:
+    recorded = outcome(tokens=(100, 50), cost=0.01, ms=1_000)
+    failed = [outcome(tokens=None, ms=None, error="refused")] * 2
+    experiment, batch = ran(failed, recorded=recorded)
+    (found,) = compare(experiment, batch).variants
+    assert (found.cost.base, found.tokens.base, found.duration_us.base) == (0.01, 150, 1_000_000)
+    assert (found.cost.new, found.tokens.new, found.duration_us.new) == (None, None, None)
+    assert (found.cost.n, found.cost.percent, found.cost.mean) == (0, None, None)
+
+
+def test_a_failed_run_shows_its_own_figures_where_no_run_succeeded() -> None:
+    experiment, batch = ran(
+        [outcome(cost=0.02, ms=300, error="cut"), outcome(cost=0.04, ms=500, error="cut")],
+        recorded=outcome(cost=None),
+    )
+    (found,) = compare(experiment, batch).variants
+    assert found.cost.base is None
+    assert found.cost.new == pytest.approx(0.03)
+    assert (found.duration_us.base, found.duration_us.new) == (100_000, 400_000)
+    assert found.duration_us.percent is None
+
+
+def test_a_new_run_without_a_cost_leaves_the_cost_of_the_original_and_its_other_changes() -> None:
+    experiment, batch = ran([outcome(cost=None, ms=50)], recorded=outcome(cost=0.01, ms=100))
+    (found,) = compare(experiment, batch).variants
+    assert (found.cost.base, found.cost.new, found.cost.percent) == (0.01, None, None)
+    assert found.duration_us.percent == -50

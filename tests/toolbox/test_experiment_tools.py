@@ -13,7 +13,7 @@ import pytest
 from tests.experiments.world import World, world
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider, Reply
-from tests.fakes.replies import Answer, Pause, Script, error, usage
+from tests.fakes.replies import Answer, Pause, Script, body, error, usage
 from treadle.clock import SystemClock
 from treadle.config.model import ApprovalSettings
 from treadle.events import EventBus, Outcome
@@ -30,6 +30,22 @@ from treadle.ui.state import Change
 from treadle.ui.store import UiStore
 
 ALLOWED = ApprovalSettings.model_validate({"allow": ["apply_experiment_data", "run_experiment"]})
+
+WITHOUT_USAGE = body(
+    {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "b"},
+                "finish_reason": "stop",
+            }
+        ],
+    }
+)
 
 
 class Tools:
@@ -66,10 +82,10 @@ class Tools:
 
 @asynccontextmanager
 async def tools(
-    root: Path, provider: FakeProvider, *, rules: ApprovalSettings = ALLOWED
+    root: Path, provider: FakeProvider, *, rules: ApprovalSettings = ALLOWED, **gateway: Any
 ) -> AsyncIterator[tuple[Tools, FakeClock]]:
     clock = FakeClock()
-    async with world(root, provider) as w:
+    async with world(root, provider, **gateway) as w:
         yield Tools(w, root, rules, clock), clock
 
 
@@ -286,3 +302,67 @@ async def test_a_cancelled_call_cancels_the_batch_and_keeps_what_ran(tmp_path: P
         (batch,) = t.world.experiments.batches(experiment.id)
     assert batch.state is BatchState.CANCELLED
     assert [each.content for each in batch.outcomes.values()] == ["1"]
+
+
+@pytest.mark.parametrize("answer", ["failed", "no figures"])
+async def test_a_side_without_figures_does_not_hide_those_of_the_other(
+    tmp_path: Path, answer: str
+) -> None:
+    known = Answer("a", usage=usage(10, 5))
+    new = error(400, "no") if answer == "failed" else WITHOUT_USAGE
+    async with FakeProvider([known, new]) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        await t.call("run_experiment", experimentId=experiment.id)
+        found = await t.call("evaluate_experiment_results", experimentId=experiment.id)
+    assert (found["original"]["tokens"], found["original"]["input_tokens"]) == (15, 10)
+    assert found["original"]["duration_ms"] is not None
+    assert found["new"]["tokens"] is None
+    assert found["comparison"]["tokens_change_percent"] is None
+
+
+async def test_figures_of_the_new_run_stay_when_the_recorded_call_has_none(tmp_path: Path) -> None:
+    replies: list[Reply] = [WITHOUT_USAGE, Answer("b", usage=usage(10, 5))]
+    async with FakeProvider(replies) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        await t.call("run_experiment", experimentId=experiment.id)
+        found = await t.call("evaluate_experiment_results", experimentId=experiment.id)
+    assert (found["original"]["tokens"], found["new"]["tokens"]) == (None, 15)
+    assert found["comparison"]["tokens_change_percent"] is None
+
+
+@pytest.mark.parametrize(
+    ("model", "missing"),
+    [
+        ("nowhere/m", "There is no model 'nowhere/m'"),
+        ("openai/gpt-x", "openai needs a key, and OPENAI_API_KEY is not set"),
+        ("fake/gone", "The provider fake lists no model 'gone'"),
+        ("gone", "There is no model 'gone'"),
+    ],
+)
+async def test_a_call_whose_model_is_not_available_is_not_valid_and_says_what_is_missing(
+    tmp_path: Path, model: str, missing: str
+) -> None:
+    async with (
+        FakeProvider([Answer("a")]) as provider,
+        tools(tmp_path, provider, models=("m", "small-2")) as (t, _),
+    ):
+        made = await t.world.recorded()
+        span = t.world.store.span(made.trace_id, made.span_id)
+        assert span is not None
+        provider_name, _, name = model.rpartition("/")
+        attributes = {**span.attributes, "gen_ai.request.model": name}
+        attributes.pop("gen_ai.provider.name", None)
+        other = replace(
+            span,
+            span_id="other",
+            provider=provider_name or None,
+            model=name,
+            attributes=attributes,
+        )
+        t.world.store.write([other]).result()
+        told = await t.call("is_valid_for_optimize", spanId="other")
+        again = await t.call("is_valid_for_optimize", spanId="other")
+    assert told["valid"] is False
+    assert missing in told["reason"]
+    assert "fake/m" in told["reason"]  # a model to choose instead
+    assert "_cached" not in again

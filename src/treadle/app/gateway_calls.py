@@ -83,6 +83,11 @@ class GatewayCaller:
             raise StoreError("A call was made and its record is not there.")
         return outcome
 
+    async def refusal(self, request: CallRequest) -> str | None:
+        """See `Caller.refusal`."""
+        gateway = await self._gateway()
+        return await gateway.refusal(request.body, _headers(request))
+
     async def recorded(self, run_id: str) -> Outcome | None:
         """See `Caller.recorded`."""
         tries = await asyncio.to_thread(_tries, self._store(), run_id)
@@ -149,16 +154,8 @@ class _Exchange:
     @property
     def scope(self) -> dict[str, Any]:
         """Who asks for what, and where its span belongs."""
-        request = self.request
-        headers = {
-            "content-type": "application/json",
-            "cache-control": "no-store",  # an answer that was kept says nothing of the model
-            **{name.lower(): value for name, value in request.headers.items()},
-            "x-thread-id": request.thread_id,
-            "x-run-id": request.run_id,
-            "x-label": ",".join(label.replace(",", " ") for label in request.labels),
-        }
-        raw = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers.items()]
+        headers = _headers(self.request).items()
+        raw = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers]
         return {"type": "http", "method": "POST", "path": _PATH, "query_string": b"",
                 "headers": raw}  # fmt: skip
 
@@ -186,6 +183,17 @@ class _Exchange:
         except (ValueError, LookupError, TypeError):
             told = None
         return str(told) if told else "The gateway refused the call."
+
+
+def _headers(request: CallRequest) -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "cache-control": "no-store",  # an answer that was kept says nothing of the model
+        **{name.lower(): value for name, value in request.headers.items()},
+        "x-thread-id": request.thread_id,
+        "x-run-id": request.run_id,
+        "x-label": ",".join(label.replace(",", " ") for label in request.labels),
+    }
 
 
 def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:

@@ -58,10 +58,17 @@ class ProgressLine:
 
 
 def shown_difference(found: "Difference", scale: float = 1, form: str = ",.0f") -> str:
-    """`62 → 36 (-42 %, -26 [-30, -22], n = 5)`; the interval where there is one."""
-    if found.base is None or found.new is None or found.mean is None:
+    """`62 → 36 (-42 %, -26 [-30, -22], n = 5)`; the interval where there is one.
+
+    Without a pair it is what each side knows: `62 → -`.
+    """
+    if found.base is None and found.new is None:
         return UNKNOWN
-    base, new = (format(each / scale, form) for each in (found.base, found.new))
+    base, new = (
+        UNKNOWN if each is None else format(each / scale, form) for each in (found.base, found.new)
+    )
+    if found.mean is None:
+        return f"{base} → {new}"
     percent = "" if found.percent is None else f"{found.percent:+.1f} %, "
     mean = format(found.mean / scale, f"+{form}")
     interval = ""

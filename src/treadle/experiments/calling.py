@@ -38,6 +38,13 @@ class Caller(Protocol):
         """
         ...
 
+    async def refusal(self, request: CallRequest) -> str | None:
+        """Why such a call cannot be made here and what to do about it; None where it can be made.
+
+        No model is asked.
+        """
+        ...
+
     async def recorded(self, run_id: str) -> Outcome | None:
         """What is recorded of an earlier call with that run id that was answered; None if none."""
         ...

@@ -162,7 +162,7 @@ def _variant(
         if outcome.error is None and place in before and before[place].error is None
     }
     several = len(experiment.items) > 1
-    of = _Figures(pairs, several=several)
+    of = _Figures(pairs, before, after, several=several)
     told = [output_difference(one, other) for one, other in pairs.values()]
     changed = [each for each in told if not each.same]
     judged = _judged(judgements, several=several)
@@ -220,9 +220,11 @@ def _by_item(
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """The figures of pairs of outcomes."""
+    """The figures of pairs of outcomes, and those of each side for when there is no pair."""
 
     pairs: Mapping[_Place, tuple[Outcome, Outcome]]
+    before: Mapping[_Place, Outcome]
+    after: Mapping[_Place, Outcome]
     several: bool
 
     def difference(self, name: str) -> Difference:
@@ -235,7 +237,22 @@ class _Figures:
             for place, (one, other) in values.items()
             if one is not None and other is not None
         }
-        return difference(_by_item(known, several=self.several))
+        return difference(
+            _by_item(known, several=self.several),
+            base_alone=_known(self.before, name),
+            new_alone=_known(self.after, name),
+        )
+
+
+def _known(outcomes: Mapping[_Place, Outcome], name: str) -> list[float]:
+    """The figure of one side: of the successful outcomes that know it, else of the failed ones."""
+    found = [
+        (outcome.error is None, float(value))
+        for outcome in outcomes.values()
+        if (value := getattr(outcome, name)) is not None
+    ]
+    succeeded = any(good for good, _ in found)
+    return [value for good, value in found if good == succeeded]
 
 
 def _judged(judgements: Sequence[Judgement], *, several: bool) -> tuple[Judged, ...]:

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from treadle.errors import NotFoundError, UsageError
-from treadle.experiments.reading import NotRunnableError, request_of
+from treadle.experiments.reading import NotRunnableError
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
@@ -69,17 +69,6 @@ def find_call(traces: RecordedCalls, reference: str) -> Span:
         # A call that the gateway tried several times is told by a step around its attempts.
         return calls[-1] if span.operation == "gateway" and calls else span
     return span
-
-
-def runnable(traces: RecordedCalls, reference: str) -> tuple[bool, str]:
-    """Whether the call that is meant can be run again, and a sentence that says why, either way."""
-    try:
-        request, notes = request_of(find_call(traces, reference))
-    except (NotRunnableError, NotFoundError, UsageError) as error:
-        return False, error.message
-    count = len(request["messages"])
-    found = f"A chat request of {count} message{'s' if count > 1 else ''} that can be run again."
-    return True, " ".join([found, *notes])
 
 
 def _last_call(trace: Trace) -> Span:

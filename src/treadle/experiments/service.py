@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.clock import Clock, SystemClock
@@ -14,7 +14,7 @@ from treadle.experiments.answers import (
     judgement_answer,
     versions_answer,
 )
-from treadle.experiments.calling import Caller
+from treadle.experiments.calling import Caller, CallRequest
 from treadle.experiments.claims import is_claimed
 from treadle.experiments.comparing import Comparison, compare
 from treadle.experiments.documents import problems_of, same_requests
@@ -32,8 +32,8 @@ from treadle.experiments.model import (
     Plan,
     Version,
 )
-from treadle.experiments.reading import outcome_of, request_of
-from treadle.experiments.requests import Problem
+from treadle.experiments.reading import NotRunnableError, outcome_of, request_of
+from treadle.experiments.requests import Problem, body_of
 from treadle.experiments.running import Progress, Runner
 from treadle.experiments.store import ExperimentStore
 from treadle.experiments.variants import base_number, named_variant, with_models
@@ -49,6 +49,19 @@ MOST_RUNS = 10_000
 MOST_ITEMS = 500
 
 _NAME_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """Whether a recorded call can be run again, and a sentence that says why.
+
+    `readable`: it holds a chat request, which an experiment can change. `here`: a provider of this
+    machine has its model, so that it can be run as it is.
+    """
+
+    readable: bool
+    here: bool
+    reason: str
 
 
 class InvalidRequestError(UsageError):
@@ -119,6 +132,24 @@ class Experiments:
                 "No recorded call fits.", hint="Ask for calls of models with kind:model."
             )
         return self._create(spans, name)
+
+    async def runnable(self, reference: str) -> Runnable:
+        """Whether the call that is meant can be run again here, and why."""
+        try:
+            span = await asyncio.to_thread(find_call, self._traces, reference)
+            request, notes = await asyncio.to_thread(request_of, span)
+        except (NotRunnableError, NotFoundError, UsageError) as error:
+            return Runnable(readable=False, here=False, reason=error.message)
+        asking = CallRequest(body_of(request), thread_id="", run_id="")
+        refusal = await self._caller.refusal(asking)
+        if refusal is not None:
+            reason = f"The chat request can be read, but not run here: {refusal}"
+            return Runnable(readable=True, here=False, reason=reason)
+        count = len(request["messages"])
+        found = (
+            f"A chat request of {count} message{'s' if count > 1 else ''} that can be run again."
+        )
+        return Runnable(readable=True, here=True, reason=" ".join([found, *notes]))
 
     def get(self, reference: str) -> Experiment:
         """By its id or the beginning of one. Raises NotFoundError and UsageError."""

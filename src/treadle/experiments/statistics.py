@@ -17,9 +17,10 @@ _SEED = 20_260_101
 class Difference:
     """How a figure differs between two variants, `new` minus `base`, over `n` pairs.
 
-    `base`, `new` and `mean` are means over the pairs. `low` and `high` bound the mean difference
-    with 95 % confidence, None below `LEAST_PAIRS` pairs. `percent` is `mean` in percent of `base`,
-    None where that is unknown or 0.
+    `base`, `new` and `mean` are means over the pairs. Without a pair, `base` and `new` are each the
+    mean of what that side alone knows, and nothing compares them: `mean` and `percent` are None.
+    `low` and `high` bound the mean difference with 95 % confidence, None below `LEAST_PAIRS`
+    pairs. `percent` is `mean` in percent of `base`, None where that is unknown or 0.
     """
 
     n: int
@@ -31,11 +32,21 @@ class Difference:
     percent: float | None
 
 
-def difference(pairs: Sequence[tuple[float | None, float | None]]) -> Difference:
-    """The difference over those pairs of which both figures are known."""
+def difference(
+    pairs: Sequence[tuple[float | None, float | None]],
+    *,
+    base_alone: Sequence[float] = (),
+    new_alone: Sequence[float] = (),
+) -> Difference:
+    """The difference over those pairs of which both figures are known.
+
+    Where there is no such pair, `base_alone` and `new_alone` are what each side knows by itself.
+    """
     known = [(base, new) for base, new in pairs if base is not None and new is not None]
     if not known:
-        return Difference(0, None, None, None, None, None, None)
+        base_mean = _mean(base_alone) if base_alone else None
+        new_mean = _mean(new_alone) if new_alone else None
+        return Difference(0, base_mean, new_mean, None, None, None, None)
     base = _mean([pair[0] for pair in known])
     new = _mean([pair[1] for pair in known])
     low, high = interval([pair[1] - pair[0] for pair in known])

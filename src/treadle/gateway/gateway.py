@@ -20,7 +20,7 @@ from treadle.errors import TreadleError, UsageError
 from treadle.events import EventBus
 from treadle.events.types import Notice
 from treadle.gateway.answer_cache import AnswerCache
-from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.asked import Asked, Body, Operation
 from treadle.gateway.attempts import Finished
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, Used
@@ -43,6 +43,8 @@ from treadle.gateway.sums import sums_of
 from treadle.gateway.trace_context import read_context
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
+from treadle.llm.embedded import MODEL_NAME
+from treadle.llm.profiles import EMBEDDED
 from treadle.llm.retry import Backoff
 from treadle.traces import SqliteTraceStore
 
@@ -139,6 +141,43 @@ class Gateway:
     @property
     def budgets(self) -> Budgets:
         return self._parts.budgets
+
+    async def refusal(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+        """Why a chat request with this body cannot be made here, and what to do; None if it can.
+
+        Nothing is sent to a model, but providers may be asked for their lists of models.
+        """
+        content = json.dumps(body).encode("ascii")
+        asked = Asked(
+            Operation.CHAT,
+            content,
+            Body.read(content),
+            tuple(headers.items()),
+            "",
+            read_context(headers),
+        )
+        if asked.model == f"{EMBEDDED}/{MODEL_NAME}" and EmbeddedServer().models:
+            return None  # planning would start it
+        try:
+            targets = (await self._parts.router.plan(asked)).targets
+        except RefusalError as error:
+            missing_key = error.code == "missing_key"
+            hint = error.hint if missing_key else "Set up its provider, or choose another model."
+            return f"{error.message} {hint} {await self._available(asked.model)}"
+        lacking = [each for each in targets if await self._models.lacks(each.provider, each.model)]
+        if len(lacking) < len(targets):
+            return None
+        provider, model = lacking[0].provider, lacking[0].model
+        return (
+            f"The provider {provider} lists no model {model[:100]!r}. "
+            f"Choose another one. {await self._available(asked.model)}"
+        )
+
+    async def _available(self, model: str) -> str:
+        similar = await self._models.similar(model)
+        if not similar:
+            return "No model is available here: configure a provider or set its key."
+        return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
         """How well the calls are recorded."""

@@ -1,6 +1,7 @@
 """The models of all providers in reach, as `GET /v1/models` lists them and names are looked up."""
 
 import asyncio
+import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,10 @@ from treadle.llm.profiles import (
 )
 
 Entry = dict[str, object]
+
+_SIMILAR = 3
+_COMPARED = 2_000
+"""Models that a name is compared with: comparing one takes some 10 µs."""
 
 _ERROR_SECONDS = 10.0
 """How long a provider that did not answer is left alone."""
@@ -81,6 +86,27 @@ class Models:
                 return name
         listed = await self.listed()
         return next((each.provider for each in listed if model in each.entries), None)
+
+    async def lacks(self, provider: str, model: str) -> bool:
+        """Whether the provider lists its models and has none of that id.
+
+        A server of one model serves it under any name, so its list says nothing.
+        """
+        listed = next((each for each in await self.listed() if each.provider == provider), None)
+        return listed is not None and len(listed.entries) > 1 and model not in listed.entries
+
+    async def similar(self, model: str) -> list[str]:
+        """Up to three models that are available here, as PROVIDER/MODEL, most similar first."""
+        available = [
+            f"{each.provider}/{name}"
+            for each in await self.listed()
+            if each.error is None
+            for name in each.entries
+        ]
+        own = model.rpartition("/")[2].casefold()
+        same = [name for name in available if name.rpartition("/")[2].casefold() == own]
+        near = difflib.get_close_matches(model, available[:_COMPARED], n=_SIMILAR, cutoff=0.5)
+        return list(dict.fromkeys([*same, *near, *available[:_SIMILAR]]))[:_SIMILAR]
 
     async def _endpoints(self) -> tuple[list[Endpoint], list[Listed]]:
         unnamed = unnamed_endpoint(self._settings, self._env, "")

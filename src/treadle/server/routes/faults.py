@@ -1,5 +1,6 @@
 """What stands beside recorded spans: their faults, and the requests that could be made again."""
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -8,11 +9,12 @@ from typing_extensions import TypedDict
 
 from treadle.documented import answers
 from treadle.errors import NotFoundError
-from treadle.experiments.finding import listed_call, runnable
+from treadle.experiments.finding import listed_call
 from treadle.experiments.reading import request_of
 from treadle.experiments.requests import body_of
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import Opened
+from treadle.server.routes.experiments import OpenedExperiments
 from treadle.server.routes.traces import Filter
 from treadle.server.whole_ids import rest
 from treadle.traces.detectors import Finding, Kind, Severity
@@ -65,9 +67,13 @@ class RecordedRequest(TypedDict):
 
 
 class Runnable(TypedDict):
-    """Whether a call can be run again in an experiment, and why or why not."""
+    """Whether a call can be run again in an experiment, and why or why not.
+
+    One that is `readable` alone can be changed in an experiment, for example to another model.
+    """
 
     runnable: bool
+    readable: bool
     operation: str
     reason: str
 
@@ -106,14 +112,24 @@ async def recorded_request(house: Opened, request: Request, ids: str) -> Respons
 
 
 @router.get("/runnable/" + rest("ids"), response_class=Response, responses=answers(Runnable))
-async def can_be_run(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001
+async def can_be_run(
+    house: Opened,
+    opened: OpenedExperiments,
+    request: Request,
+    ids: str,  # noqa: ARG001
+) -> Response:
     """Whether a recorded call can be run again in an experiment, at `/runnable/TRACE/SPAN`."""
     wanted = "/".join(ids_in_path(request, "/runnable/", 2))
+    listed = await asyncio.to_thread(listed_call, house.traces, wanted)
+    found = await opened.runnable(wanted)
 
     def make() -> Runnable:
-        operation = listed_call(house.traces, wanted).operation
-        fits, reason = runnable(house.traces, wanted)
-        return {"runnable": fits, "operation": operation, "reason": reason}
+        return {
+            "runnable": found.here,
+            "readable": found.readable,
+            "operation": listed.operation,
+            "reason": found.reason,
+        }
 
     return await answered(request, make)
 

@@ -8,13 +8,12 @@ from pydantic import Field
 
 from treadle.errors import NotFoundError
 from treadle.events.types import ToolView
-from treadle.experiments.finding import listed_call, runnable
+from treadle.experiments.finding import listed_call
 from treadle.experiments.service import Experiments
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.experiments.results import ExperimentResult
 from treadle.tools.contract import Arguments, Tool, ToolContext
 from treadle.traces.fencing import quotable
-from treadle.traces.store.reading.listed import ListedSpan
 
 CACHE_SECONDS = 300.0
 _KEPT = 1_000
@@ -50,9 +49,9 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
 
     name = "is_valid_for_optimize"
     description = (
-        "Tell whether a span holds a chat request to a model that can be read and run again, so "
-        "that its prompt, model or parameters can be tried in an experiment. Call it before "
-        "anything else of an experiment."
+        "Report whether a span holds a chat request that can be read and run again with a provider "
+        "of this machine, so that its prompt, model or parameters can be tried in an experiment. "
+        "If not, `reason` says what is missing. Call it before anything else of an experiment."
     )
     arguments = ValidArguments
     result = ValidResult
@@ -75,7 +74,9 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
         known = self._known.get(seen)
         if known is not None and now - known[0] < CACHE_SECONDS:
             return known[1].model_copy(update={"spanId": span_id, "cached": True, "note": _CACHED})
-        result = await asyncio.to_thread(self._look, span_id, listed)
+        found = await self._experiments.runnable(span_id)
+        operation = quotable(listed.operation, limit=100)
+        result = _answer(span_id, operation, valid=found.here, reason=found.reason)
         if result.valid:
             self._known[seen] = now, result
             self._known.move_to_end(seen)
@@ -86,16 +87,11 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
     def view(self, arguments: ValidArguments, result: ValidResult) -> ToolView:  # noqa: ARG002
         return ToolView("can be run again" if result.valid else result.reason)
 
-    def _look(self, span_id: str, listed: ListedSpan) -> ValidResult:
-        operation = quotable(listed.operation, limit=100)
-        valid, reason = runnable(self._experiments.traces, span_id)
-        return _answer(span_id, operation, valid=valid, reason=reason)
-
 
 def _answer(span_id: str, operation: str | None, *, valid: bool, reason: str) -> ValidResult:
     return ValidResult(
         valid=valid,
         spanId=span_id,
         operation_name=operation,
-        reason=quotable(reason, limit=500),
+        reason=quotable(reason, limit=800),
     )

@@ -63,7 +63,7 @@ function Asked({
           error={found.error}
           onRetry={() => void found.refetch()}
         />
-      ) : valid && !valid.runnable ? (
+      ) : valid && !valid.readable ? (
         <EmptyState title="This call cannot be run again" action={back}>
           {visible(valid.reason)}
         </EmptyState>

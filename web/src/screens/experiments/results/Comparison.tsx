@@ -195,7 +195,8 @@ function meanAndMedian(
   format: (value: number | null) => string,
 ): string {
   if (mean === null) return UNKNOWN;
-  return `${format(mean)} (${format(median(outcomes.map((outcome) => outcome[figure])))})`;
+  const middle = median(outcomes.map((outcome) => outcome[figure]));
+  return middle === null ? format(mean) : `${format(mean)} (${format(middle)})`;
 }
 
 /** A value, and for one that is unknown the reason. */
