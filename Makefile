@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs pictures bench lock \
-	run-environment web-environment dev-environment \
+	fuzz run-environment web-environment dev-environment \
 	page-for-tests format-check lint types floors tracked-files
 
 help: ## list these commands
@@ -24,6 +24,9 @@ test-all: page-for-tests web-test ## run every test and measure coverage
 	$(PYTHON) -m coverage run -m pytest -n auto
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
+
+fuzz: dev-environment ## fuzz one parser of foreign bytes (TARGET, MINUTES, KEEP=1)
+	$(PYTHON) -m tests.fuzz $(TARGET) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
 
 check: format-check lint types floors tracked-files web-check ## formatting, lint, types, floors, tracked files
 

@@ -35,7 +35,8 @@ def licence(name: str) -> str:
     metadata = distribution(name).metadata
     classifiers = [c for c in metadata.get_all("Classifier", []) if c.startswith("License ::")]
     named = metadata.get_all("License-Expression", []) + metadata.get_all("License", [])
-    return " | ".join([*(text[:200] for text in named), *classifiers])
+    said = " | ".join([*(text[:200] for text in named), *classifiers]).strip()
+    return said or " ".join((distribution(name).read_text("licenses/LICENSE") or "")[:200].split())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
