@@ -1,6 +1,9 @@
-"""Guards for all tests."""
+"""Guards for all tests, and the seed of those that draw foreign files."""
 
+import datetime
+import os
 import socket
+import sys
 from collections.abc import Iterator
 
 import hypothesis
@@ -11,6 +14,43 @@ hypothesis.settings.register_profile("treadle", deadline=None)
 hypothesis.settings.load_profile("treadle")
 
 _LOOPBACK = ("127.", "::1", "localhost")
+_FIXED_SEED = 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--foreign-seed",
+        type=int,
+        default=None,
+        help="the seed by which tests draw foreign files; also the variable FOREIGN_SEED",
+    )
+
+
+def _seed(config: pytest.Config) -> int:
+    """The option, the variable, else a fixed seed in quick runs and one of the day in slow runs."""
+    given = config.getoption("--foreign-seed")
+    if given is None and (named := os.environ.get("FOREIGN_SEED")):
+        given = int(named)
+    if isinstance(given, int):
+        return given
+    if "not slow" in str(config.getoption("markexpr")):
+        return _FIXED_SEED
+    return datetime.datetime.now(datetime.UTC).date().toordinal()
+
+
+@pytest.fixture
+def foreign_seed(request: pytest.FixtureRequest) -> int:
+    """The seed for `tests.foreign.samples`; printed, so that a failure can be repeated."""
+    seed = _seed(request.config)
+    sys.stdout.write(f"foreign files are drawn with --foreign-seed {seed}\n")
+    return seed
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if (seed := _seed(config)) != _FIXED_SEED:
+        terminalreporter.write_line(f"foreign files were drawn with --foreign-seed {seed}")
 
 
 @pytest.fixture(autouse=True, scope="session")

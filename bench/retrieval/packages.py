@@ -1,5 +1,6 @@
 """The packages whose sources are the corpora: pinned, downloaded once into `.cache/bench`."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "bench"
+_PATIENCE = 600
+"""Seconds that a registry's client may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +20,15 @@ class Package:
     """A package of a registry.
 
     `client` is pip (a source archive), wheel (pip too), npm, apt (a binary package) or source
-    (apt as well). Of its files only those below `inside` count.
+    (apt as well). Of its files only those below `inside` count. With `sha256` only the archive
+    that has this checksum is unpacked.
     """
 
     client: str
     name: str
     version: str
     inside: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,10 @@ def unpacked(package: Package, below: Path = CACHE) -> Path:
     partial.mkdir(parents=True)
     try:
         _fetch(package, partial)
-    except (OSError, subprocess.CalledProcessError, tarfile.TarError) as error:
+    except UnreachableError:
+        shutil.rmtree(partial)
+        raise
+    except (OSError, subprocess.SubprocessError, tarfile.TarError, zipfile.BadZipFile) as error:
         shutil.rmtree(partial)
         raise UnreachableError(f"{package.name} {package.version}: {error}") from error
     partial.rename(folder)
@@ -129,12 +137,25 @@ def _fetch(package: Package, folder: Path) -> None:
     }
     settings = _with_sources() if package.client == "source" else []
     command = [*commands[package.client], *settings]
-    done = subprocess.run(command, cwd=folder, check=False, stdout=sys.stderr)
+    done = subprocess.run(command, cwd=folder, check=False, stdout=sys.stderr, timeout=_PATIENCE)
     if package.client != "source" or not list(folder.glob("*.orig*.tar.*")):
         done.check_returncode()  # without Debian's own part the sources are still all there
-    for archive in sorted(folder.iterdir()):
-        _unpack(archive)
+    archives = sorted(folder.iterdir())
+    wanted = _with_checksum(archives, package) if package.sha256 else archives
+    for archive in archives:
+        if archive in wanted:
+            _unpack(archive)
         archive.unlink()
+
+
+def _with_checksum(archives: list[Path], package: Package) -> list[Path]:
+    found = {hashlib.sha256(archive.read_bytes()).hexdigest(): archive for archive in archives}
+    if package.sha256 not in found:
+        raise UnreachableError(
+            f"{package.name} {package.version}: no archive has the checksum {package.sha256}, "
+            f"only {', '.join(sorted(found))}"
+        )
+    return [found[package.sha256]]
 
 
 @cache
@@ -151,13 +172,22 @@ def _with_sources() -> list[str]:
         "Dir::State::lists": settings / "lists",
     }
     arguments = [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
-    subprocess.run(["apt-get", "update", "--quiet", *arguments], check=True, stdout=sys.stderr)
+    subprocess.run(
+        ["apt-get", "update", "--quiet", *arguments],
+        check=True,
+        stdout=sys.stderr,
+        timeout=_PATIENCE,
+    )
     return arguments
 
 
 def _unpack(archive: Path) -> None:
     if archive.suffix == ".deb":
-        subprocess.run(["dpkg-deb", "--extract", archive.name, "."], cwd=archive.parent, check=True)
+        contents = archive.with_suffix(".tar")
+        with contents.open("wb") as stream:
+            subprocess.run(["dpkg-deb", "--fsys-tarfile", archive], check=True, stdout=stream)
+        _unpack(contents)
+        contents.unlink()
     elif archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as opened:
             opened.extractall(archive.parent)
