@@ -385,7 +385,7 @@ async def test_an_empty_answer_is_not_kept_as_a_message() -> None:
         assert [notice.text for notice in at.seen(Notice)] == ["The model replied with nothing."]
 
 
-async def test_an_oversize_result_is_cut_for_the_model_and_whole_on_the_bus() -> None:
+async def test_an_oversize_result_is_an_excerpt_for_the_model_and_on_the_bus() -> None:
     text = "bäh 🙂 "
     async with stage(Echo()) as at:
         call = Say(calls=(("echo", json.dumps({"text": text, "times": 60_000})),))
@@ -393,10 +393,21 @@ async def test_an_oversize_result_is_cut_for_the_model_and_whole_on_the_bus() ->
         await at.session(model, settings=ToolSettings(result_tokens=500)).run("Go")
         (content,) = results(at.conversation.messages)
         assert estimate(content) <= 500
-        assert content.startswith('{"ok":true')
-        assert content.endswith('"}')
-        assert "characters left out" in content
-        assert said(at.seen(ToolCallCompleted)[0].content) == text * 60_000
+        shown = json.loads(content)
+        assert shown["head"].startswith('{"ok":true')
+        assert shown["tail"].endswith('"}')
+        assert shown["characters"] > len(text) * 60_000
+        assert at.seen(ToolCallCompleted)[0].content == content
+
+
+async def test_repeated_calls_are_hinted_at_inside_the_json() -> None:
+    async with stage(Echo()) as at:
+        call = Say(calls=(("echo", json.dumps({"text": "wool " * 900})),))
+        model = FakeModel(call, call, call, Say("Done."))
+        await at.session(model, settings=ToolSettings(result_tokens=500)).run("Go")
+        contents = results(at.conversation.messages)
+        assert all(estimate(content) <= 500 for content in contents)
+        assert ["repeated" in json.loads(content) for content in contents] == [False, False, True]
 
 
 async def test_sessions_on_one_bus_do_not_hear_each_other() -> None:

@@ -1,12 +1,16 @@
 """Which lines the model was given."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from tests.fakes.model import FakeModel, Say, calls
-from tests.session.parts import Echo, EchoArguments, EchoResult, stage
+from tests.session.parts import Echo, EchoArguments, EchoResult, results, stage
 from treadle.code import CodeIndex
+from treadle.config.model import ToolSettings
 from treadle.events.edits import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange
 from treadle.session.sources import merge
@@ -88,6 +92,35 @@ async def test_the_real_tools_tell_their_lines(tmp_path: Path) -> None:
             SourceRange("loom.py", 1, 2, "loom.weave"),
             SourceRange("loom.py", 4, 5),
         }
+    index.close()
+
+
+@pytest.mark.parametrize(("limit", "window"), [(400, 128_000), (16_000, 3_000), (16_000, 6_000)])
+async def test_the_sources_are_what_the_model_received(
+    tmp_path: Path, limit: int, window: int
+) -> None:
+    for number in range(12):
+        body = "".join(f"    total += {place}\n" for place in range(60))
+        text = f"def weave_{number}():\n    total = 0\n{body}    return total\n"
+        (tmp_path / f"loom{number}.py").write_text(text)
+    index = await asyncio.to_thread(CodeIndex.open, tmp_path, cache_dir=tmp_path / "cache")
+    workspace = Workspace(tmp_path, index)
+    tools = RequestCodeContext(workspace), ReadFile(workspace)
+    async with stage(*tools, root=tmp_path) as at:
+        asked = "request_code_context", '{"token_budget": 90000, "hint": "weave total"}'
+        read = "read_file", '{"path": "loom1.py", "max_tokens": 90000}'
+        model = FakeModel(Say(calls=(asked, read)), Say("."), context_window=window)
+        outcome = await at.session(model, settings=ToolSettings(result_tokens=limit)).run("Go")
+        context, lines = (json.loads(content) for content in results(model.requests[-1].messages))
+        received = {
+            SourceRange(each["file"], *map(int, each["lines"].split("-")), each["canonical_path"])
+            for each in context["context"]
+        }
+        (retrieval,) = at.seen(RetrievalFinished)
+        assert set(retrieval.sources) == received
+        assert retrieval.budget <= limit
+        read_range = SourceRange(lines["file"], *map(int, lines["lines"].split("-")))
+        assert set(outcome.sources) <= {*received, read_range}
     index.close()
 
 

@@ -113,7 +113,7 @@ class ToolSettings(Section):
     invalid_call_retries: int = Field(default=2, ge=0)
     """Replies in a row whose every call is ill before the session ends."""
     result_tokens: int = Field(default=16_000, ge=200)
-    """Tokens of one tool message; a longer result keeps its head and tail."""
+    """Most tokens of one tool message; it bounds the budget of each call."""
 
 
 class HistorySettings(Section):

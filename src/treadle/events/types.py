@@ -347,7 +347,7 @@ class ToolCallRequested(Event):
     """A call waits for its result. `arguments` is the raw JSON text of the model.
 
     `labels` are those of what is recorded of a call from outside a session; one of a session has
-    the session's.
+    the session's. `max_tokens` is the most that the tool message may take; None sets no limit.
     """
 
     key: CallKey
@@ -356,6 +356,7 @@ class ToolCallRequested(Event):
     name: str
     arguments: str
     labels: tuple[str, ...] = ()
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

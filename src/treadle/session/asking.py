@@ -39,11 +39,15 @@ from treadle.session.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A reply, the draft that keeps its place, and the id of the request that brought it."""
+    """A reply, the draft that keeps its place, and the id of the request that brought it.
+
+    `room` is how many tokens the results of its calls may take together in the next prompt.
+    """
 
     reply: ModelReply
     draft: Draft
     operation_id: UUID | None
+    room: int
 
 
 class Asker:
@@ -98,7 +102,8 @@ class Asker:
             except ModelReplacedError:
                 await self._keeper.cut_draft(MessageState.FAILED)
             else:
-                return Asked(reply, draft, operation_id)
+                room = prompt.room - self._counts.of([reply.message])
+                return Asked(reply, draft, operation_id, room)
 
     async def _prompt(
         self, turn: int, tools: tuple[ToolSpec, ...], notes: Sequence[Message]

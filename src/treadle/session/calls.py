@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from treadle.clock import Clock
@@ -20,10 +20,10 @@ from treadle.events.types import (
     ToolFailure,
 )
 from treadle.llm.messages import ToolCall, ToolMessage
-from treadle.session.cutting import cut_to_tokens
 from treadle.session.time_limit import TimeLimit
 from treadle.tools.contract import ToolClass, ToolEffect
 from treadle.tools.failures import failure_content
+from treadle.tools.message_size import fit_message
 from treadle.tools.registry import Registry
 from treadle.tools.resources import meet, write_set
 
@@ -49,13 +49,18 @@ class OpenCalls:
         request_id: UUID,
         parent_id: UUID | None,
         calls: Sequence[ToolCall],
+        max_tokens: int | None = None,
+        unlimited: Collection[str] = (),
     ) -> None:
+        """No tool message takes more than `max_tokens`, except those of tools in `unlimited`."""
         self._bus = bus
         self._registry = registry
         self._settings = settings
         self._clock = clock
         self._request_id = request_id
         self._parent_id = parent_id
+        self._max_tokens = max_tokens
+        self._unlimited = frozenset(unlimited)
         self._calls = sorted(calls, key=lambda call: call.key)
         self._futures = {call.key: bus.expect(request_id, call.key) for call in self._calls}
         self._time_limits = {call.key: self._time_limit(call) for call in self._calls}
@@ -138,6 +143,7 @@ class OpenCalls:
                     vendor=call.vendor,
                     name=call.name,
                     arguments=call.arguments,
+                    max_tokens=None if call.name in self._unlimited else self._max_tokens,
                 )
             )
             limit = self._time_limits[call.key]
@@ -186,14 +192,14 @@ class OpenCalls:
 
 
 async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
-    """The message of a result: the one place where it is cut to so many tokens."""
+    """The message of a result, within so many tokens whoever answered the call."""
     if ok := isinstance(outcome, ToolCallCompleted):
         whole, summary = outcome.content, outcome.ui.summary
     else:
         whole, summary = failure_content(outcome.error), outcome.error.message
     # A long one takes a while: off the loop. No token is shorter than a byte.
     short = len(whole) * 4 <= tokens
-    content = whole if short else await asyncio.to_thread(cut_to_tokens, whole, tokens)
+    content = whole if short else await asyncio.to_thread(fit_message, whole, tokens)
     return ToolMessage(outcome.key, content, ok=ok, summary=summary)
 
 

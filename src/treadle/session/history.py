@@ -16,9 +16,9 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
-from treadle.session.cutting import cut_to_tokens
 from treadle.tokens import estimate
 from treadle.tools.failures import failure_content
+from treadle.tools.message_size import fit_message
 
 _MESSAGE_TOKENS = 4
 _CALL_TOKENS = 24
@@ -31,6 +31,10 @@ _RESERVE_LIMIT = 4_096
 _OLD_RESULT_TOKENS = 200
 """What is kept of an older tool result in the current run when space is short."""
 _LEAST_RESULT_TOKENS = 60
+
+_ROOM_SHARE = 0.9
+"""Of what a prompt leaves free, so much is given to results: the estimate of the model's own
+tokens may change until the next prompt."""
 
 _NOT_FINISHED = failure_content(
     ToolFailure(ErrorKind.CANCELLED, "The call ended without a result.", effect=Effect.UNKNOWN)
@@ -46,7 +50,8 @@ class Prompt:
     """The messages of a request, the estimate of their tokens with the tools', and the budget.
 
     `left_out` counts messages; `reason` says in words what was left out or shortened and why.
-    `unscaled_tokens` is the estimate as it is before it is scaled to a model.
+    `unscaled_tokens` is the estimate as it is before it is scaled to a model. `room` is how many
+    tokens the reply and the results of its calls may take without being shortened later.
     """
 
     messages: tuple[Message, ...]
@@ -55,6 +60,7 @@ class Prompt:
     left_out: int = 0
     reason: str | None = None
     unscaled_tokens: int = 0
+    room: int = 0
 
 
 class TokenCounts:
@@ -125,7 +131,15 @@ def build_prompt(
     if history and isinstance(first := history[0], NoteMessage) and first.covers:
         told = f"the first {first.covers} messages of the conversation are told as a summary"
         reason = f"{told}; {reason}" if reason else told
-    return Prompt(fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled)
+    return Prompt(
+        fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled, fitter.room()
+    )
+
+
+def result_limit(room: int, calls: int, most: int) -> int:
+    """Tokens that each result of so many calls may take: at most `most`, and all within `room`."""
+    each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
+    return max(_LEAST_RESULT_TOKENS, min(most, each))
 
 
 def repair(history: Sequence[Message]) -> list[list[Message]]:
@@ -194,6 +208,16 @@ class _Fitter:
 
     def tokens(self) -> int:
         return self._counts.of(self.messages())
+
+    def room(self) -> int:
+        """Tokens that the next reply and its results may take and stay whole in the next prompt.
+
+        What is older gives way to them, but for the question, and only up to half the budget.
+        """
+        question = [m for unit in self._user for m in unit if isinstance(m, UserMessage)]
+        fixed = self._counts.of([self._system, *(replace(m, context="") for m in question)])
+        free = max(self._budget // 2, self._budget - self.tokens())
+        return max(0, int(_ROOM_SHARE * min(free, self._budget - fixed)))
 
     def fit(self) -> None:
         for step in (
@@ -276,7 +300,7 @@ class _Fitter:
         shortened = 0
         for place, message in enumerate(unit):
             if isinstance(message, ToolMessage):
-                content = cut_to_tokens(message.content, limit)
+                content = fit_message(message.content, limit)
                 if content != message.content and len(content) < len(message.content):
                     unit[place] = replace(message, content=content)
                     shortened += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from treadle.events.types import StopReason
 from treadle.llm.messages import ToolCall, ToolMessage
 from treadle.session.limits import LimitReachedError
+from treadle.tools.message_size import with_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,13 @@ class Repetitions:
         self._most = 1
         """In how many replies the most repeated call of the last reply was made."""
 
-    def note(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:
-        """The results of one reply's calls, with a hint where a call was made often enough."""
+    def note(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
+    ) -> list[ToolMessage]:
+        """The results of one reply's calls, with a hint where a call was made often enough.
+
+        A result stays a JSON object of at most `max_tokens`.
+        """
         by_key = {call.key: call for call in calls}
         noted: set[tuple[str, str]] = set()
         hinted: list[ToolMessage] = []
@@ -55,7 +61,7 @@ class Repetitions:
             noted.add(identity)
             self._most = max(self._most, seen.replies)
             often = seen.replies >= self._patience.hint_at
-            hinted.append(_with_hint(result, seen.replies) if often else result)
+            hinted.append(_with_hint(result, seen.replies, max_tokens) if often else result)
         return hinted
 
     def check(self) -> None:
@@ -65,12 +71,12 @@ class Repetitions:
             raise LimitReachedError(StopReason.REPEATED_CALLS, said)
 
 
-def _with_hint(result: ToolMessage, replies: int) -> ToolMessage:
+def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessage:
     said = (
-        f"\n[You made this same call in {replies} replies, and its result was the same each time."
-        " Use the result, call something else, or answer; the loop ends soon.]"
+        f"You made this same call in {replies} replies, and its result was the same each time."
+        " Use the result, call something else, or answer; the loop ends soon."
     )
-    return replace(result, content=result.content + said)
+    return replace(result, content=with_note(result.content, "repeated", said, max_tokens))
 
 
 def _normal(arguments: str) -> str:

@@ -22,11 +22,12 @@ from treadle.events.types import (
 from treadle.ids import IdSource, new_id
 from treadle.llm.messages import AssistantMessage, ToolMessage, ToolSpec, UserMessage
 from treadle.llm.port import ChatModel
-from treadle.session.asking import Asker
+from treadle.session.asking import Asked, Asker
 from treadle.session.calibration import Calibration
 from treadle.session.calls import OpenCalls, ill_kinds, result_message, whole_calls
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversations import ConversationStore
+from treadle.session.history import result_limit
 from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
 from treadle.session.prompts import assistant_for
@@ -227,7 +228,7 @@ class RequestSession:
                 return text, cut or completed
             if not await self._may_run(asked.draft, message, ending):
                 continue
-            outcomes = await self._run_calls(asked.draft, message, asked.operation_id)
+            outcomes = await self._run_calls(asked, message)
             if (final := self._final(message, outcomes)) is not None:
                 return final, StopReason.COMPLETED
             kinds = ill_kinds(outcomes)
@@ -286,21 +287,22 @@ class RequestSession:
             await self._take_user_message(text, steers=True)
             await self._reporter.steering(text, taken=True)
 
-    async def _run_calls(
-        self, draft: Draft, message: AssistantMessage, operation_id: UUID | None
-    ) -> Sequence[Outcome]:
+    async def _run_calls(self, asked: Asked, message: AssistantMessage) -> Sequence[Outcome]:
         """Run the calls of `message`; it and one result for each are then in the conversation."""
+        tokens = result_limit(asked.room, len(message.calls), self._settings.result_tokens)
         calls = OpenCalls(
             self._bus,
             self._registry,
             self._settings,
             self._clock,
             request_id=self.request_id,
-            parent_id=operation_id,
+            parent_id=asked.operation_id,
             calls=message.calls,
+            max_tokens=tokens,
+            unlimited=self._role.final_tools,
         )
         try:
-            await draft.complete(message)
+            await asked.draft.complete(message)
             await self._limits.within(calls.run())
         except LimitReachedError as limit:
             await calls.give_up(ErrorKind.LIMIT, f"Not finished: {limit}.")
@@ -314,9 +316,8 @@ class RequestSession:
         finally:
             outcomes = calls.outcomes()
             self._tool_calls += len(outcomes)
-            tokens = self._settings.result_tokens
             results = [await result_message(outcome, tokens) for outcome in outcomes]
-            await self._keeper.append(*self._repetitions.note(message.calls, results))
+            await self._keeper.append(*self._repetitions.note(message.calls, results, tokens))
         return outcomes
 
     def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:

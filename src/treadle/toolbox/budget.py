@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from treadle.tools.contract import TokenBudget
+
 DEFAULT_TOKENS = 4_000
 """Tokens of a tool message unless the call says otherwise."""
 BRIEF_TOKENS = 1_500
@@ -13,7 +15,9 @@ BRIEF_TOKENS = 1_500
 
 
 MaxTokens = Annotated[
-    int, Field(ge=200, le=100_000, description="Most tokens that the answer may take.")
+    int,
+    Field(ge=200, le=100_000, description="Most tokens that the answer may take."),
+    TokenBudget(),
 ]
 """The argument of a tool whose output is cut at a number of tokens."""
 

@@ -79,10 +79,24 @@ class Subject:
         return self.path or self.command or ""
 
 
+class TokenBudget:
+    """Marks an argument, in its annotation, as the most tokens that the answer may take."""
+
+
 class Arguments(BaseModel):
     """Base of the arguments of all tools: an argument that a tool does not have is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def within(self, limit: int) -> Self:
+        """These arguments, none of whose token budgets is above `limit`."""
+        smaller = {
+            name: limit
+            for name, info in type(self).model_fields.items()
+            if any(isinstance(mark, TokenBudget) for mark in info.metadata)
+            and getattr(self, name) > limit
+        }
+        return self.model_copy(update=smaller) if smaller else self
 
 
 class Result(BaseModel):

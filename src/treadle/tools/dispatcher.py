@@ -32,8 +32,9 @@ from treadle.ids import new_id
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Question
 from treadle.tools.arguments import parse_arguments
-from treadle.tools.contract import Arguments, ToolClass, ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, Result, ToolClass, ToolContext, ToolEffect
 from treadle.tools.failures import failure_of, unknown_tool
+from treadle.tools.message_size import fit_message
 from treadle.tools.registry import AnyTool, Registry
 
 if TYPE_CHECKING:  # it brings a library that is slow to import, and few need it
@@ -243,6 +244,8 @@ class Dispatcher:
             return self._failed(call, unknown_tool(call.name, self._names(call)), started)
         try:
             arguments = parse_arguments(tool.name, tool.arguments, call.arguments)
+            if call.max_tokens is not None:
+                arguments = arguments.within(call.max_tokens)
             context = self._context(call, tool)
             question = Question(
                 tool.subjects(arguments),
@@ -260,7 +263,7 @@ class Dispatcher:
                 parent_id=call.parent_id,
                 key=call.key,
                 call_id=call.call_id,
-                content=tool.content(result),
+                content=await _content(tool, result, call.max_tokens),
                 ui=tool.view(arguments, result),
                 duration=self._clock.monotonic() - started,
             )
@@ -288,6 +291,14 @@ class Dispatcher:
             error=error,
             duration=self._clock.monotonic() - started,
         )
+
+
+async def _content(tool: AnyTool, result: Result, limit: int | None) -> str:
+    """The text of the tool message, within `limit` tokens."""
+    content = tool.content(result)
+    if limit is None or len(content) * 4 <= limit:
+        return content
+    return await asyncio.to_thread(fit_message, content, limit)  # a long text takes a while
 
 
 def _summary(call: ToolCallRequested, tool: AnyTool, arguments: Arguments) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,7 +13,14 @@ from treadle.secrets import redact
 from treadle.tokens import estimate
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
+from treadle.tools.contract import (
+    Arguments,
+    Result,
+    TokenBudget,
+    Tool,
+    ToolContext,
+    ToolError,
+)
 
 FLOOR_TOKENS = 60
 """No budget makes the answer smaller than this: what an empty one that says so may take."""
@@ -24,8 +32,8 @@ QUERY_CHARACTERS = 120
 class CodeContextArguments(Arguments):
     """How much, and about what."""
 
-    token_budget: int = Field(
-        ge=1, description="Most tokens that the whole answer may take; 2000 to 8000 is usual."
+    token_budget: Annotated[int, TokenBudget()] = Field(
+        ge=1, description="Most tokens that the whole answer may take; 2000 to 8000 is typical."
     )
     hint: str | None = Field(
         default=None,

@@ -1,0 +1,126 @@
+"""Keeps a tool message within a number of tokens, and a JSON object whatever the number is."""
+
+import json
+from typing import Any
+
+from treadle.tokens import estimate
+
+EXCERPT = "excerpt"
+"""The `type` of a result that shows only the beginning and the end of a larger one."""
+
+_HINT = (
+    "Only the beginning and the end of the result are shown. Ask for less in one call to see "
+    "the rest; do not repeat a call that changes something."
+)
+_SHORT_HINT = "Ask for less in one call."
+
+_HEAD_SHARE = 2 / 3
+"""The beginning of a result says what it is; the end often holds the error or the sum."""
+
+_CHARACTERS_PER_TOKEN = 8
+"""More than ordinary text has (at most 5), so that the search begins above its aim."""
+
+_FAILURE_CHARACTERS = (1_000, 500, 250, 120, 60, 30)
+"""Lengths to which the texts of a failure are shortened, one after another, until it fits."""
+
+
+def is_within(content: str, limit: int) -> bool:
+    """Whether `content` is estimated at `limit` tokens or less; quick where it is plain to see."""
+    return len(content) * 4 <= limit or estimate(content) <= limit
+
+
+def fit_message(content: str, limit: int) -> str:
+    """`content` if it takes at most `limit` tokens, else a smaller JSON object in its place.
+
+    A failure keeps its keys, with shorter texts. Any other content becomes an excerpt: how large
+    it was, its head and its tail as text, and how to get the rest. Below about 60 tokens only the
+    sizes remain, below about 20 only `ok`.
+    """
+    if is_within(content, limit):
+        return content
+    failure = _failure(content)
+    return _excerpt(content, limit) if failure is None else _short_failure(failure, limit)
+
+
+def with_note(content: str, name: str, note: str, limit: int) -> str:
+    """`content`, a JSON object, with a field `name` that says `note`; within `limit` tokens.
+
+    Content that is not a JSON object becomes the field `result` of one.
+    """
+    addition = f"{json.dumps(name)}:{json.dumps(note, ensure_ascii=False)}"
+    kept = fit_message(content, max(1, limit - estimate(addition) - 4))
+    if not _is_object(kept):
+        kept = _compact({"ok": True, "result": kept})
+    return f"{kept.rstrip()[:-1]}{'' if kept.rstrip() == '{}' else ','}{addition}}}"
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _failure(content: str) -> dict[str, Any] | None:
+    if not content.startswith('{"ok":false,'):
+        return None
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _short_failure(failure: dict[str, Any], limit: int) -> str:
+    texts = {key: value for key, value in failure.items() if isinstance(value, str)}
+    essential = {"ok": False, "error": "", "kind": failure.get("kind"), "effect": ""}
+    for names in (tuple(failure), tuple(essential)):
+        for length in _FAILURE_CHARACTERS:
+            short = {
+                name: _middle_out(texts[name], length) if name in texts else failure[name]
+                for name in names
+                if name in failure
+            }
+            if is_within(text := _compact(short), limit):
+                return text
+    return _compact({"ok": False})
+
+
+def _middle_out(text: str, length: int) -> str:
+    """The text without its middle where it is long: the sense of a sentence is at its ends."""
+    half = length // 2
+    return text if len(text) <= 2 * half else f"{text[:half]}…{text[-half:]}"
+
+
+def _excerpt(content: str, limit: int) -> str:
+    sizes = {
+        "ok": True,
+        "type": EXCERPT,
+        "v": 1,
+        "characters": len(content),
+        "tokens": estimate(content),
+        "limit": limit,
+    }
+
+    def shown(kept: int) -> str:
+        head = int(kept * _HEAD_SHARE)
+        tail = content[len(content) - (kept - head) :]
+        return _compact({**sizes, "head": content[:head], "tail": tail, "hint": _HINT})
+
+    low, high = 0, min(len(content) - 1, limit * _CHARACTERS_PER_TOKEN)
+    while high - low > max(1, low // 64):
+        middle = (low + high) // 2
+        if is_within(shown(middle), limit):
+            low = middle
+        else:
+            high = middle
+    while low and not is_within(shown(low), limit):
+        low = low * 3 // 4
+    smaller = (_compact({**sizes, "hint": _SHORT_HINT}), _compact(sizes), _compact({"ok": True}))
+    candidates = (shown(low), *smaller) if low else smaller
+    return next((text for text in candidates if is_within(text, limit)), candidates[-1])
+
+
+def _compact(value: dict[str, Any]) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be sent

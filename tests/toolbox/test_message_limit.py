@@ -1,0 +1,36 @@
+"""Each tool's message is JSON and within the limit of a session, whatever the limit is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.toolbox.workbench import LARGE, workbench
+from treadle.paths import HOME_VARIABLE
+from treadle.tokens import estimate
+
+LIMITS = (60, 200, 330, 1_000, 4_000, 16_000)
+
+
+async def test_every_tool_message_is_json_within_any_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    async with workbench(tmp_path / "repository") as bench:
+        assert set(LARGE) == set(bench.calls.registry.names())
+        for name, arguments in LARGE.items():
+            for limit in LIMITS:
+                message = await bench.message(name, arguments, limit)
+                assert estimate(message) <= limit, (name, limit)
+                assert json.loads(message)["ok"] in {True, False}, (name, limit)
+
+
+async def test_tools_with_a_budget_answer_within_the_limit_by_their_own_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    async with workbench(tmp_path / "repository") as bench:
+        for spec in bench.calls.registry.specs():
+            if {"token_budget", "max_tokens", "maxTokens"} & set(spec.parameters["properties"]):
+                message = await bench.message(spec.name, LARGE[spec.name], 1_500)
+                assert json.loads(message).get("type") != "excerpt", spec.name
