@@ -3,7 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -112,16 +112,17 @@ async def test_the_sources_are_what_the_model_received(
         model = FakeModel(Say(calls=(asked, read)), Say("."), context_window=window)
         outcome = await at.session(model, settings=ToolSettings(result_tokens=limit)).run("Go")
         context, lines = (json.loads(content) for content in results(model.requests[-1].messages))
-        received = {
-            SourceRange(each["file"], *map(int, each["lines"].split("-")), each["canonical_path"])
-            for each in context["context"]
-        }
+        received = {source_of(each, each["canonical_path"]) for each in context["context"]}
         (retrieval,) = at.seen(RetrievalFinished)
         assert set(retrieval.sources) == received
         assert retrieval.budget <= limit
-        read_range = SourceRange(lines["file"], *map(int, lines["lines"].split("-")))
-        assert set(outcome.sources) <= {*received, read_range}
+        assert set(outcome.sources) <= {*received, source_of(lines)}
     index.close()
+
+
+def source_of(shown: dict[str, Any], path: str = "") -> SourceRange:
+    first, last = shown["lines"].split("-")
+    return SourceRange(shown["file"], int(first), int(last), path)
 
 
 class Change(Tool[Arguments, Lines]):
