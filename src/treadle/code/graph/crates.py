@@ -151,16 +151,23 @@ class Crates:
 
     def _module_of(self, folder: str, crate: CrateRoot) -> Place | None:
         """The module whose files are in a folder: a crate, a file or an inline module."""
-        if folder == crate.folder:
-            return crate
+        inline: list[str] = []
+        found: Place | None = None
+        for above in ancestors(folder):
+            found = crate if above == crate.folder else self._file_of(above, crate)
+            if found is not None or above == crate.folder:
+                break
+            inline.append(above.rpartition("/")[2])
+        else:
+            return None
+        for name in reversed(inline):
+            found = self._resolver.member(found, name) if found is not None else None
+        return found
+
+    def _file_of(self, folder: str, crate: CrateRoot) -> Place | None:
         if not folder.startswith(f"{crate.folder}/" if crate.folder else ""):
             return None
-        file = self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
-        if file is not None:
-            return file
-        above, _, name = folder.rpartition("/")
-        outer = self._module_of(above, crate) if folder else None
-        return self._resolver.member(outer, name) if outer is not None else None
+        return self._at(joined(folder, "mod.rs")) or self._at(folder + _SUFFIX)
 
     def around(self, file_id: int, scope: int) -> Node:
         """The module around a place."""

@@ -19,3 +19,16 @@ SEPARATORS = {
 them equal to those of the languages)."""
 EXPLICIT = frozenset({PYTHON, *ES, RUST, GO, "php"})
 """Languages whose members need a receiver."""
+
+SELF_NAMES: dict[str, frozenset[str]] = {
+    PYTHON: frozenset({"self", "cls", "super"}),
+    **dict.fromkeys((*ES, *PACKAGED), frozenset({"this", "super"})),
+    RUST: frozenset({"self", "Self"}),
+    "csharp": frozenset({"this", "base"}),
+    "php": frozenset({"$this", "self", "static", "parent"}),
+    "ruby": frozenset({"self"}),
+    "swift": frozenset({"self", "super", "Self"}),
+}
+"""What stands for the object or type around, by language; equal to `Language.self_names`."""
+BASES_INSIDE = frozenset({"ruby"})
+"""Languages where a base is named in the body of a type, so that the body's names count."""

@@ -6,18 +6,36 @@ from outside, a value whose type the file does not say, or nothing that it could
 
 from treadle.code.graph import modules
 from treadle.code.graph.crates import Crates
-from treadle.code.graph.families import ES, EXPLICIT, GO, PACKAGED, PYTHON, RUST, C
+from treadle.code.graph.families import (
+    BASES_INSIDE,
+    ES,
+    EXPLICIT,
+    GO,
+    PACKAGED,
+    PYTHON,
+    RUST,
+    SELF_NAMES,
+    C,
+)
 from treadle.code.graph.imports import Imports
 from treadle.code.graph.places import CrateRoot, Folder, Place, Reason
 from treadle.code.graph.tables import Graph, Node
 from treadle.code.graph.types import Types
 from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS, TYPE_KINDS, Kind
-from treadle.code.references import BUILT_IN, CALLS, FILE_SCOPE, Import, Reference
+from treadle.code.references import (
+    BUILT_IN,
+    CALLS,
+    FILE_SCOPE,
+    Import,
+    Reference,
+    ReferenceKind,
+)
 
 _DEPTH = 8
 """Re-exports and base classes followed in a row."""
+_OPEN = 24
+"""Nested look-ups of members: a bound on the stack."""
 
-_SELF = frozenset({"self", "this", "Self", "cls", "@", "$this", "static"})
 _SUPER = frozenset({"super", "base", "parent"})
 _RUST_PATHS = frozenset({"crate", "self", "super"})
 
@@ -31,21 +49,43 @@ class Resolver:
         self.types = Types(self)
         self.imports = Imports(self)
         self._resolved: dict[tuple[int, int, str], Place | Reason] = {}
-        self._busy: set[object] = set()
+        self._members: dict[tuple[Place, str], Place | None] = {}
+        """What is known of the members on the way to one answer; None for one that is looked for.
+
+        Each is looked for once on the way, so that cycles end and no answer takes exponential time.
+        """
+        self._open = 0
 
     def target(self, file_id: int, reference: Reference) -> Place | Reason:
         """What a reference of a file means."""
         if not reference.path:
             return Reason.UNKNOWN_TYPE
-        key = (file_id, reference.scope, reference.path)
-        if key not in self._resolved:
-            self._resolved[key] = self._path(file_id, reference.scope, reference.path.split("."))
-        found = self._resolved[key]
+        scope = self._scope(file_id, reference)
+        key = (file_id, scope, reference.path)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._path(file_id, scope, reference.path.split("."))
+            if not self._open:  # else a cycle may have cut it short
+                self._resolved[key] = found
         if found is Reason.NOT_FOUND and reference.kind in BUILT_IN:
             return Reason.BUILT_IN
         if isinstance(found, Node) and reference.kind not in CALLS:
             return found if found.kind not in FUNCTION_KINDS else Reason.NOT_FOUND
         return found
+
+    def _scope(self, file_id: int, reference: Reference) -> int:
+        """Where the name of a reference is looked up: of a base, outside of the type."""
+        scope = reference.scope
+        if reference.kind is not ReferenceKind.BASE or scope < 0:
+            return scope
+        items = self.graph.items(file_id)
+        outside = items[scope].kind in TYPE_KINDS and (
+            self.graph.file(file_id)[1] not in BASES_INSIDE
+        )
+        if not outside:
+            return scope
+        parent = items[scope].parent_id
+        return FILE_SCOPE if parent is None else parent - items[0].id
 
     def imported(self, file_id: int, entry: Import) -> Place | Reason:
         """What an import binds: a definition, or the module itself."""
@@ -59,21 +99,28 @@ class Resolver:
     def member(self, owner: Place, name: str, depth: int = 0) -> Place | None:
         """What `name` is in a module or type, bases included."""
         key = (owner, name)
-        if depth > _DEPTH or key in self._busy:
+        if key in self._members:
+            return self._members[key]
+        if depth > _DEPTH or self._open >= _OPEN:
             return None
-        self._busy.add(key)
+        self._members[key] = None
+        self._open += 1
         try:
-            if isinstance(owner, Folder):
-                return self._in_folder(owner, name)
-            if isinstance(owner, CrateRoot):
-                return self.crates.in_crate(owner, name, depth)
-            if owner.kind == Kind.MODULE:
-                return self._in_module(owner, name, depth)
-            if owner.kind in TYPE_KINDS:
-                return self.types.member(owner, name, depth)
-            return None
+            self._members[key] = found = self._member(owner, name, depth)
         finally:
-            self._busy.discard(key)
+            self._open -= 1
+            if not self._open:
+                self._members.clear()
+        return found
+
+    def _member(self, owner: Place, name: str, depth: int) -> Place | None:
+        if isinstance(owner, Folder):
+            return self._in_folder(owner, name)
+        if isinstance(owner, CrateRoot):
+            return self.crates.in_crate(owner, name, depth)
+        if owner.kind == Kind.MODULE:
+            return self._in_module(owner, name, depth)
+        return self.types.member(owner, name, depth) if owner.kind in TYPE_KINDS else None
 
     # Names in scope
 
@@ -96,7 +143,7 @@ class Resolver:
         path, language = self.graph.file(file_id)
         if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
             return self.crates.keyword(file_id, scope, name)
-        if name in _SELF or name in _SUPER:
+        if name in SELF_NAMES.get(language, ()):
             return self._self_or_super(file_id, scope, name)
         found = self._in_scopes(file_id, scope, name, language)
         if found is None:
@@ -112,7 +159,7 @@ class Resolver:
         if owner is None:
             in_rust = self.graph.file(file_id)[1] == RUST
             return self.crates.keyword(file_id, scope, name) if in_rust else Reason.UNKNOWN_TYPE
-        if name in _SELF:
+        if name not in _SUPER:
             return owner
         bases = self.types.bases(owner)
         return bases[0] if bases else Reason.NOT_FOUND

@@ -20,6 +20,7 @@ class Types:
         self._resolver = resolver
         self._graph = resolver.graph
         self._crates = resolver.crates
+        self._busy: set[int] = set()
 
     def around(self, file_id: int, scope: int) -> Node | None:
         """The type around a place."""
@@ -96,6 +97,15 @@ class Types:
 
     def bases(self, item: Node) -> list[Node]:
         """The types that a type inherits from or implements, as far as they are known."""
+        if item.id in self._busy:
+            return []  # a base that is named by way of the type itself
+        self._busy.add(item.id)
+        try:
+            return self._bases(item)
+        finally:
+            self._busy.discard(item.id)
+
+    def _bases(self, item: Node) -> list[Node]:
         found: list[Node] = []
         for part in self._parts(item):
             place = part.id - self._graph.items(part.file_id)[0].id
