@@ -5,6 +5,8 @@ Names and fields are fixed by the contract: other programs read them as JSON lin
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from http import HTTPStatus
+from types import MappingProxyType
 from typing import ClassVar
 from uuid import UUID
 
@@ -55,6 +57,23 @@ class ErrorKind(StrEnum):
     CANCELLED = "cancelled"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
+
+
+HTTP_STATUS = MappingProxyType({
+    ErrorKind.PARSING: HTTPStatus.UNPROCESSABLE_ENTITY,
+    ErrorKind.VALIDATION: HTTPStatus.UNPROCESSABLE_ENTITY,
+    ErrorKind.UNKNOWN_TOOL: HTTPStatus.NOT_FOUND,
+    ErrorKind.TIMEOUT: HTTPStatus.GATEWAY_TIMEOUT,
+    ErrorKind.PERMISSION: HTTPStatus.FORBIDDEN,
+    ErrorKind.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorKind.CONFLICT: HTTPStatus.CONFLICT,
+    ErrorKind.LIMIT: HTTPStatus.TOO_MANY_REQUESTS,
+    ErrorKind.DENIED: HTTPStatus.FORBIDDEN,
+    ErrorKind.CANCELLED: HTTPStatus.CONFLICT,
+    ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+    ErrorKind.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
+})  # fmt: skip
+"""The HTTP status of an answer that is a failure of that kind; 500 is for faults of ours alone."""
 
 
 class ApprovalScope(StrEnum):

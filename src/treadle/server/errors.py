@@ -4,6 +4,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import Annotated, Unpack, get_args, get_origin
 
 from fastapi import FastAPI, Request
@@ -15,25 +16,11 @@ from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
 from treadle.documented import Documented, answers, whole
-from treadle.edits.model import EditError
-from treadle.errors import (
-    ConfigError,
-    ExitStatus,
-    NotFoundError,
-    PathRefusedError,
-    TreadleError,
-    UsageError,
-)
-from treadle.events.types import ErrorKind
+from treadle.errors import ExitStatus, TreadleError, UsageError
+from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
-
-_STATUS: tuple[tuple[type[TreadleError], int], ...] = (
-    (ConfigError, 500),
-    (UsageError, 422),
-    (NotFoundError, 404),
-    (PathRefusedError, 403),
-)
+from treadle.tools.failures import kind_of
 
 
 class More(TypedDict, total=False):
@@ -67,6 +54,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(TreadleError, _treadle_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(OSError, _system_error)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -111,15 +99,22 @@ def _takes_several(kind: object) -> bool:
 
 async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TreadleError)
-    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    if isinstance(error, EditError):
-        status = 409 if error.kind is ErrorKind.CONFLICT else 422
-    if error.exit_status is ExitStatus.PROVIDER:
-        status = 502
+    provider = error.exit_status is ExitStatus.PROVIDER
+    status = HTTPStatus.BAD_GATEWAY if provider else HTTP_STATUS[kind_of(error)]
     body = error_body(error.message, error.hint)
     if isinstance(error, InvalidRequestError):
         body["error"]["problems"] = [asdict(each) for each in error.problems]
     return JSONResponse(body, status_code=status)
+
+
+async def _system_error(_request: Request, error: Exception) -> JSONResponse:
+    """What the operating system refuses: a name that cannot be, a disk that is full."""
+    assert isinstance(error, OSError)
+    reason = error.strerror or type(error).__name__
+    body = error_body(
+        f"The system refused it: {reason}.", "Check the name, the disk, and who may read it."
+    )
+    return JSONResponse(body, status_code=HTTP_STATUS[kind_of(error)])
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -139,6 +139,10 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
         case "value_error":
             message, received = f"{_own_words(first)}{more}.", _shown(first["input"])
             expected = in_words(wanted) if field and wanted else ""
+        case "string_unicode":
+            expected = "text in valid Unicode, without half a surrogate pair"
+            received = _shown(first["input"])
+            message = f"`{field}` of {tool} is not valid Unicode{more}."
         case _:
             received = _shown(first["input"])
             message = f"`{field}` of {tool} must be {expected}, not {received}{more}."

@@ -1,9 +1,11 @@
 """Failures of tools: from exceptions to the closed vocabulary, then to a tool message."""
 
+import errno
 import json
 from dataclasses import replace
 
 from treadle.errors import (
+    ConfigError,
     NotFoundError,
     PathRefusedError,
     StoreError,
@@ -15,14 +17,34 @@ from treadle.tools.contract import ToolEffect, ToolError
 from treadle.tools.registry import AnyTool
 
 _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
+    (ConfigError, ErrorKind.UNAVAILABLE),
     (PathRefusedError, ErrorKind.PERMISSION),
     (NotFoundError, ErrorKind.NOT_FOUND),
     (StoreError, ErrorKind.UNAVAILABLE),
     (UsageError, ErrorKind.VALIDATION),
     (FileNotFoundError, ErrorKind.NOT_FOUND),
     (PermissionError, ErrorKind.PERMISSION),
+    (NotADirectoryError, ErrorKind.NOT_FOUND),
+    (IsADirectoryError, ErrorKind.VALIDATION),
+    (FileExistsError, ErrorKind.CONFLICT),
     (TimeoutError, ErrorKind.TIMEOUT),
+    (TreadleError, ErrorKind.UNAVAILABLE),
 )
+_NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ})
+"""What the operating system reports of a path that cannot exist."""
+
+
+def kind_of(error: Exception) -> ErrorKind:
+    """The kind of failure that `error` is; INTERNAL only for what nothing but a fault explains."""
+    own = getattr(error, "kind", None)
+    if isinstance(own, ErrorKind):
+        return own
+    for of, kind in _KINDS:
+        if isinstance(error, of):
+            return kind
+    if isinstance(error, OSError) and error.errno is not None:
+        return ErrorKind.VALIDATION if error.errno in _NOT_A_NAME else ErrorKind.UNAVAILABLE
+    return ErrorKind.INTERNAL
 
 
 SHOWN_CHARACTERS = 1_000
@@ -58,6 +80,7 @@ def failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     return replace(
         failure,
         message=_cut(failure.message),
+        field=failure.field and _cut(failure.field),
         expected=failure.expected and _cut(failure.expected),
         received=failure.received and _cut(failure.received),
         hint=failure.hint and _cut(failure.hint),
@@ -76,7 +99,7 @@ def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     refused = isinstance(error, PathRefusedError)  # before anything is done there
     writes = tool.effect is ToolEffect.WRITE and not refused
     effect = Effect.UNKNOWN if writes else Effect.NONE
-    kind = next((kind for of, kind in _KINDS if isinstance(error, of)), ErrorKind.INTERNAL)
+    kind = kind_of(error)
     if isinstance(error, TreadleError):
         return ToolFailure(kind, error.message, hint=error.hint, effect=effect)
     what = " ".join(str(error).split())[:200]

@@ -84,7 +84,7 @@ def at(schema: JsonSchema, location: tuple[str | int, ...]) -> JsonSchema | None
     return schema
 
 
-_WORDS = {"string": "a string", "boolean": "true or false", "object": "an object", "null": "null"}
+_WORDS = {"boolean": "true or false", "object": "an object", "null": "null"}
 
 
 def in_words(schema: JsonSchema) -> str:
@@ -98,14 +98,34 @@ def in_words(schema: JsonSchema) -> str:
             words = f"exactly {value}"
         case {"type": "integer" | "number" as kind}:
             words = ("an integer" if kind == "integer" else "a number") + _limits(schema)
-        case {"type": "string", "minLength": 1}:
-            words = "a string that is not empty"
+        case {"type": "string"}:
+            words = "a string" + _length(schema)
         case {"type": "array"}:
-            many = f" of at most {schema['maxItems']}" if "maxItems" in schema else ""
+            many = _count(schema.get("minItems", 0), schema.get("maxItems"))
             words = f"a list{many} whose elements are each {in_words(schema.get('items', {}))}"
         case _:
             words = _WORDS.get(schema.get("type", ""), "a JSON value")
     return words
+
+
+def _length(schema: JsonSchema) -> str:
+    low, high = schema.get("minLength", 0), schema.get("maxLength")
+    if low == 1 and high is None:
+        return " that is not empty"
+    if low and high is not None:
+        return f" of {low} to {high:,} characters"
+    if high is not None:
+        return f" of at most {high:,} characters"
+    pattern = f" that matches {schema['pattern']}" if "pattern" in schema else ""
+    return f" of at least {low} characters" if low else pattern
+
+
+def _count(low: int, high: int | None) -> str:
+    if low and high is not None:
+        return f" of {low} to {high}" if low != high else f" of exactly {low}"
+    if low:
+        return f" of at least {low}"
+    return "" if high is None else f" of at most {high}"
 
 
 def _limits(schema: JsonSchema) -> str:

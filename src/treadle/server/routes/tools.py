@@ -1,27 +1,17 @@
 """The tools: what there is, and calls from outside a session."""
 
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from treadle.events import Outcome
-from treadle.events.types import ErrorKind, ToolCallCompleted
+from treadle.events.types import HTTP_STATUS, ToolCallCompleted
 from treadle.server.house import Opened
 from treadle.tools.contract import ToolClass, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_content
 
 router = APIRouter(prefix="/tools", tags=["tools"])
-
-_STATUS = {
-    ErrorKind.PARSING: HTTPStatus.UNPROCESSABLE_ENTITY,
-    ErrorKind.VALIDATION: HTTPStatus.UNPROCESSABLE_ENTITY,
-    ErrorKind.UNKNOWN_TOOL: HTTPStatus.NOT_FOUND,
-    ErrorKind.PERMISSION: HTTPStatus.FORBIDDEN,
-    ErrorKind.TIMEOUT: HTTPStatus.GATEWAY_TIMEOUT,
-    ErrorKind.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
-}
 
 
 class ListedTool(BaseModel):
@@ -81,5 +71,5 @@ def answer(outcome: Outcome) -> Response:
     """The text of the tool message; of a call that failed, with the status that fits."""
     if isinstance(outcome, ToolCallCompleted):
         return Response(outcome.content, media_type="application/json")
-    status = _STATUS.get(outcome.error.kind, HTTPStatus.INTERNAL_SERVER_ERROR)
+    status = HTTP_STATUS[outcome.error.kind]
     return Response(failure_content(outcome.error), status, media_type="application/json")
