@@ -86,15 +86,15 @@ new file mode 100644
 
 
 def test_what_a_terminal_obeys_and_what_cannot_be_read_is_shown() -> None:
-    data = b"a = 1 # caf\xe9 \x1b[31m\n"
+    data = "a = 1 # \u00e9\u00e9\u00e9 caf".encode() + b"\xe9 \x1b[31m\n"
     change = change_of(data, ReplaceEdit("f", "a = 1", "a = '\u202e\x07'"))
     assert unified(change) == snapshot("""\
 diff --git a/f b/f
 --- a/f
 +++ b/f
 @@ -1,1 +1,1 @@
--a = 1 # caf\\xe9 ␛[31m
-+a = '‹U+202E›␇' # caf\\xe9 ␛[31m
+-a = 1 # ééé caf\\xe9 ␛[31m
++a = '‹U+202E›␇' # ééé caf\\xe9 ␛[31m
 """)  # noqa: RUF001  (the signs that the page shows as well)
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from treadle.charsets import charset_of
 from treadle.edits.comparing import differences
 from treadle.edits.diffs import counts, unified
 from treadle.edits.model import ChangeKind, EditError, FileChange, content_hash, splice
@@ -101,7 +102,8 @@ def test_a_range_of_bytes_changes_only_that_range(data: bytes, draw: st.DataObje
     assert result.startswith(data[:start])
     assert result.endswith(data[end:])
     written = result[start : len(result) - len(data) + end]
-    assert written.replace(b"\r\n", b"\n").replace(b"\r", b"\n") == code.encode()
+    expected = charset_of("f", data).encode(code)
+    assert written.replace(b"\r\n", b"\n").replace(b"\r", b"\n") == expected
 
 
 @given(files(), st.data())

@@ -43,7 +43,7 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
     for number, hunk in enumerate(change.hunks):
         if number:
             out.append("…".center(width).rstrip())
-        out += [_line(row, half, colour=colour) for row in _rows(hunk, change.hunks[:number])]
+        out += [_line(row, half, colour=colour) for row in _rows(hunk, change, number)]
     return "\n".join(out)
 
 
@@ -58,13 +58,15 @@ def _painted(line: str) -> str:
     return f"{colour}{line}{_PLAIN}" if colour else line
 
 
-def _rows(hunk: Hunk, earlier: tuple[Hunk, ...]) -> Iterator[_Row]:
+def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
+    earlier = change.hunks[:number]
     shift = sum(each.new.count(b"\n") - each.old.count(b"\n") for each in earlier)
+    encoding = change.encoding or "utf-8"
     start = hunk.line - hunk.before.count(b"\n")
-    before, after = _texts(hunk.before), _texts(hunk.after)
+    before, after = _texts(hunk.before, encoding), _texts(hunk.after, encoding)
     for place, text in enumerate(before):
         yield " ", start + place, text, start + place + shift, text
-    old, new = _texts(hunk.old), _texts(hunk.new)
+    old, new = _texts(hunk.old, encoding), _texts(hunk.new, encoding)
     for place, (left, right) in enumerate(zip_longest(old, new)):
         mark = "|" if None not in (left, right) else "-" if right is None else "+"
         yield (
@@ -79,11 +81,11 @@ def _rows(hunk: Hunk, earlier: tuple[Hunk, ...]) -> Iterator[_Row]:
         yield " ", behind_old + place, text, behind_new + place, text
 
 
-def _texts(data: bytes) -> list[str]:
+def _texts(data: bytes, encoding: str) -> list[str]:
     """The lines, without their ends."""
     if not data:
         return []
-    text = data.decode("utf-8", "backslashreplace").removesuffix("\n")
+    text = data.decode(encoding, "backslashreplace").removesuffix("\n")
     return [printable(line.rstrip("\r")) for line in text.split("\n")]
 
 

@@ -17,6 +17,7 @@ def encode_changes(changes: Sequence[FileChange]) -> bytes:
             "base": change.base_hash,
             "result": change.result_hash,
             "target": change.target,
+            "encoding": change.encoding,
             "hunks": [
                 [
                     hunk.start,
@@ -43,6 +44,7 @@ def decode_changes(data: bytes) -> tuple[FileChange, ...]:
             each["result"],
             tuple(_hunk(*values) for values in each["hunks"]),
             each["target"],
+            each.get("encoding"),  # older stores have none
         )
         for each in body
     )

@@ -19,15 +19,16 @@ _UNSAFE = re.compile(
 def unified(change: FileChange) -> str:
     """The unified diff, with git's headers; safe to show on any terminal.
 
-    Bytes that are no UTF-8 are shown as escapes, control characters as their pictures; line ends
-    are shown only where they are not the same all over.
+    Bytes that are not text in its encoding are shown as escapes, control characters as their
+    pictures; line ends are shown only where they are not the same all over.
     """
     lines = [*_headers(change)]
     delta = 0
     line_break = line_break_of(change.hunks)
     hide_cr = _all_crlf(change.hunks)
+    encoding = change.encoding or "utf-8"
     for group in _groups([hunk for hunk in change.hunks if hunk.old or hunk.new]):
-        lines += _shown(group, delta, line_break, hide_cr=hide_cr)
+        lines += _shown(group, delta, line_break, encoding, hide_cr=hide_cr)
         delta += sum(h.new.count(line_break) - h.old.count(line_break) for h in group)
     return "".join(f"{line}\n" for line in lines)
 
@@ -46,9 +47,9 @@ def counts(change: FileChange) -> tuple[int, int]:
     return added, removed
 
 
-def safe(data: bytes) -> str:
+def safe(data: bytes, encoding: str = "utf-8") -> str:
     """`data` as text that a terminal shows and does not obey."""
-    text = data.decode("utf-8", "backslashreplace")
+    text = data.decode(encoding, "backslashreplace")
     return _UNSAFE.sub(lambda match: _picture(ord(match[0])), text)
 
 
@@ -119,7 +120,9 @@ def _between(one: Hunk, other: Hunk) -> bytes:
     return one.after + other.before[len(other.before) - missing :]
 
 
-def _shown(group: Sequence[Hunk], delta: int, line_break: bytes, *, hide_cr: bool) -> Iterator[str]:
+def _shown(
+    group: Sequence[Hunk], delta: int, line_break: bytes, encoding: str, *, hide_cr: bool
+) -> Iterator[str]:
     """The lines of one hunk of the diff."""
     old = new = group[0].before
     for place, hunk in enumerate(group):
@@ -135,7 +138,7 @@ def _shown(group: Sequence[Hunk], delta: int, line_break: bytes, *, hide_cr: boo
         for line in lines:
             ended = line.endswith(line_break)
             text = line[: -len(line_break)] if ended else line
-            yield mark + safe(text.removesuffix(b"\r") if hide_cr else text)
+            yield mark + safe(text.removesuffix(b"\r") if hide_cr else text, encoding)
             if not ended and not cut:
                 yield "\\ No newline at end of file"
 

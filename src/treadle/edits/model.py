@@ -1,7 +1,7 @@
 """What a change to files is: hunks of bytes over a known content, gathered in a proposal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
 from uuid import UUID
@@ -90,7 +90,8 @@ class FileChange:
     `base_hash` is that of the bytes that the hunks were made on, None where no file is to be;
     `result_hash` that of the bytes that come out of all hunks, None where no file remains.
     A file that is created is one hunk without `old`, one that is deleted one hunk without `new`;
-    a rename has a `target`, and hunks when the content changes as well.
+    a rename has a `target`, and hunks when the content changes as well. `encoding` is Python's
+    name of what the text is encoded in, None for UTF-8.
     """
 
     path: str
@@ -99,6 +100,7 @@ class FileChange:
     result_hash: str | None
     hunks: tuple[Hunk, ...]
     target: str | None = None
+    encoding: str | None = None
 
     @property
     def parts(self) -> int:
@@ -170,7 +172,7 @@ class Proposal:
         left = tuple(h for place, h in enumerate(change.hunks) if place not in denied)
         if change.kind is not ChangeKind.MODIFY or not left:
             return None
-        return FileChange(change.path, change.kind, change.base_hash, change.result_hash, left)
+        return replace(change, hunks=left)
 
 
 def content_hash(data: bytes) -> str:

@@ -1,13 +1,23 @@
 """From what was asked for to a plan: every edit placed in the original, all of them or none."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import assert_never
 
-from treadle.edits.hunks import hunks_of
+from treadle.charsets import (
+    Charset,
+    Configured,
+    ShiftStateError,
+    Transcoded,
+    charset_of,
+    charset_of_new,
+    configured_charset,
+    declared_label,
+)
+from treadle.edits.encoded_file import EncodedFile, TextEdit
 from treadle.edits.matching import Located, replaced
 from treadle.edits.model import (
     ChangeKind,
@@ -18,7 +28,7 @@ from treadle.edits.model import (
     content_hash,
     splice,
 )
-from treadle.edits.overwriting import overwritten
+from treadle.edits.overwriting import created, overwritten
 from treadle.edits.placing import placed
 from treadle.edits.ranges import bytes_replaced, lines_replaced
 from treadle.edits.requests import (
@@ -37,15 +47,13 @@ from treadle.events.types import ErrorKind
 Read = Callable[[str], bytes | None]
 """The content of the file at a path as the requests name it; None where there is none."""
 
-_TextEdit = ReplaceEdit | RangeEdit | LineRangeEdit | PatchEdit
-
 
 @dataclass(slots=True)
 class _File:
     """What was asked for one path, each with its number."""
 
     path: str
-    edits: list[tuple[int, _TextEdit]] = field(default_factory=list)
+    edits: list[tuple[int, TextEdit]] = field(default_factory=list)
     whole: tuple[int, CreateFile | DeleteFile] | None = None
     rename: tuple[int, RenameFile] | None = None
 
@@ -70,7 +78,7 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
     changes: list[FileChange] = []
     for file in files.values():
         with _about(file):
-            changes.append(_change(file, read(file.path), notes))
+            changes.append(_change(file, read, notes))
     _check_folders(changes)
     if not changes:
         raise EditError(ErrorKind.VALIDATION, "No edit was given.", hint="Give at least one edit.")
@@ -164,13 +172,15 @@ def _check_folders(changes: Sequence[FileChange]) -> None:
                 )
 
 
-def _change(file: _File, data: bytes | None, notes: list[str]) -> FileChange:
+def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
+    data = read(file.path)
+    configured = _configured(file.path, read)
     if file.whole is not None:
         number, request = file.whole
         with _about(file, number):
             if isinstance(request, CreateFile):
-                return _created(request, data, notes)
-            return _deleted(request, data)
+                return _created(request, data, configured, notes)
+            return _deleted(request, data, configured)
     if data is None:
         number = file.rename[0] if file.rename else file.edits[0][0]
         with _about(file, number):
@@ -179,12 +189,56 @@ def _change(file: _File, data: bytes | None, notes: list[str]) -> FileChange:
     for number, asked in (*file.edits, *([file.rename] if file.rename else [])):
         with _about(file, number):
             _check_hash(asked, base)
-    hunks = _edited(file, data, notes) if file.edits else ()
-    result = content_hash(splice(data, hunks)) if hunks else base
-    if file.rename is None:
-        return FileChange(file.path, ChangeKind.MODIFY, base, result, hunks)
-    target = file.rename[1].target
-    return FileChange(file.path, ChangeKind.RENAME, base, result, hunks, target)
+    kind, target = ChangeKind.MODIFY, None
+    if file.rename is not None:
+        kind, target = ChangeKind.RENAME, file.rename[1].target
+    if not file.edits:
+        return FileChange(file.path, kind, base, base, (), target)
+    charset, hunks = _in_its_encoding(file, data, configured, notes)
+    result = content_hash(splice(data, hunks))
+    return FileChange(file.path, kind, base, result, hunks, target, charset.stored)
+
+
+def _configured(path: str, read: Read) -> Configured:
+    """What .editorconfig files set for `path`, when it is asked for."""
+
+    def read_file(name: str) -> bytes | None:
+        try:
+            return read(name)
+        except EditError:  # a link, or no regular file
+            return None
+
+    return lambda: configured_charset(path, read_file)
+
+
+def _in_its_encoding(
+    file: _File, data: bytes, configured: Configured, notes: list[str]
+) -> tuple[Charset, tuple[Hunk, ...]]:
+    """The hunks of all edits of a file, and its encoding, which also holds for the result.
+
+    A file of ASCII alone takes the encoding that an edit of it declares.
+    """
+    charset = charset_of(file.path, data, configured)
+    made = list(notes)
+    hunks = _edited(file, data, charset, made)
+    result = splice(data, hunks)
+    label = declared_label(file.path, result)
+    if label != declared_label(file.path, data) and not result.isascii():
+        if data.isascii():
+            text = result.decode(charset.codec or "ascii")
+            charset = charset_of_new(file.path, text, configured)
+            made = list(notes)
+            hunks = _edited(file, data, charset, made)
+        elif label is not None and charset_of(file.path, result).codec != charset.codec:
+            raise EditError(
+                ErrorKind.VALIDATION,
+                f"The edit declares the encoding {label!r}, but {file.path} has text in "
+                f"{charset.name}, which would not be read any more.",
+                hint="Leave the declaration as it is, or give the whole file anew with "
+                "`create_file`.",
+            )
+    notes[:] = made + ([f"{file.path}: {charset.note}"] if charset.note else [])
+    return charset, hunks
 
 
 def _missing(path: str) -> EditError:
@@ -195,7 +249,7 @@ def _missing(path: str) -> EditError:
     )
 
 
-def _check_hash(request: _TextEdit | DeleteFile | RenameFile, present: str) -> None:
+def _check_hash(request: TextEdit | DeleteFile | RenameFile, present: str) -> None:
     if request.expected_hash is not None and request.expected_hash != present:
         raise EditError(
             ErrorKind.CONFLICT,
@@ -206,11 +260,11 @@ def _check_hash(request: _TextEdit | DeleteFile | RenameFile, present: str) -> N
         )
 
 
-def _created(request: CreateFile, data: bytes | None, notes: list[str]) -> FileChange:
-    content = encoded(request.content, "The content")
+def _created(
+    request: CreateFile, data: bytes | None, configured: Configured, notes: list[str]
+) -> FileChange:
     if data is None:
-        hunk = Hunk(0, 1, b"", content)
-        return FileChange(request.path, ChangeKind.CREATE, None, content_hash(content), (hunk,))
+        return created(request.path, request.content, configured)
     if not request.overwrite:
         raise EditError(
             ErrorKind.CONFLICT,
@@ -219,19 +273,20 @@ def _created(request: CreateFile, data: bytes | None, notes: list[str]) -> FileC
             hint="Edit it, or ask for it to be overwritten.",
         )
     _refuse_replacement(Source(request.path, data), request.content)
-    change, note = overwritten(request.path, data, content)
+    change, note = overwritten(request.path, data, request.content, configured)
     if not change.hunks:
         raise _changes_nothing(request.path)
     notes += note
     return change
 
 
-def _deleted(request: DeleteFile, data: bytes | None) -> FileChange:
+def _deleted(request: DeleteFile, data: bytes | None, configured: Configured) -> FileChange:
     if data is None:
         raise _missing(request.path)
     base = content_hash(data)
     _check_hash(request, base)
-    if request.content is not None and not _is_content(data, request.content):
+    charset = charset_of(request.path, data, configured)
+    if request.content is not None and not _is_content(data, request.content, charset):
         raise EditError(
             ErrorKind.CONFLICT,
             f"The patch deletes {request.path}, but the file does not hold just the lines that "
@@ -239,40 +294,45 @@ def _deleted(request: DeleteFile, data: bytes | None) -> FileChange:
             hint="Read it again and remove all of its lines, or delete it by its name alone.",
         )
     hunk = Hunk(0, 1, data, b"")
-    return FileChange(request.path, ChangeKind.DELETE, base, None, (hunk,))
+    return FileChange(request.path, ChangeKind.DELETE, base, None, (hunk,), encoding=charset.stored)
 
 
-def _is_content(data: bytes, content: str) -> bool:
+def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     """Whether a file is what a patch says, however its lines end and its bytes were shown."""
     there = with_plain_ends(data.removeprefix(BOM)).removesuffix(b"\n")
+    forms = {there, there.decode(errors="replace").encode()}
+    if charset.stored is not None:
+        with suppress(ShiftStateError):
+            forms.add(Transcoded(there, charset).text)
     told = with_plain_ends(encoded(content, "The patch")).removesuffix(b"\n")
-    return told.removeprefix(BOM) in {there, there.decode(errors="replace").encode()}
+    return told.removeprefix(BOM) in forms
 
 
-def _edited(file: _File, data: bytes, notes: list[str]) -> tuple[Hunk, ...]:
-    """The hunks of all edits of a file."""
-    source = Source(file.path, data)
-    source.check()
+def _edited(file: _File, data: bytes, charset: Charset, notes: list[str]) -> tuple[Hunk, ...]:
+    """The hunks of all edits of a file in the encoding `charset`."""
+    text = EncodedFile(file.path, data, charset)
+    source = text.source
     pieces: list[_Piece] = []
     for number, request in file.edits:
         with _about(file, number):
-            located, note = _located(source, request)
-            if all(data[each.start : each.end] == each.new for each in located):
+            for each in _texts(request):
+                _refuse_replacement(text.raw, each)
+            located, note = _located(source, text.prepared(request))
+            if all(source.data[each.start : each.end] == each.new for each in located):
                 raise _changes_nothing(file.path)
+            text.check_seen(request, located)
             pieces += [_Piece(number, each) for each in located]
             notes += note
     pieces.sort(key=lambda piece: (piece.located.start, piece.located.end))
     _refuse_overlaps(source, pieces)
-    hunks = hunks_of(source, [piece.located for piece in pieces])
+    hunks = text.hunks([piece.located for piece in pieces])
     if not hunks:
         raise _changes_nothing(file.path)
     return hunks
 
 
-def _located(source: Source, request: _TextEdit) -> tuple[list[Located], list[str]]:
-    """Which bytes of the file an edit replaces with what, and what was not compared."""
-    for text in _texts(request):
-        _refuse_replacement(source, text)
+def _located(source: Source, request: TextEdit) -> tuple[list[Located], list[str]]:
+    """Which bytes of the text an edit replaces with what, and what was not compared."""
     match request:
         case ReplaceEdit():
             return _replaced(source, request)
@@ -296,7 +356,7 @@ def _refuse_replacement(source: Source, text: str) -> None:
         )
 
 
-def _texts(request: _TextEdit) -> Iterator[str]:
+def _texts(request: TextEdit) -> Iterator[str]:
     match request:
         case ReplaceEdit():
             yield from (request.old, request.new)

@@ -123,7 +123,9 @@ def reverse(change: FileChange) -> FileChange:
     if target is not None:
         path, target = target, path
     hunks = tuple(_reversed(change.hunks))
-    return FileChange(path, kind, change.result_hash, change.base_hash, hunks, target)
+    return FileChange(
+        path, kind, change.result_hash, change.base_hash, hunks, target, change.encoding
+    )
 
 
 def _reversed(hunks: Sequence[Hunk]) -> Iterator[Hunk]:

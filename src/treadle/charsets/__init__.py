@@ -1,0 +1,25 @@
+"""The encoding of a file: which one it is, and text in it, in one place for all who read or write.
+
+`charset_of` decides, `Charset.encode` writes new text or refuses it, `Transcoded` shows a file in
+another encoding as UTF-8 and leads back to its exact bytes.
+"""
+
+from treadle.charsets.deciding import Configured, charset_of, charset_of_new
+from treadle.charsets.declared import declared_label
+from treadle.charsets.editorconfig import configured_charset
+from treadle.charsets.model import UTF_8, Charset, EncodingError, is_utf8
+from treadle.charsets.transcoding import ShiftStateError, Transcoded
+
+__all__ = [
+    "UTF_8",
+    "Charset",
+    "Configured",
+    "EncodingError",
+    "ShiftStateError",
+    "Transcoded",
+    "charset_of",
+    "charset_of_new",
+    "configured_charset",
+    "declared_label",
+    "is_utf8",
+]

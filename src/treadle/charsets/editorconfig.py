@@ -1,0 +1,113 @@
+"""The `charset` that .editorconfig files set for a path."""
+
+import posixpath
+from collections.abc import Callable, Iterator
+
+NAME = ".editorconfig"
+
+MAX_BYTES = 64 * 1024
+_MAX_PATTERN = 500
+_MAX_BRACES = 20
+
+_UNSET = "unset"
+
+
+def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | None:
+    """The value of `charset` for `path`, relative to the root and POSIX; None where none is set.
+
+    `read` gives the content of a file by such a path. The file nearest to `path` wins, and in a
+    file the last section.
+    """
+    folder = posixpath.dirname(path)
+    while True:
+        data = read(posixpath.join(folder, NAME))
+        if data is not None and len(data) <= MAX_BYTES:
+            top, value = _charset(data, posixpath.relpath(path, folder or "."))
+            if value is not None or top:
+                return None if value == _UNSET else value
+        if not folder:
+            return None
+        folder = posixpath.dirname(folder)
+
+
+def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
+    """Whether the file is the topmost one, and the charset that it sets for `path`."""
+    value: str | None = None
+    top = False
+    applies: bool | None = None  # None: before the first section
+    for key, text in _lines(data):
+        if key is None:
+            applies = _matches(text, path)
+        elif applies is None:
+            top = top or (key == "root" and text == "true")
+        elif applies and key == "charset":
+            value = text
+    return top, value
+
+
+def _lines(data: bytes) -> Iterator[tuple[str | None, str]]:
+    """Key and value of each property, in lower case, and None with the pattern of each section."""
+    for line in data.decode("utf-8-sig", "replace").splitlines():
+        text = line.strip()
+        if text.startswith("[") and text.endswith("]"):
+            yield None, text[1:-1]
+        elif text and text[0] not in "#;" and "=" in text:
+            key, _, value = text.partition("=")
+            yield key.strip().lower(), value.strip().lower()
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Whether a pattern of a section is of `path`; one that cannot be read is of none."""
+    import re2  # type: ignore[import-untyped]  # linear in the path, whatever the pattern
+
+    if len(pattern) > _MAX_PATTERN or pattern.count("{") > _MAX_BRACES:
+        return False
+    anchored = "/" in pattern
+    try:
+        expression = _expression(pattern.removeprefix("/"))
+        return bool(re2.fullmatch(expression if anchored else f"(?:.*/)?{expression}", path))
+    except re2.error:
+        return False
+
+
+def _expression(pattern: str) -> str:
+    """The pattern as a regular expression."""
+    out: list[str] = []
+    depth = at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        at += 1
+        if pattern.startswith("**", at - 1):
+            out.append(".*")
+            at += 1
+        elif char == "*":
+            out.append("[^/]*")
+        elif char == "?":
+            out.append("[^/]")
+        elif char == "[" and (end := pattern.find("]", at)) > at:
+            inside = pattern[at:end]
+            negated = inside.startswith("!")
+            out.append(f"[{'^' if negated else ''}{_in_class(inside[negated:])}]")
+            at = end + 1
+        elif char == "{" and "}" in pattern[at:]:
+            out.append("(?:")
+            depth += 1
+        elif char == "}" and depth:
+            out.append(")")
+            depth -= 1
+        elif char == "," and depth:
+            out.append("|")
+        else:
+            out.append(
+                _escaped(pattern[at]) if char == "\\" and at < len(pattern) else _escaped(char)
+            )
+            at += char == "\\" and at < len(pattern)
+    return "".join(out) + ")" * depth
+
+
+def _in_class(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("^", "\\^").replace("[", "\\[")
+
+
+def _escaped(char: str) -> str:
+    return char if char.isalnum() or not char.isascii() else f"\\{char}"

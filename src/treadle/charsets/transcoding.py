@@ -1,0 +1,107 @@
+"""A file in another encoding as UTF-8, and the way back to its exact bytes."""
+
+from treadle.charsets.model import Charset, round_trips
+
+_RAW = 0xDC00
+"""A byte that is not text in the encoding is this lone surrogate plus its value in the UTF-8.
+
+So it is never mistaken for text, and becomes the same byte again.
+"""
+
+
+class ShiftStateError(ValueError):
+    """A line of a stateful encoding does not begin in its initial state. `line` counts from 1."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line} depends on the lines before it")
+        self.line = line
+
+
+class Transcoded:
+    """`data`, text in `charset`, as the UTF-8 `text`.
+
+    Every byte of the file is in it, as a character or as a byte that is not UTF-8, so that
+    `back(text)` is `data`, and for a stateless encoding the same holds for any run of characters.
+    Raises ShiftStateError where lines of a stateful encoding cannot be taken by themselves.
+    """
+
+    def __init__(self, data: bytes, charset: Charset) -> None:
+        assert charset.codec is not None, "an unknown encoding has no text"
+        self._codec = charset.codec
+        self._stateful = charset.stateful
+        lines = data.splitlines(keepends=True)
+        if self._stateful:
+            for number, line in enumerate(lines, 1):
+                if not round_trips(line, self._codec):
+                    raise ShiftStateError(number)
+        if round_trips(data, self._codec):
+            self.text = data.decode(self._codec).encode("utf-8", "surrogatepass")
+        else:
+            self.text = b"".join(map(self._line, lines))
+
+    def back(self, text: bytes) -> bytes:
+        """The file's bytes of a part of `text`, whole lines where the encoding is stateful.
+
+        What is not of the file must have been encoded before. Raises UnicodeError.
+        """
+        if self._stateful:
+            lines = text.split(b"\n")
+            return b"\n".join(line.decode().encode(self._codec) for line in lines)
+        decoded = text.decode("utf-8", "surrogatepass")
+        try:
+            return decoded.encode(self._codec)
+        except UnicodeEncodeError:
+            return b"".join(map(self._bytes, decoded))
+
+    def offset(self, at: int, data: bytes) -> int | None:
+        """Where in `text` the byte at `at` of the file, `data`, is; None inside of a character.
+
+        In a stateful encoding only the begin of a line has a place.
+        """
+        start = data.rfind(b"\n", 0, at) + 1
+        before = len(self._part(data[:start]))
+        if start == at:
+            return before
+        if at == len(data):
+            return len(self.text)
+        if self._stateful:
+            return None
+        position = start
+        line = self._part(data[start : data.find(b"\n", at) + 1 or len(data)])
+        for char in line.decode("utf-8", "surrogatepass"):
+            if position >= at:
+                break
+            position += len(self._bytes(char))
+            before += len(char.encode("utf-8", "surrogatepass"))
+        return before if position == at else None
+
+    def _part(self, data: bytes) -> bytes:
+        if round_trips(data, self._codec):
+            return data.decode(self._codec).encode("utf-8", "surrogatepass")
+        return b"".join(map(self._line, data.splitlines(keepends=True)))
+
+    def _bytes(self, char: str) -> bytes:
+        code = ord(char)
+        if _RAW <= code <= _RAW + 0xFF:
+            return bytes([code - _RAW])
+        return char.encode(self._codec)
+
+    def _line(self, line: bytes) -> bytes:
+        if round_trips(line, self._codec):
+            return line.decode(self._codec).encode("utf-8", "surrogatepass")
+        text: list[str] = []
+        at = 0
+        while at < len(line):
+            for size in (1, 2, 3, 4):
+                part = line[at : at + size]
+                if len(part) == size and self._is_character(part):
+                    text.append(part.decode(self._codec))
+                    break
+            else:
+                part = line[at : at + 1]
+                text.append(chr(_RAW + part[0]))
+            at += len(part)
+        return "".join(text).encode("utf-8", "surrogatepass")
+
+    def _is_character(self, part: bytes) -> bool:
+        return round_trips(part, self._codec) and len(part.decode(self._codec)) == 1
