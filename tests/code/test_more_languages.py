@@ -209,11 +209,10 @@ EXPECTED = {
     ],
     "a.yaml": [
         "parsed",
-        "key a.yaml > name 2-2",
+        "key a.yaml > name 1-2",
         "key a.yaml > on 3-5",
         "key a.yaml > quoted key 6-7",
         "key a.yaml > broken 8-8",
-        "chunk a.yaml:1-1 1-1",
     ],
     "a.json": [
         "parsed",

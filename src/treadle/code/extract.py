@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.code.collecting import Collector
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.leading import Leading, Piece, leading, top_of_file
 from treadle.code.limits import limit_errors, limit_items, parse_in_time
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
 from treadle.code.references import FileReferences
@@ -26,9 +27,11 @@ _MAX_EMBEDDING = 3
 
 @dataclass(slots=True)
 class _Definition:
-    """A definition as captured; `start` and `end` grow by its wrapper."""
+    """A definition as captured in the tree of `root`; `start` and `end` grow by its wrapper."""
 
     node: "Node"
+    name: "Node"
+    root: "Node"
     kind: Kind
     naming: Naming
     start: int
@@ -37,13 +40,29 @@ class _Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """How an item is written: its range with its wrapper, its nodes, and what is above it.
+
+    `node` is the definition without its wrapper, `name` is in it, and `root` is the tree.
+    """
+
+    start: int
+    end: int
+    node: "Node"
+    name: "Node"
+    root: "Node"
+    leading: Leading
+
+
+@dataclass(frozen=True, slots=True)
 class Extracted:
     """The items of a file by position, the ranges of its imports, and what its code refers to.
 
-    `errors`: some of it could not be parsed.
+    `definitions` has one for each item. `errors`: some of it could not be parsed.
     """
 
     items: list[Item]
+    definitions: list[Definition]
     skipped: list[tuple[int, int]]
     references: FileReferences
     errors: bool
@@ -73,11 +92,13 @@ def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extra
         key=lambda found: (found.start, -found.end, found.node.start_byte),
     )
     prefix = language.prefix(path, captures.package)
-    builder = _Builder(language, source, lines, prefix, sorted(captures.attached))
+    builder = _Builder(language, source, lines, prefix, sorted(set(captures.attached)))
     for definition in ordered:
         builder.add(definition)
     references = captures.collector.finish(builder.items, lines)
-    return Extracted(builder.items, captures.skipped, references, captures.errors)
+    return Extracted(
+        builder.items, builder.definitions, captures.skipped, references, captures.errors
+    )
 
 
 class _Captures:
@@ -85,7 +106,7 @@ class _Captures:
 
     def __init__(self, language: Language, source: bytes) -> None:
         self.definitions: dict[tuple[int, int], _Definition] = {}
-        self.attached: list[tuple[int, int]] = []
+        self.attached: list[Piece] = []
         self.skipped: list[tuple[int, int]] = []
         self.package = ""
         self.collector = Collector(language, source)
@@ -119,7 +140,7 @@ class _Captures:
                 continue
             captured = {name: nodes[0] for name, nodes in captures.items()}
             if "name" in captured:
-                self._define(pattern, captured)
+                self._define(pattern, captured, root)
             elif (node := captured.get("skip")) is not None:
                 self.skipped.append((node.start_byte, node.end_byte))
             elif (node := captured.get("package")) is not None:
@@ -127,10 +148,12 @@ class _Captures:
             elif (node := captured.get("embedded")) is not None:
                 self._embed(node)
             else:
-                node = captured.get("comment") or captured["attribute"]
-                self.attached.append((node.start_byte, _content_end(self._source, node)))
+                comment = captured.get("comment")
+                node = comment or captured["attribute"]
+                end = _content_end(self._source, node)
+                self.attached.append(Piece(node.start_byte, end, comment is not None))
 
-    def _define(self, pattern: int, captured: "dict[str, Node]") -> None:
+    def _define(self, pattern: int, captured: "dict[str, Node]", root: "Node") -> None:
         """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
@@ -143,7 +166,14 @@ class _Captures:
             naming = self._language.naming(captured["name"], captured)
             if 0 < len(naming.name) <= _MAX_NAME:
                 self.definitions[key] = _Definition(
-                    node, _KINDS[label], naming, outer.start_byte, end, pattern
+                    node,
+                    captured["name"],
+                    root,
+                    _KINDS[label],
+                    naming,
+                    outer.start_byte,
+                    end,
+                    pattern,
                 )
             return
         known.start = min(known.start, outer.start_byte)
@@ -184,15 +214,17 @@ class _Builder:
         source: bytes,
         lines: Lines,
         prefix: str,
-        attached: list[tuple[int, int]],
+        attached: list[Piece],
     ) -> None:
         self.items: list[Item] = []
+        self.definitions: list[Definition] = []
         self._language = language
         self._source = source
         self._lines = lines
         self._prefix = prefix
         self._attached = attached
-        self._attached_ends = [end for _, end in attached]
+        self._attached_ends = [piece.end for piece in attached]
+        self._top = top_of_file(source, [piece[:2] for piece in attached if piece.is_comment])
         self._open: list[tuple[int, int]] = []  # places of the enclosing items, ends of their nodes
 
     def add(self, definition: _Definition) -> None:
@@ -211,7 +243,8 @@ class _Builder:
         in_type = above is not None and above.kind in TYPE_KINDS
         if kind is Kind.FUNCTION and (in_type or (scopes and self._language.separator == "::")):
             kind = Kind.METHOD
-        start = self._attached_start(definition.start, above.start_byte if above else 0)
+        lead = self._leading(definition.start, above.start_byte if above else 0)
+        start = lead.start
         base = above.canonical_path if above else self._prefix
         path = self._separator(kind, in_type=in_type).join(
             part for part in (base, *scopes, definition.naming.name) if part
@@ -232,6 +265,11 @@ class _Builder:
                 doc=self._doc(definition, start),
             )
         )
+        self.definitions.append(
+            Definition(
+                definition.start, definition.end, node, definition.name, definition.root, lead
+            )
+        )
         self._open.append((len(self.items) - 1, node.end_byte))
 
     def _separator(self, kind: Kind, *, in_type: bool) -> str:
@@ -239,23 +277,26 @@ class _Builder:
         member = kind in FUNCTION_KINDS or (kind is Kind.CONSTANT and own == "::")
         return own if own and in_type and member else self._language.separator
 
-    def _attached_start(self, start: int, limit: int) -> int:
-        """Where the comments and attributes begin that stand right above `start`.
+    def _leading(self, start: int, limit: int) -> Leading:
+        """The comments and attributes right above `start`, below `limit`, sorted out.
 
         A blank line parts them; a comment behind other code on its line belongs to that code.
         """
         place = bisect_right(self._attached_ends, start) - 1
+        first = start
+        pieces: list[Piece] = []
         while place >= 0:
-            begin, end = self._attached[place]
-            between = self._source[end:start]
-            if begin < limit or between.strip() or between.count(b"\n") > 1:
+            piece = self._attached[place]
+            between = self._source[piece.end : first]
+            if piece.start < limit or between.strip() or between.count(b"\n") > 1:
                 break
-            line_start = self._lines.starts[self._lines.of(begin) - 1]
-            if self._source[line_start:begin].strip():
+            line_start = self._lines.starts[self._lines.of(piece.start) - 1]
+            if self._source[line_start : piece.start].strip():
                 break
-            start = begin
+            first = piece.start
+            pieces.append(piece)
             place -= 1
-        return start
+        return leading(self._source, pieces[::-1], start, self._top)
 
     def _signature(self, definition: _Definition) -> tuple[int, int]:
         """From the definition to its body; without a body its first line."""

@@ -1,5 +1,7 @@
 """From the outline of a document or configuration to items."""
 
+import re
+
 from treadle.code.extract import Lines
 from treadle.code.languages.outline import SEPARATOR, Outline
 from treadle.code.limits import limit_items
@@ -28,6 +30,7 @@ def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[
             large = True
             continue
         limit_items(len(items))
+        first = part.start if part.comments is None else part.comments
         parent = open_parts[-1][1] if open_parts else None
         above = items[parent].canonical_path if parent is not None else path
         items.append(
@@ -36,9 +39,9 @@ def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[
                 canonical_path=f"{above}{SEPARATOR}{part.name}",
                 kind=outline.kind,
                 parent=parent,
-                start_byte=part.start,
+                start_byte=first,
                 end_byte=end,
-                start_line=lines.of(part.start),
+                start_line=lines.of(first),
                 end_line=lines.of(end - 1),
                 signature_start=part.start,
                 signature_end=min(
@@ -48,3 +51,26 @@ def outlined(outline: Outline, source: bytes, path: str, lines: Lines) -> tuple[
         )
         open_parts.append((part.level, len(items) - 1))
     return items, large
+
+
+_SPACE = re.compile(rb"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+
+
+def json_cut(source: bytes, start: int, end: int) -> tuple[int, int, bytes]:
+    """The range of a key of JSON with one comma, and what of it stays."""
+    behind = _match_end(source, end)
+    if source[behind : behind + 1] == b",":
+        rest = source[behind + 1 :]
+        blanks = len(rest) - len(rest.lstrip(b" \t"))
+        more = rest[blanks : blanks + 1] not in {b"", b"\r", b"\n", b"/"}
+        return start, behind + 1 + (blanks if more else 0), source[end:behind]
+    comma = source.rfind(b",", 0, start)
+    if comma >= 0 and _match_end(source, comma + 1) >= start:
+        between = source[comma + 1 : start]
+        return comma, end, between if between.strip() else b""
+    return start, end, b""
+
+
+def _match_end(source: bytes, position: int) -> int:
+    found = _SPACE.match(source, position)
+    return found.end() if found else position

@@ -27,7 +27,7 @@ def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], l
             raise _outside(f"Byte {offset} of {source.path} is inside of a character or line end.")
     _refuse_unreadable(source, start, end)
     code = _code(source, request.code)
-    notes: list[str] = []
+    notes = [request.note] if request.note else []
     if request.reindent:
         code, note = as_item(source, start, end, code)
         notes += [f"{source.path}: line {source.line_of(start)}: {note}."] if note else []

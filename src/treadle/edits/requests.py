@@ -20,7 +20,7 @@ class RangeEdit:
 
     Only the line ends of `code` are made those of the file. With `reindent` the range is that of
     a whole item and begins at its first character that is not white space: `code` may be indented
-    as the item is, or not at all.
+    as the item is, or not at all. `note` is a sentence about the edit for the model.
     """
 
     path: str
@@ -29,6 +29,7 @@ class RangeEdit:
     code: str
     expected_hash: str | None = None
     reindent: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

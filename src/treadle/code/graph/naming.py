@@ -3,10 +3,10 @@
 import os
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from treadle.code.model import FoundItem, Kind
 from treadle.code.ranking import is_test
@@ -86,6 +86,34 @@ def _found(row: tuple[Any, ...]) -> FoundItem:
     return FoundItem(item_id, name, canonical_path, kind, os.fsdecode(path), *ranges)
 
 
+class Named(Protocol):
+    """What has a name and a canonical path."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def canonical_path(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def meant(name: str, items: Iterable[N]) -> list[N]:
+    """Those of `items` that `name` means best, in order.
+
+    The whole canonical path is better than its end, and the same letters than other capitals.
+    """
+    stripped = name.strip().strip("`'\"").removesuffix("()")
+    parts = [part for part in _SEPARATORS.split(stripped) if part]
+    if not parts:
+        return []
+    wanted = Wanted(parts, None, None)
+    tiers = [(tier, item) for item in items if (tier := _tier(item, wanted, stripped)) is not None]
+    best = min((tier for tier, _ in tiers), default=0)
+    return [item for tier, item in tiers if tier == best]
+
+
 def _fits(item: FoundItem, wanted: Wanted) -> bool:
     if wanted.kind is not None and item.kind != wanted.kind:
         return False
@@ -93,7 +121,7 @@ def _fits(item: FoundItem, wanted: Wanted) -> bool:
     return file is None or item.file == file or item.file.endswith(f"/{file.lstrip('./')}")
 
 
-def _tier(item: FoundItem, wanted: Wanted, whole: str) -> int | None:
+def _tier(item: Named, wanted: Wanted, whole: str) -> int | None:
     """0: the whole path, 1: its end; 2 and 3 are the same with other capitals."""
     if item.canonical_path == whole:
         return 0

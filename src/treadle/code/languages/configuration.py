@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterator
 
 from treadle.code.languages.outline import MAX_HEAD, Outline, Part
+from treadle.code.leading import Piece, leading
 from treadle.code.model import Kind
 
 _TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*([^\]\n]+?)[ \t]*\]\]?[ \t]*(?:#[^\n]*)?\r?$")
@@ -17,7 +18,9 @@ _TOML_TOKEN = re.compile(
 _YAML_KEY = re.compile(
     rb"(\"[^\"\n]*\"|'[^'\n]*'|[^\s#\-\[{&*!|>%@`\"'][^:#\n]*?)[ \t]*:(?:[ \t\r]|$)"
 )
-_JSON_TOKEN = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?(?:\*/|\Z)|[{}\[\],:]", re.DOTALL)
+_JSON_TOKEN = re.compile(
+    rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n]*|/\*.*?(?:\*/|\Z)|[{}\[\],:]|[^\s{}\[\],:\"/]+", re.DOTALL
+)
 _GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 _GO_DIRECTIVE = re.compile(rb"([a-z]+)[ \t]")
 
@@ -34,7 +37,7 @@ def _toml(source: bytes) -> Iterator[Part]:
         if found is not None:
             heads.append((_name(found.group(1)), start, end))
         in_table = in_table or table is not None
-    return _runs(heads, len(source))
+    return _runs(heads, source)
 
 
 def _toml_lines(source: bytes) -> Iterator[tuple[int, int]]:
@@ -66,11 +69,11 @@ def _yaml(source: bytes) -> Iterator[Part]:
         if found is not None:
             heads.append((_name(found.group(1)), place, place + len(line)))
         place += len(line) + 1
-    return _runs(heads, len(source))
+    return _runs(heads, source)
 
 
 def _json(source: bytes) -> Iterator[Part]:
-    """Keys of the outermost object; comments are passed over."""
+    """Keys of the outermost object; comments are left out."""
     depth = 0
     key: tuple[str, int, int] | None = None
     string: tuple[bytes, int, int] | None = None
@@ -103,14 +106,35 @@ def _go_mod(source: bytes) -> Iterator[Part]:
         if found is not None:
             heads.append((_name(found.group(1)), place, place + len(line)))
         place += len(line) + 1
-    return _runs(heads, len(source))
+    return _runs(heads, source)
 
 
-def _runs(heads: list[tuple[str, int, int]], size: int) -> Iterator[Part]:
-    """Each key with all up to the next one."""
-    ends = [*(start for _, start, _ in heads[1:]), size] if heads else []
-    for (name, start, head_end), end in zip(heads, ends, strict=True):
-        yield Part(name, start, end, head_end)
+def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
+    """Each key with all up to the comment right above the next one."""
+    above: list[int] = []
+    limit = 0
+    for _, start, head_end in heads:
+        above.append(_comments_above(source, limit, start))
+        limit = head_end
+    ends = [*above[1:], len(source)] if heads else []
+    for (name, start, head_end), first, end in zip(heads, above, ends, strict=True):
+        yield Part(name, start, end, head_end, comments=first if first < start else None)
+
+
+def _comments_above(source: bytes, limit: int, start: int) -> int:
+    """Where the comment lines right above `start` begin, without those of the file."""
+    pieces: list[Piece] = []
+    first = start
+    while first > limit:
+        line_start = source.rfind(b"\n", 0, first - 1) + 1
+        line = source[line_start:first].strip()
+        if line_start < limit or not line.startswith((b"#", b"//")):
+            break
+        if source[line_start : line_start + 1] in b" \t":
+            break  # it may be text of the value above
+        pieces.append(Piece(line_start, line_start + len(line), is_comment=True))
+        first = line_start
+    return leading(source, pieces[::-1], start, first if limit else start).start
 
 
 def _name(raw: bytes) -> str:

@@ -14,13 +14,17 @@ MAX_HEAD = 400
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a text: its heading or key, the bytes of both, and how deep it is (from 1)."""
+    """A part of a text: its heading or key, the bytes of both, and how deep it is (from 1).
+
+    `comments` is where the comment right above begins, None without one; `start` is the heading.
+    """
 
     name: str
     start: int
     end: int
     head_end: int
     level: int = 1
+    comments: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.code.model import FoundItem, Kind
-from treadle.edits.model import EditError, content_hash
+from treadle.code.model import Kind
+from treadle.edits.model import EditError, content_hash, splice
+from treadle.edits.planning import plan
 from treadle.edits.requests import RangeEdit
 from treadle.edits.service import Edits
 from treadle.events.types import ErrorKind
 from treadle.toolbox.code.items import ItemName, none_of_that_name
 from treadle.toolbox.code.workspace import sendable
 
-if TYPE_CHECKING:  # it brings libraries that are slow to import
+if TYPE_CHECKING:  # they bring libraries that are slow to import
     from treadle.code import CodeIndex
+    from treadle.code.editable import Editable, Entry, ItemEdit
 
 _LISTED = 8
-_ATTEMPTS = 3
-"""An editor may save between the refresh of the index and the reading of the file."""
 
 
 class EditPart(BaseModel):
@@ -34,73 +34,125 @@ class ItemCode(EditPart):
     canonical_path: ItemName
     kind: Kind | None = Field(default=None, description="Its kind, where several share the path.")
     code: str = Field(
-        description="The whole item anew, with its doc comment, attributes and decorators; empty "
-        "removes it."
+        description="The whole new item, with its doc comment, attributes and decorators; empty "
+        "removes it. A plain comment above the item stays unless `code` begins with one."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRanges:
-    """Finds items as the files are now; blocks."""
+    """Finds items in the files as they are now; blocks."""
 
     edits: Edits
     index: "CodeIndex"
 
     def edit(self, number: int, file: str, item: ItemCode, expected_hash: str | None) -> RangeEdit:
-        """The edit of the item's bytes, held to the content in which they were found.
+        """The edit of the item's bytes, for the content in which they were found.
 
-        Raises EditError when there is no such item in the file, or more than one, and ToolError
-        with the nearest.
+        Raises EditError when there is no such item in the file, more than one, or one that cannot
+        be edited without changing others, and ToolError with the nearest.
         """
-        path = self.edits.relative(file)
-        for _ in range(_ATTEMPTS):
-            self.index.refresh()
-            found = self._found(number, path, item.canonical_path, item.kind)
-            known = self.index.files_summary(path)
-            data = self.edits.read(path)
-            if data is not None and known is not None and content_hash(data) == known.content_hash:
-                break
-        else:
-            raise EditError(
-                ErrorKind.CONFLICT,
-                f"{path} changes too fast to find {item.canonical_path} in it.",
-                path=path,
-                number=number,
-                hint="Try again when nobody else writes it.",
-            )
-        expected = expected_hash or known.content_hash
-        return RangeEdit(path, found.start_byte, found.end_byte, item.code, expected, reindent=True)
+        from treadle.code.editable import Editable, NotEditableError
 
-    def _found(self, number: int, path: str, name: str, kind: Kind | None) -> FoundItem:
-        found = self.index.lookup(name, file=path, kind=kind, limit=_LISTED)
-        items = [item for item in found.items if item.file == path]
-        same_case = [item for item in items if item.canonical_path.endswith(name)] or items
-        exact = [item for item in items if item.canonical_path == name]
-        if not items:
-            elsewhere = self.index.lookup(name, kind=kind, limit=1).items
-            if not elsewhere:
-                raise none_of_that_name(name, found)
+        path = self.edits.relative(file)
+        data = self.edits.read(path)
+        if data is None:
+            return RangeEdit(path, 0, 0, item.code, expected_hash)  # planning reports it
+        try:
+            source = Editable(path, data)
+            entry = self._found(number, source, item.canonical_path, item.kind)
+            return self._exact(source, entry, item.code, expected_hash or content_hash(data))
+        except NotEditableError as error:
             raise EditError(
-                ErrorKind.NOT_FOUND,
-                f"{path} has no item {name!r}.",
-                path=path,
-                number=number,
-                hint=f"There is one in {sendable(elsewhere[0].file)}.",
-            )
-        chosen = exact or same_case
+                ErrorKind.VALIDATION, error.message, path=path, number=number, hint=error.hint
+            ) from error
+
+    def _exact(
+        self, source: "Editable", entry: "Entry", code: str, expected_hash: str
+    ) -> RangeEdit:
+        """The first way to make the edit that changes no other item."""
+        from treadle.code.editable import NotEditableError
+
+        changed = ""
+        for each in source.edits(entry, code):
+            request = RangeEdit(
+                source.path, each.start, each.end, each.code, expected_hash,
+                reindent=each.is_item, note=each.note,
+            )  # fmt: skip
+            other = _changed(source, entry, each, request)
+            if other is None:
+                return request
+            changed = changed or other
+        raise NotEditableError(
+            f"{entry} was not changed, since the edit would also change {changed}.",
+            hint="Check that `code` is complete and balanced. If the other item is to change too, "
+            "use `replace`, `range` or `lines`.",
+        )
+
+    def _found(self, number: int, source: "Editable", name: str, kind: Kind | None) -> "Entry":
+        chosen = source.meant(name, kind)
+        if not chosen:
+            raise self._not_found(number, source, name, kind)
         if len(chosen) == 1:
             return chosen[0]
         listed = ", ".join(
-            f"{sendable(item.canonical_path)} ({item.kind}, lines {item.start_line}-"
-            f"{item.end_line})"
-            for item in chosen
+            f"{sendable(entry.item.canonical_path)} ({entry.item.kind}, lines "
+            f"{entry.item.start_line}-{entry.item.end_line})"
+            for entry in chosen[:_LISTED]
         )
-        kinds = {item.kind for item in chosen}
-        way = "Give its `kind`" if len(kinds) == len(chosen) else "Use `replace` or `lines`"
+        more = ", …" if len(chosen) > _LISTED else ""
+        if len({entry.item.canonical_path for entry in chosen}) == len(chosen):
+            way = "Give the whole canonical path"
+        elif len({entry.item.kind for entry in chosen}) == len(chosen):
+            way = "Give its `kind`"
+        else:
+            way = "Use `replace` or `lines`"
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{name!r} is the path of {len(chosen)} items in {PurePath(path).name}: {listed}.",
-            path=path,
+            f"{name!r} is the path of {len(chosen)} items in {PurePath(source.path).name}: "
+            f"{listed}{more}.",
+            path=source.path,
             number=number,
             hint=f"{way} to say which one.",
         )
+
+    def _not_found(
+        self, number: int, source: "Editable", name: str, kind: Kind | None
+    ) -> Exception:
+        if source.is_file(name):
+            return EditError(
+                ErrorKind.VALIDATION,
+                f"{name!r} is the whole file {source.path}, and no item in it has that name"
+                f"{f' and the kind {kind.value}' if kind else ''}. An edit of an item never "
+                "replaces a file.",
+                path=source.path,
+                number=number,
+                hint="Use `replace` or `lines` for a part of it, or create_file with `on_exists` "
+                "`overwrite` for all of it.",
+            )
+        self.index.refresh()
+        found = self.index.lookup(name, kind=kind, limit=1)
+        elsewhere = [item for item in found.items if item.file != source.path]
+        if not elsewhere:
+            return none_of_that_name(name, self.index.lookup(name, file=source.path, kind=kind))
+        return EditError(
+            ErrorKind.NOT_FOUND,
+            f"{source.path} has no item {name!r}.",
+            path=source.path,
+            number=number,
+            hint=f"There is one in {sendable(elsewhere[0].file)}.",
+        )
+
+
+def _changed(
+    source: "Editable", entry: "Entry", edit: "ItemEdit", request: RangeEdit
+) -> str | None:
+    """Which other item the edit would change, once its code is indented as in the file."""
+    try:
+        planned = plan([request], lambda _path: source.data)
+    except EditError:
+        return None  # planning all edits together reports it
+    (change,) = planned.changes
+    after = splice(source.data, change.hunks)
+    size = len(after) - len(source.data) + edit.end - edit.start
+    return source.changed_by(entry, edit, after[edit.start : edit.start + size])

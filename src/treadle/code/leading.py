@@ -1,0 +1,151 @@
+"""Lines above a definition: those of the file, plain comments, and what belongs to the definition.
+
+A comment right above a definition may be the header of the file (a licence, a pragma of a
+linter). Such lines are never part of an item. Doc comments and attributes always are. Plain
+comments are shown with the item, and an edit of the item leaves them in place.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """A comment or an attribute of the file, as bytes from `start` to `end`."""
+
+    start: int
+    end: int
+    is_comment: bool
+
+
+class Leading(NamedTuple):
+    """What is above a definition. `above` are its comments and attributes, without the file's.
+
+    `own_start` is where the definition begins with its doc comment and attributes; `file_lines`
+    is the range of the header lines right above, empty without any.
+    """
+
+    above: tuple[Piece, ...]
+    own_start: int
+    file_lines: tuple[int, int]
+
+    @property
+    def start(self) -> int:
+        """Where the plain comments begin, or the definition where it has none."""
+        return min(self.own_start, self.above[0].start) if self.above else self.own_start
+
+
+_LICENCE = re.compile(
+    rb"copyright|\xc2\xa9|\(c\)\s*\d{4}|licen[sc]e|SPDX|all rights reserved|@preserve"
+    rb"|public domain|@generated|do not (?:edit|modify)|(?:auto|code)[- ]?generated"
+    rb"|generated (?:by|from|with)|istanbul ignore file|type:\s*ignore|shellcheck\s|mypy:\s"
+    rb"|eslint-env|pyright:\s*(?:strict|basic|standard)|@(?:ts-|jest-|jsx|flow|noflow|format\b)",
+    re.IGNORECASE,
+)
+"""Words by which a comment at the top of a file is about the file."""
+_PRAGMA = re.compile(
+    rb"eslint-(?:disable|enable)(?!-(?:next-)?line)|@ts-(?:no)?check|^\W*(?:js|jsh|es)lint\b"
+    rb"|^\W*globals?\s+\w+|^\W*exported\s|prettier-ignore-(?:start|end)"
+    rb"|pylint:\s*(?:disable|enable|skip-file)(?!-next)|(?:flake8|ruff):\s*noqa"
+    rb"|fmt:\s*(?:off|on)\b|isort:\s*(?:skip_file|off|on|split)|yapf:\s*(?:disable|enable)"
+    rb"|-\*-.*-\*-|^\W*(?:vim?|ex):\s|frozen_string_literal:|^\W*typed:\s*\w+\s*$"
+    rb"|rubocop:(?:disable|enable)|swiftlint:(?:disable|enable)(?!:)|clang-format\s+(?:off|on)"
+    rb"|NOLINT(?:BEGIN|END)|@formatter:|ktlint-disable|^\W*(?:end)?region\b|^\W*MARK:"
+    rb"|^//go:build\b|^//\s*\+build\b|phpcs:(?:disable|enable|ignoreFile)",
+    re.MULTILINE,
+)
+"""Directives that are about all that follows, wherever they are."""
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
+_MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
+_DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
+_SEARCHED = 4_000
+"""Bytes of one comment that are looked at; licences say so in their first lines."""
+
+
+def leading(source: bytes, pieces: Sequence[Piece], start: int, top: int) -> Leading:
+    """Sort out `pieces`, the comments and attributes right above a definition at `start`.
+
+    `top` is where the comments at the top of the file end.
+    """
+    cut = 0
+    for place, piece in enumerate(pieces):
+        if place >= cut and piece.is_comment:
+            cut = _header_end(source, pieces, place, top) or cut
+    above = tuple(pieces[cut:])
+    own = next((piece.start for piece in above if _belongs(source, piece)), start)
+    return Leading(above, own, (pieces[0].start, pieces[cut - 1].end) if cut else (start, start))
+
+
+def is_doc_comment(comment: bytes) -> bool:
+    """Whether a comment documents what follows it, by its form."""
+    return _DOC.match(comment) is not None
+
+
+def is_plain_comment(code: bytes, markers: Sequence[bytes]) -> bool:
+    """Whether `code` begins with a comment by one of `markers` that is not a doc comment."""
+    return code.startswith(tuple(markers)) and not is_doc_comment(code)
+
+
+def comment_markers(comment: bytes) -> tuple[bytes, ...]:
+    """How comments begin in a language that has `comment`."""
+    if comment.startswith((b"//", b"/*")):
+        return (b"//", b"/*")
+    found = _MARKER.match(comment)
+    return (found.group()[:2] if comment.startswith(b"--") else comment[:1],) if found else ()
+
+
+def _belongs(source: bytes, piece: Piece) -> bool:
+    return not piece.is_comment or is_doc_comment(source[piece.start : piece.end])
+
+
+def _header_end(source: bytes, pieces: Sequence[Piece], place: int, top: int) -> int:
+    """How many pieces up to the one at `place` are lines of the file, if that one is; else 0.
+
+    A licence in line comments goes on to the last of them.
+    """
+    piece = pieces[place]
+    text = source[piece.start : min(piece.end, piece.start + _SEARCHED)]
+    if _PRAGMA.search(text) or _first_lines(source, piece, text):
+        return place + 1
+    if piece.start >= top or not _LICENCE.search(text):
+        return 0
+    marker = _MARKER.match(text)
+    if marker is not None:
+        while place + 1 < len(pieces) and _same_marker(source, pieces[place + 1], marker.group()):
+            place += 1
+    return place + 1
+
+
+def _first_lines(source: bytes, piece: Piece, text: bytes) -> bool:
+    """Whether a comment names the program or the encoding of its file, which begins with it."""
+    if source.count(b"\n", 0, piece.start) > 1:
+        return False
+    return text.startswith(b"#!") or _CODING.match(text) is not None
+
+
+def _same_marker(source: bytes, piece: Piece, marker: bytes) -> bool:
+    found = _MARKER.match(source[piece.start : piece.end]) if piece.is_comment else None
+    return found is not None and found.group() == marker
+
+
+_BEFORE_CODE = re.compile(rb"\xef\xbb\xbf|#!(?!\[)[^\n]*|<\?php\b|[\"']use strict[\"'];?|\s+")
+
+
+def top_of_file(source: bytes, comments: Sequence[tuple[int, int]]) -> int:
+    """Where the comments at the top of the file end: all before the first code.
+
+    `comments` are the ranges of all comments, in order.
+    """
+    position = 0
+    rest = iter(comments)
+    following = next(rest, None)
+    while position < len(source):
+        while following is not None and following[1] <= position:
+            following = next(rest, None)
+        if following is not None and following[0] <= position:
+            position = following[1]
+        elif (found := _BEFORE_CODE.match(source, position)) is not None:
+            position = found.end()
+        else:
+            break
+    return position

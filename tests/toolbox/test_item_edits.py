@@ -1,0 +1,238 @@
+"""Edits of items by their name: exact, or refused with what to do instead."""
+
+import pytest
+
+from tests.toolbox.edit_bench import Bench
+from treadle.events.types import ErrorKind
+
+
+def _edited(bench: Bench, name: str, source: str, item: str, code: str) -> str:
+    bench.write(name, source)
+    bench.edit({"file": name, "item": {"canonical_path": item, "code": code}})
+    return bench.read(name).decode()
+
+
+def _refusal(bench: Bench, name: str, source: str, item: str, code: str) -> str:
+    """What the model reads; nothing is written or staged."""
+    bench.write(name, source)
+    failure = bench.refused({"file": name, "item": {"canonical_path": item, "code": code}})
+    assert bench.read(name).decode() == source
+    assert bench.states() == []
+    assert failure.hint is not None
+    return f"{failure.message} {failure.hint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item", "old", "new"),
+    [
+        (
+            "main.py", "import os\n\nX = 1\n\n\ndef main():\n    return 1\n", "main",
+            "def main():\n    return 1\n", "def main():\n    return 2\n",
+        ),
+        (
+            "Button.tsx", "import x from 'x';\nexport function Button() { return 1 }\nlet a = 1;\n",
+            "Button", "export function Button() { return 1 }",
+            "export function Button() { return 2 }",
+        ),
+        (
+            "src/lib.rs", "use a::b;\nfn lib() -> u8 { 1 }\n", "lib", "fn lib() -> u8 { 1 }",
+            "fn lib() -> u8 { 2 }",
+        ),
+        (
+            "run.sh", "#!/bin/sh\nset -e\nrun() {\n  true\n}\nrun\n", "run", "run() {\n  true\n}",
+            "run() {\n  false\n}",
+        ),
+        (
+            "guide.md", "Words before.\n\n# guide\n\nOld.\n\n## Install\n\nRun it.\n", "guide",
+            "# guide\n\nOld.", "# guide\n\nNew.",
+        ),
+    ],
+)  # fmt: skip
+def test_an_item_with_the_name_of_its_file_is_edited_alone(
+    bench: Bench, name: str, source: str, item: str, old: str, new: str
+) -> None:
+    assert _edited(bench, name, source, item, new) == source.replace(old, new)
+
+
+def test_deleting_an_item_with_the_name_of_its_file_keeps_the_file(bench: Bench) -> None:
+    source = "import os\n\nA = 1\n\n\ndef a():\n    pass\n"
+    assert _edited(bench, "a.py", source, "a.a", "") == "import os\n\nA = 1\n\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item"),
+    [
+        ("main.py", "print(1)\n", "main"),
+        ("pkg/tools.py", "def f():\n    pass\n", "pkg.tools"),
+        ("Button.tsx", "export const other = 1;\n", "Button"),
+        ("notes.md", "# Title\n\nText.\n", "notes.md"),
+        ("plain.txt", "some\ntext\n", "plain"),
+        ("plain.txt", "some\ntext\n", "plain.txt:1-2"),
+    ],
+)
+def test_a_file_is_never_replaced_as_an_item(
+    bench: Bench, name: str, source: str, item: str
+) -> None:
+    for code in ("x = 1\n", ""):
+        said = _refusal(bench, name, source, item, code)
+        assert "replace" in said or "There is no item" in said
+
+
+def test_the_refusal_of_a_file_names_create_file(bench: Bench) -> None:
+    said = _refusal(bench, "main.py", "print(1)\n", "main", "print(2)\n")
+    assert "'main' is the whole file main.py" in said
+    assert "create_file" in said
+    assert "overwrite" in said
+
+
+LICENCE = "# Copyright 2020 Somebody.\n# All rights reserved, and so on,\n# over several lines.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "function", "new"),
+    [
+        ("a.py", "#!/usr/bin/env python3\n", "def f():\n    pass", "def f():\n    return 1"),
+        ("a.py", "# -*- coding: utf-8 -*-\n", "def f():\n    pass", "# New.\ndef f():\n    return"),
+        ("a.py", LICENCE, "def f():\n    pass", "# New.\ndef f():\n    return 1"),
+        ("a.py", "# pylint: disable=all\n", "class A:\n    x = 1", "# New.\nclass A:\n    y = 1"),
+        ("a.rb", "# frozen_string_literal: true\n", "def f\nend", "# New.\ndef f\n  1\nend"),
+        ("a.rs", "// SPDX-License-Identifier: MIT\n", "fn f() {}", "/// New.\nfn f() { g() }"),
+        ("a.js", "/* eslint-disable */\n", "function f() {}", "/** New. */\nfunction f() { g() }"),
+        ("a.ts", "// @ts-nocheck\n", "function f() {}", "// New.\nfunction f() { g() }"),
+        ("a.ts", "/**\n * @license MIT\n */\n", "function f() {}", "/** N */\nfunction f() { g }"),
+        ("a.c", "/* Copyright (c) 1999 Me */\n", "int f(void) { return 1; }", "int f(void) {}"),
+        ("a.php", "<?php\n// Licensed under MIT\n", "function f() {}", "// N\nfunction f() { g; }"),
+        ("a.sh", "#!/bin/bash\n# shellcheck disable=SC1\n", "f() {\n  a\n}", "# N\nf() {\n  b\n}"),
+        ("A.java", "/* Copyright Me */\n", "class A {}", "/** New. */\nclass A { int x; }"),
+        ("a.kt", "// Copyright Me\n", "fun f() {}", "// New.\nfun f() { g() }"),
+        ("a.swift", "// swiftlint:disable all\n", "func f() {}", "// New.\nfunc f() { g() }"),
+        ("a.toml", "# Copyright Me\n", "[a]\nx = 1", "# New.\n[a]\nx = 2"),
+    ],
+)  # fmt: skip
+def test_header_lines_above_an_item_belong_to_the_file(
+    bench: Bench, name: str, header: str, function: str, new: str
+) -> None:
+    item = "A" if "class A" in function else "a" if name == "a.toml" else "f"
+    source = f"{header}{function}\n"
+    assert _edited(bench, name, source, item, new) == f"{header}{new}\n"
+    assert _edited(bench, name, source, item, "") == f"{header}\n"
+
+
+def test_header_lines_that_the_code_repeats_are_not_doubled(bench: Bench) -> None:
+    source = "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\ndef f():\n    pass\n"
+    new = source.replace("pass", "return 1")
+    assert _edited(bench, "a.py", source, "f", new) == new
+
+
+@pytest.mark.parametrize(
+    ("name", "comment", "old", "new"),
+    [
+        ("a.py", "# Why.\n", "def f():\n    pass", "def f():\n    return 1"),
+        ("a.py", "# Why.\n", "@cached\ndef f():\n    pass", "@cached\ndef f():\n    return 1"),
+        ("a.js", "// Why.\n", "/** Doc. */\nfunction f() {}", "/** D. */\nfunction f() { g() }"),
+        ("a.c", "/* Why. */\n", "int f(void) { return 1; }", "int f(void) { return 2; }"),
+        ("a.rs", "// Why.\n", "#[inline]\nfn f() {}", "#[inline]\nfn f() { g() }"),
+        ("a.go", "// f does.\n", "func f() {}", "func f() { g() }"),
+        ("a.rb", "# Why.\n", "def f\nend", "def f\n  1\nend"),
+        ("a.yaml", "# Why.\n", "f:\n  - 1", "f:\n  - 2"),
+    ],
+)
+def test_a_comment_above_an_item_stays_unless_the_code_has_one(
+    bench: Bench, name: str, comment: str, old: str, new: str
+) -> None:
+    before = {"a.go": "package a\n\n", "a.yaml": "e: 1\n", "a.c": "int x;\n\n"}.get(
+        name, "x = 1\n\n"
+    )
+    source = f"{before}{comment}{old}\n"
+    item = "f"
+    bench.write(name, source)
+    told = bench.edit({"file": name, "item": {"canonical_path": item, "code": new}})
+    assert bench.read(name).decode() == f"{before}{comment}{new}\n"
+    assert any("was kept" in warning for warning in told["warnings"])
+    own = comment.replace("Why", "New").replace("f does", "f did")
+    assert _edited(bench, name, source, item, f"{own}{new}") == f"{before}{own}{new}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "int f(void)\nBEGIN\n  return 1;\nEND\n\nint g(void)\n{\n  return 2;\n}\n\nint h;\n",
+        "DEFINE_THING(foo)\nstatic int f(void)\n{\n  return 1;\n}\n\nint g;\n",
+        "#ifdef A\nint f(int a) {\n#else\nint f(void) {\n#endif\n  return 1;\n}\nint g;\n",
+        "int f(void) {\n#ifdef X\n  if (a) {\n#else\n  if (b) {\n#endif\n  }\n}\nint g;\n",
+    ],
+)
+@pytest.mark.parametrize("code", ["int f(void) { return 3; }", ""])
+def test_an_item_with_code_that_the_grammar_does_not_understand_is_refused(
+    bench: Bench, source: str, code: str
+) -> None:
+    bench.write("a.c", source)
+    failure = bench.refused({"file": "a.c", "item": {"canonical_path": "f", "code": code}})
+    assert failure.kind in {ErrorKind.VALIDATION, ErrorKind.NOT_FOUND}
+    assert bench.read("a.c").decode() == source
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item", "code", "expected"),
+    [
+        ("a.js", "const MAX = 10, MIN = 1;\n", "MAX", "", "const MIN = 1;\n"),
+        ("a.js", "const MAX = 10, MIN = 1;\n", "MIN", "", "const MAX = 10;\n"),
+        ("a.js", "const MAX = 10, MIN = 1;\n", "MAX", "MAX = 20", "const MAX = 20, MIN = 1;\n"),
+        ("a.js", "const MAX = 1, MIN = 1;\n", "MAX", "const MAX = 2;", "const MAX = 2, MIN = 1;\n"),
+        (
+            "a.ts", "export let a: T = f(1, 2), b = 3;\n", "a", "export let a: T = g(3), b = 3;",
+            "export let a: T = g(3), b = 3;\n",
+        ),
+        ("a.go", "package a\n\nvar x, y int\n", "x", "", "package a\n\nvar y int\n"),
+        ("a.c", "int f(void), g(void);\n", "f", "", "int g(void);\n"),
+        ("a.c", "int f(void), g(void);\n", "f", "int f(int);", "int f(int), g(void);\n"),
+        (
+            "A.java", "class A {\n  static final int X = 1, Y = 2;\n}\n", "X",
+            "static final int X = 5;", "class A {\n  static final int X = 5, Y = 2;\n}\n",
+        ),
+        ("a.php", "<?php\nconst A = 1, B = 2;\n", "A", "", "<?php\nconst B = 2;\n"),
+        ("a.py", "a = b = 3\n", "a.a", "", "b = 3\n"),
+        ("a.py", "a = 1; b = 2\n", "a.a", "", "b = 2\n"),
+        ("a.sh", "readonly A=1 B=2\n", "A", "", "readonly B=2\n"),
+        ("a.json", '{\n  "a": 1,\n  "b": 2\n}\n', "b", "", '{\n  "a": 1\n}\n'),
+        ("a.json", '{"a": 1, "b": 2}\n', "a", "", '{"b": 2}\n'),
+        ("a.json", '{"a": 1, "b": 2}\n', "a", '"a": [3],', '{"a": [3], "b": 2}\n'),
+    ],
+)  # fmt: skip
+def test_one_name_of_a_declaration_is_edited_alone(
+    bench: Bench, name: str, source: str, item: str, code: str, expected: str
+) -> None:
+    assert _edited(bench, name, source, item, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item", "code"),
+    [
+        ("a.go", "package a\n\nvar x, y = 1, 2\n", "x", ""),
+        ("a.go", "package a\n\nvar x, y int\n", "x", "var x string"),
+        ("a.js", "const MAX = 10, MIN = 1;\n", "MAX", "const MAX = 20, MIN = 2;"),
+        ("a.js", "const MAX = 10, MIN = 1;\n", "MAX", "let MAX = 20;"),
+        ("a.py", "a = b = 3\n", "a.a", "a = 4"),
+    ],
+)
+def test_a_name_that_cannot_be_changed_alone_is_refused(
+    bench: Bench, name: str, source: str, item: str, code: str
+) -> None:
+    assert "replace" in _refusal(bench, name, source, item, code)
+
+
+def test_an_edit_that_would_change_another_item_names_it(bench: Bench) -> None:
+    source = "# A\n\nOne.\n\n## B\n\nTwo.\n\n## C\n\nThree.\n"
+    said = _refusal(bench, "a.md", source, "B", "# B\n\nNow on top.")
+    assert "a.md > A > C" in said or "a.md > A (lines" in said
+
+
+def test_the_sign_behind_an_item_is_not_doubled(bench: Bench) -> None:
+    source = "class A { int x; };\nclass B { int y; };\n"
+    assert _edited(bench, "a.cpp", source, "A", "class A { int z; };") == source.replace("x", "z")
+    assert _edited(bench, "a.cpp", source, "A", "") == "\nclass B { int y; };\n"
+
+
+def test_the_only_title_of_a_document_is_not_removed_with_all_below_it(bench: Bench) -> None:
+    source = "# Title\n\n## One\n\nText.\n\n## Two\n\nText.\n"
+    assert "delete_file" in _refusal(bench, "a.md", source, "Title", "")
