@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.command import positive
 from treadle.cli.output import table
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
 from treadle.traces.query.conditions import Condition, Field, Operator
 from treadle.traces.tree import one_line
@@ -50,6 +51,11 @@ def add_page(parser: argparse.ArgumentParser) -> None:
         help="the newest, the oldest or the largest first (default: newest)",
     )
     parser.add_argument("--reverse", action="store_true", help="the other way round")
+
+
+def listed_query(words: Sequence[str]) -> Query:
+    """The same without Treadle's own calls, unless the words ask for them."""
+    return without_own(typed_query(words))
 
 
 def typed_query(words: Sequence[str]) -> Query:

@@ -38,6 +38,7 @@ from treadle.experiments.running import Progress, Runner
 from treadle.experiments.store import ExperimentStore
 from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import Query
 from treadle.traces.span import Span
 
@@ -122,9 +123,10 @@ class Experiments:
         """An experiment with the newest `limit` calls of a query that can be made again."""
         if not 1 <= limit <= MOST_ITEMS:
             raise UsageError(f"A data set holds 1 to {MOST_ITEMS} calls.")
+        found = self._traces.spans(without_own(query), limit=limit)
         spans = [
             span
-            for listed in self._traces.spans(query, limit=limit).data
+            for listed in found.data
             if (span := self._traces.span(listed.trace_id, listed.span_id)) is not None
         ]
         if not spans:

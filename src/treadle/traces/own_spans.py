@@ -1,22 +1,39 @@
-"""What the analyst itself did is recorded too, and left out of what it reads (decision 52)."""
+"""Calls of Treadle's own analyst and experiments: recorded, and left out of what is read.
 
-from treadle.traces.query.conditions import Field, Query, any_of
-from treadle.traces.span import ANALYST_LABEL
+Asking about the record must not change the answer (decision 52), and runs of experiments are
+variants of a user's calls, not further ones. `own:include` in a query shows them too.
+"""
 
-OF_OTHERS = Query((any_of(Field.LABEL, [ANALYST_LABEL], negated=True),))
-"""Everything but the analyst's own spans."""
+from treadle.traces.query import patterns
+from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
+from treadle.traces.span import OWN_LABELS
+
+OF_OTHERS = Query((any_of(Field.LABEL, OWN_LABELS, negated=True),))
+"""Everything but those calls."""
+
+INCLUDED = Query((any_of(Field.OWN, ["include"]),))
+"""The switch: those calls too."""
 
 _IDS = (Field.TRACE, Field.RUN, Field.THREAD, Field.SPAN, Field.PARENT)
 
 
 def without_own(query: Query) -> Query:
-    """`query` without the analyst's own spans, so that asking does not change the answer.
+    """`query` without Treadle's own calls, unless it asks for them; idempotent.
 
-    Whoever names ids, or the label that those spans bear, means them.
+    A query asks for them by `own:include`, by an id, or by one of their labels.
     """
-    meant = [each for each in query.conditions if not each.negated]
-    if any(each.field in _IDS for each in meant):
-        return query
-    if any(each.field is Field.LABEL and ANALYST_LABEL in each.values for each in meant):
+    meant = any(not each.negated and _means_own(each) for each in query.conditions)
+    if meant or set(OF_OTHERS.conditions) <= set(query.conditions):
         return query
     return query & OF_OTHERS
+
+
+def _means_own(condition: Condition) -> bool:
+    if condition.field in _IDS or condition.field is Field.OWN:
+        return True
+    if condition.field is not Field.LABEL:
+        return False
+    if condition.operator is Operator.LIKE:
+        wanted = [patterns.compiled(str(value)) for value in condition.values]
+        return any(each.fullmatch(label) for each in wanted for label in OWN_LABELS)
+    return any(str(value).startswith(OWN_LABELS) for value in condition.values)

@@ -19,6 +19,12 @@ ANALYST_LABEL = "treadle:analyst"
 """The label of all that is recorded of questions about the records themselves, which lists and
 sums of the analyst leave out: asking must not change the answer."""
 
+EXPERIMENT_LABEL = "treadle:experiment"
+"""The label of every call that an experiment makes, those of its judge too."""
+
+OWN_LABELS = (ANALYST_LABEL, EXPERIMENT_LABEL)
+"""Labels of what Treadle's own analyst and experiments did, which lists leave out by default."""
+
 BUDGET_LABEL = "budget:"
 """What the label begins with that says for which budget a call of the gateway counts."""
 

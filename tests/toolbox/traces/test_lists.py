@@ -13,7 +13,7 @@ from tests.toolbox.traces.recordings import Recordings, model_call, opened, tool
 from treadle.tokens import estimate
 from treadle.toolbox.traces import ANALYST_TOOLS, trace_tools
 from treadle.traces import SpanStatus
-from treadle.traces.span import ANALYST_LABEL
+from treadle.traces.span import ANALYST_LABEL, EXPERIMENT_LABEL
 
 SIZES = (0, 1, 100, 101, 250, 10_000)
 
@@ -207,7 +207,8 @@ def test_what_the_analyst_did_is_left_out_unless_it_is_meant(recordings: Recordi
         )
     }
     recordings.record(
-        tool_call("own", at=1, trace_id="t2", labels=(ANALYST_LABEL,), thread_id="own thread")
+        tool_call("own", at=1, trace_id="t2", labels=(ANALYST_LABEL,), thread_id="own thread"),
+        model_call("run of it", at=2, trace_id="t3", labels=(EXPERIMENT_LABEL, "treadle:x")),
     )
     arguments: dict[str, Any] = {
         "fetch_groups": {"groupBy": "operation"},
@@ -227,6 +228,18 @@ def test_what_the_analyst_did_is_left_out_unless_it_is_meant(recordings: Recordi
     assert shown("search_spans", query=f'label:"{ANALYST_LABEL}"') == ["own"]
     assert shown("search_spans", query="span:own") == ["own"]
     assert recordings.ok("list_labels", threadId="own thread")["total"] == 1
+    assert shown("fetch_spans", labels=[EXPERIMENT_LABEL]) == ["run of it"]
+    assert shown("search_spans", query="label:treadle:exp*") == ["run of it"]
+    # The switch shows them among the others.
+    assert shown("fetch_spans", own="include") == ["run of it", "own", "user's"]
+    assert shown("search_spans", query="own:include kind:tool") == ["own", "user's"]
+    assert recordings.ok("fetch_runs", own="include")["pagination"]["total"] == 3
+    assert recordings.ok("list_labels", own="include")["total"] == 4
+    by_label = recordings.ok("fetch_groups", groupBy="label", own="include")["data"]
+    assert {row["value"] for row in by_label} == {
+        "prod", ANALYST_LABEL, EXPERIMENT_LABEL, "treadle:x"
+    }  # fmt: skip
+    assert recordings.failed("fetch_runs", own="only").error.field == "own"
 
 
 def test_filters_hold_all_together(recordings: Recordings) -> None:

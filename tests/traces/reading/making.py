@@ -4,9 +4,17 @@ from random import Random
 
 from tests.traces.reading.naive import NaiveSpan
 from treadle.events.types import Usage
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Condition, Field, Operator, Query, Sort, SortKey
 from treadle.traces.query.conditions import NUMERIC
-from treadle.traces.span import Span, SpanKind, SpanStatus
+from treadle.traces.span import (
+    ANALYST_LABEL,
+    EXPERIMENT_LABEL,
+    OWN_LABELS,
+    Span,
+    SpanKind,
+    SpanStatus,
+)
 
 HOUR = 3_600_000_000
 BEGIN = 1_900_000_800_000_000  # a whole hour
@@ -52,11 +60,12 @@ _NAMES: dict[Field, tuple[str, ...]] = {
     Field.KIND: tuple(kind.value for kind in SpanKind),
     Field.OPERATION: ("chat", "work", "execute_tool", "none"),
     Field.NAME: ("chat gpt", "work_it", "a*b", "none"),
-    Field.LABEL: ("a", "b", "A", "x y", "none"),
+    Field.LABEL: ("a", "b", "A", "x y", "none", ANALYST_LABEL),
     Field.STATUS: tuple(status.value for status in SpanStatus),
     Field.MODEL: ("gpt-4o", "gpt-5", "Claude", "ünï", "none"),
     Field.PROVIDER: ("OpenAI", "local", "none"),
 }
+_LABELS = ("a", "b", "A", "x y", "prod:eu", *OWN_LABELS, f"{EXPERIMENT_LABEL}:v1")
 _GLOBBED = (Field.OPERATION, Field.NAME, Field.LABEL, Field.MODEL, Field.PROVIDER)
 
 
@@ -88,7 +97,7 @@ def random_span(random: Random, *, traces: int = 6, spans: int = 20) -> Span:
         ),
         cost=random.choice((None, 0.0, 0.25, 0.000000002, 3.0)),
         time_to_first_token_us=random.choice((None, 100, 5_000)),
-        labels=tuple(sorted(random.sample(("a", "b", "A", "x y", "prod:eu"), random.randrange(3)))),
+        labels=tuple(sorted(random.sample(_LABELS, random.randrange(3)))),
         thread_id=random.choice((None, None, None, "th1", "th2")),
         run_id=random.choice((None, None, None, None, "r1", "r2")),
         input=random.choice((None, *_TEXTS)),
@@ -97,8 +106,9 @@ def random_span(random: Random, *, traces: int = 6, spans: int = 20) -> Span:
 
 
 def random_query(random: Random, spans: list[NaiveSpan]) -> Query:
-    """Up to three conditions, with amounts of these spans."""
-    return Query(tuple(_condition(random, spans) for _ in range(random.randrange(4))))
+    """Up to three conditions, with amounts of these spans, often without Treadle's own calls."""
+    query = Query(tuple(_condition(random, spans) for _ in range(random.randrange(4))))
+    return query & OF_OTHERS if random.random() < 0.4 else query
 
 
 def random_sort(random: Random) -> Sort:
@@ -107,7 +117,8 @@ def random_sort(random: Random) -> Sort:
 
 
 def _condition(random: Random, spans: list[NaiveSpan]) -> Condition:
-    field, negated = random.choice(tuple(Field)), random.random() < 0.3
+    field = random.choice([each for each in Field if each is not Field.OWN])
+    negated = random.random() < 0.3
     if field is Field.ERROR:
         return Condition(field, Operator.IS, (), negated)
     if field is Field.TEXT:

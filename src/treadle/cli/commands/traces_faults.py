@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive, repository
 from treadle.cli.output import print_json, say, short_id, tell
-from treadle.cli.trace_queries import Actions, add_query, typed_query
+from treadle.cli.trace_queries import Actions, add_query, listed_query
 
 if TYPE_CHECKING:
     from treadle.traces import SqliteTraceStore
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.config.loader import load
     from treadle.traces.detectors import Severity
 
-    query = typed_query(options.query)
+    query = listed_query(options.query)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors
     with closing(open_trace_store()) as store:
         _examine_all(store, rules_of(settings))

@@ -15,7 +15,7 @@ from treadle.cli.trace_queries import (
     add_query,
     chosen_sort,
     fitted_table,
-    typed_query,
+    listed_query,
 )
 from treadle.traces.query import Page
 from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums, ThreadSummary
@@ -36,7 +36,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
-    query, sort = typed_query(options.query), chosen_sort(options)
+    query, sort = listed_query(options.query), chosen_sort(options)
     limit, cursor = options.limit, options.cursor
     with closing(open_trace_store()) as store:
         if options.spans:

@@ -6,7 +6,7 @@ from contextlib import closing
 from treadle.app.stores import open_trace_store
 from treadle.app.trace_answers import hit_answer, page_answer
 from treadle.cli.output import print_json, say, short_id, tell, when
-from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, typed_query
+from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, listed_query
 from treadle.traces.store.reading.searching import Hit
 from treadle.traces.tree import one_line
 
@@ -22,7 +22,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hits."""
-    query, sort = typed_query(options.query), chosen_sort(options)
+    query, sort = listed_query(options.query), chosen_sort(options)
     with closing(open_trace_store()) as store:
         page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
     if options.json:

@@ -8,6 +8,7 @@ from treadle.app.stores import open_trace_store
 from treadle.app.trace_answers import summary_answer
 from treadle.cli.output import print_json, say, short_id, table, tell
 from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, typed_query
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import Percentiles, Summary
@@ -29,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
     for field, given in ((Field.THREAD, options.thread), (Field.RUN, options.run_id)):
         if given is not None:
             query &= Query((any_of(field, [given]),))
+    query = without_own(query)
     with closing(open_trace_store()) as store:
         summary = store.summary(query)
     if options.json:

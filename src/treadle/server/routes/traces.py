@@ -18,6 +18,7 @@ from treadle.ids import NO_REQUEST
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import House, Opened
 from treadle.server.whole_ids import rest
+from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query as SpanQuery
@@ -36,8 +37,11 @@ class Filter(SpanParameters):
     token: str | None = Field(None, description="the server's token, if it has one")
 
     def wanted(self) -> SpanQuery:
-        """As conditions. Raises UsageError for a time or a query that cannot be read."""
-        return self.to_query(time.time_ns() // 1_000)
+        """As conditions, without Treadle's own calls unless they are asked for.
+
+        Raises UsageError for a time or a query that cannot be read.
+        """
+        return without_own(self.to_query(time.time_ns() // 1_000))
 
 
 class Paging(Filter):

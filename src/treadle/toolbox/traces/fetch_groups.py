@@ -15,6 +15,7 @@ from treadle.toolbox.traces.scope import (
     Labels,
     ModelName,
     Offset,
+    Own,
     Since,
     ThreadIds,
     Until,
@@ -36,6 +37,7 @@ class FetchGroupsArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
+    own: Own = None
     bucketSize: Annotated[
         int, Field(ge=1, le=31_622_400, description="Seconds of a group by time.")
     ] = 3_600

@@ -16,6 +16,7 @@ from treadle.toolbox.traces.scope import (
     Labels,
     ModelName,
     Offset,
+    Own,
     RunIds,
     Since,
     Statuses,
@@ -38,6 +39,7 @@ class FetchRunsArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
+    own: Own = None
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most runs to list.")] = 50
     offset: Offset = 0
     cursor: Cursor = None

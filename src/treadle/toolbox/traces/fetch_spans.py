@@ -16,6 +16,7 @@ from treadle.toolbox.traces.scope import (
     Labels,
     Offset,
     OperationNames,
+    Own,
     ParentSpanIds,
     RunIds,
     Since,
@@ -44,6 +45,7 @@ class FetchSpansArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
+    own: Own = None
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
     offset: Offset = 0
     cursor: Cursor = None

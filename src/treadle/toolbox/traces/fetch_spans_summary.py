@@ -15,7 +15,16 @@ from treadle.toolbox.traces.issues import RepeatedFailure
 from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
-from treadle.toolbox.traces.scope import InPeriod, Labels, RunIds, Since, ThreadIds, Until, query_of
+from treadle.toolbox.traces.scope import (
+    InPeriod,
+    Labels,
+    Own,
+    RunIds,
+    Since,
+    ThreadIds,
+    Until,
+    query_of,
+)
 from treadle.toolbox.traces.summing import (
     BriefSpan,
     Change,
@@ -58,6 +67,7 @@ class FetchSpansSummaryArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
+    own: Own = None
     maxTokens: Annotated[MaxTokens, Field(ge=LEAST_TOKENS)] = BRIEF_TOKENS
 
     @model_validator(mode="after")

@@ -9,10 +9,10 @@ from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
 from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
-from treadle.toolbox.traces.scope import Offset
+from treadle.toolbox.traces.scope import Offset, Own
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.own_spans import without_own
+from treadle.traces.own_spans import INCLUDED, without_own
 from treadle.traces.query import Field as About
 from treadle.traces.query import GroupBy, Query, any_of
 
@@ -21,6 +21,7 @@ class ListLabelsArguments(Arguments):
     """Where, and how many."""
 
     threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
+    own: Own = None
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most labels to list.")] = 100
     offset: Offset = 0
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -59,6 +60,8 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
         query = Query()
         if arguments.threadId is not None:
             query = Query((any_of(About.THREAD, [arguments.threadId]),))
+        if arguments.own is not None:
+            query &= INCLUDED
         query = without_own(query)
         total = self._reader.groups(GroupBy.LABEL, query, limit=1).total or 0
         return fitted(

@@ -1,7 +1,7 @@
 """Which spans a call is about: the arguments that the tools share, as conditions of a query."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -50,6 +50,10 @@ Cursor = Annotated[
     str | None,
     Field(description="The next_cursor of an answer: goes on there, also while spans arrive."),
 ]
+Own = Annotated[
+    Literal["include"] | None,
+    Field(description="`include`: also calls of the analyst and of experiments."),
+]
 
 _OF_ARGUMENTS = {
     "threadIds": About.THREAD,
@@ -63,7 +67,7 @@ _OF_ARGUMENTS = {
 
 
 def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Query:
-    """What the shared arguments and `also` ask for, without what the analyst itself did.
+    """What the shared arguments and `also` ask for, without Treadle's own calls by default.
 
     Raises UsageError for a time that cannot be read.
     """
@@ -75,6 +79,8 @@ def query_of(arguments: Arguments, now_us: int, also: Query = EVERYTHING) -> Que
     ]
     if given.get("modelName"):
         conditions.append(_named(About.MODEL, given["modelName"]))
+    if given.get("own"):
+        conditions.append(any_of(About.OWN, [given["own"]]))
     conditions += times(given.get("period"), given.get("since"), given.get("until"), now_us=now_us)
     return without_own(also & Query(tuple(conditions)))
 

@@ -15,6 +15,7 @@ from treadle.toolbox.traces.scope import (
     InPeriod,
     Labels,
     Offset,
+    Own,
     RunIds,
     Since,
     Statuses,
@@ -54,6 +55,7 @@ class SearchSpansArguments(Arguments):
     period: InPeriod = None
     since: Since = None
     until: Until = None
+    own: Own = None
     limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
     offset: Offset = 0
     cursor: Cursor = None

@@ -37,6 +37,8 @@ class Field(StrEnum):
     """The name, the input and the output, as people read them."""
     ERROR = "error"
     """Whether a span failed."""
+    OWN = "own"
+    """A switch, which every span fits: calls of Treadle's own analyst and experiments count too."""
 
 
 NUMERIC = frozenset(

@@ -1,6 +1,6 @@
 """The parameters by which programs filter spans: of HTTP requests and of tools alike."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic import Field as Parameter
@@ -57,6 +57,9 @@ class SpanParameters(BaseModel):
     period: Period | None = None
     text: str | None = Parameter(None, min_length=1, description="a text that they hold, literally")
     has_error: bool | None = None
+    own: Literal["include"] | None = Parameter(
+        None, description="`include`: calls of Treadle's own analyst and experiments too"
+    )
     query: str | None = Parameter(None, description="a query in the language of the search bar")
 
     def to_query(self, now_us: int) -> Query:
@@ -66,6 +69,8 @@ class SpanParameters(BaseModel):
             query &= Query((Condition(Field.TEXT, Operator.CONTAINS, (self.text,)),))
         if self.has_error is not None:
             query &= Query((Condition(Field.ERROR, Operator.IS, negated=not self.has_error),))
+        if self.own is not None:
+            query &= Query((any_of(Field.OWN, [self.own]),))
         if self.query is not None:
             query &= parse_query(self.query, now_us=now_us)
         return query

@@ -86,6 +86,13 @@ VOCABULARY = (
     Name("until", Field.START, Takes.MOMENT, "began before that", short=True),
     Name("period", Field.START, Takes.CHOICE, "began in that time", _words(Period), short=True),
     Name("has", Field.ERROR, Takes.CHOICE, "has:error is what failed", ("error",), short=True),
+    Name(
+        "own",
+        Field.OWN,
+        Takes.CHOICE,
+        "own:include adds calls of Treadle's own analyst and experiments",
+        ("include",),
+    ),
     Name("text", Field.TEXT, Takes.TEXT, "a text that its name, input or output holds"),
 )
 """All names, those that are used most first."""

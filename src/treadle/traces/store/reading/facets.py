@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from treadle.errors import UsageError
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import value_rows
@@ -122,7 +123,11 @@ def _counted_alike(
         yield query, free
     for field in fields:
         if field in asked:
-            rest = (each for each in query.conditions if each.field is not field)
+            rest = (
+                each
+                for each in query.conditions
+                if each.field is not field or each in OF_OTHERS.conditions
+            )
             yield Query(tuple(rest)), (field,)
 
 
@@ -152,7 +157,8 @@ def _of_spans(
     connection: sqlite3.Connection, query: Query, fields: tuple[Field, ...]
 ) -> tuple[dict[Field, Counter[str]], bool]:
     """How many spans have each value of these fields; whether all spans were read."""
-    if all(each.field is Field.START for each in query.conditions):
+    others = [each for each in query.conditions if each not in OF_OTHERS.conditions]
+    if all(each.field is Field.START for each in others):
         summed = {field: _summed(connection, field, query) for field in fields if field in _GROUPED}
         if not query.conditions:
             summed |= {field: _in_all(connection, field) for field in fields if field in _IN_ALL}

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from treadle.errors import UsageError
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
     Condition,
     Field,
@@ -17,7 +18,7 @@ from treadle.traces.query.conditions import (
     any_of,
 )
 from treadle.traces.query.pages import Page
-from treadle.traces.span import REPLIED
+from treadle.traces.span import OWN_LABELS, REPLIED
 from treadle.traces.store.reading.listed import (
     SUMS,
     Group,
@@ -161,8 +162,34 @@ def _added_up(
     connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
 ) -> Sql:
     """Rows of the sums that are kept, where they can answer, else a row for each span."""
-    return _from_rollups(connection, by, query, bucket_seconds) or _from_spans(
-        connection, by, query, bucket_seconds
+    return (
+        _from_rollups(connection, by, query, bucket_seconds)
+        or _less_own(connection, by, query, bucket_seconds)
+        or _from_spans(connection, by, query, bucket_seconds)
+    )
+
+
+def _less_own(
+    connection: sqlite3.Connection, by: GroupBy, query: Query, bucket_seconds: int
+) -> Sql | None:
+    """The kept sums less those of Treadle's own calls, where only these are excluded."""
+    rest = Query(tuple(each for each in query.conditions if each not in OF_OTHERS.conditions))
+    if rest == query:
+        return None
+    kept = _from_kept(connection, by, rest, bucket_seconds) or _from_rollups(
+        connection, by, rest, bucket_seconds
+    )
+    if kept is None:
+        return None
+    own = Query((any_of(Field.LABEL, OWN_LABELS),))
+    spans = _from_spans(connection, by, rest & own, bucket_seconds)
+    less = ", ".join(f"-{name} AS {name}" for name in COUNTERS)
+    return joined(
+        (
+            Sql(f"SELECT value, {', '.join(COUNTERS)} FROM ({kept.text})", kept.values),
+            Sql(f"SELECT value, {less} FROM ({spans.text})", spans.values),
+        ),
+        " UNION ALL ",
     )
 
 

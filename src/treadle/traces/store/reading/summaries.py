@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
     Condition,
     Field,
@@ -160,7 +161,10 @@ class _Counts:
 
 
 def _is_of_time(query: Query) -> bool:
-    return all(each.field is Field.START for each in query.conditions)
+    """Whether the kept sums answer it: all spans or those of a time, perhaps less Treadle's own."""
+    return all(
+        each.field is Field.START or each in OF_OTHERS.conditions for each in query.conditions
+    )
 
 
 def _of_kept(spans: _Spans) -> _Counts:

@@ -1,11 +1,14 @@
 """Conditions on spans as SQL, and by which index they are best found."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
+from treadle.traces.span import OWN_LABELS
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import plain
 from treadle.traces.store.reading.text_terms import text_term
@@ -80,6 +83,13 @@ ALL = Sql("1")
 """What everything fulfils."""
 
 
+_OF_OTHERS = Sql(
+    f"(s.labels IS NULL OR NOT ({' OR '.join(['instr(s.labels, ?)'] * len(OWN_LABELS))}))",
+    tuple(map(json.dumps, OWN_LABELS)),
+)
+"""None of Treadle's own labels. `labels` is in the index `spans_in_short`, so nothing is joined."""
+
+
 def joined(parts: Iterable[Sql], between: str = " AND ") -> Sql:
     """The pieces with `between` between them; `1` for none."""
     parts = tuple(parts)
@@ -101,19 +111,22 @@ def listing(values: Sequence[object]) -> tuple[str, tuple[Value, ...]]:
 def resolved(connection: sqlite3.Connection, query: Query) -> Query:
     """`query` with patterns as the values that they match, of fields that have few values.
 
-    Labels that no span of that time bears exclude nothing, and are left out.
+    Labels that no span of that time has exclude nothing, and are left out; so is the switch `own`,
+    which every span fits.
     """
     return Query(
         tuple(
             _resolve(connection, each)
             for each in query.conditions
-            if not _excludes_nothing(connection, each, query)
+            if each.field is not Field.OWN and not _excludes_nothing(connection, each, query)
         )
     )
 
 
 def on_spans(condition: Condition) -> Sql:
     """A condition on the row `s` of `spans`. What is unknown fits only where it is negated."""
+    if condition in OF_OTHERS.conditions:
+        return _OF_OTHERS
     sql = _positive(condition)
     return Sql(f"({sql.text}) IS NOT TRUE", sql.values) if condition.negated else sql
 
