@@ -22,6 +22,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "analyst-tools.md"
 EXAMPLE = DOCS / "examples" / "flights.jsonl"
 
+_FENCE_NAME = re.compile(r"recorded-[0-9a-f]{12}")
+"""The names of fences differ from one process to the next; the page shows one name."""
 _CALL = re.compile(
     r"(?P<call>\$ treadle tools call (?P<name>\w+) --args '(?P<arguments>[^']*)'[^\n]*\n```\n\n)"
     r"```json\n.*?```",
@@ -39,7 +41,8 @@ def with_answers(page: str) -> str:
 
             def answered(found: re.Match[str]) -> str:
                 outcome = asyncio.run(_called(store, path, found["name"], found["arguments"]))
-                return f"{found['call']}```json\n{_shown(outcome)}\n```"
+                shown = _FENCE_NAME.sub("recorded-5f0c9a1e62d4", _shown(outcome))
+                return f"{found['call']}```json\n{shown}\n```"
 
             return _CALL.sub(answered, page)
 

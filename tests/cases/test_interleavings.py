@@ -31,7 +31,8 @@ from treadle.events.types import (
     ToolCallRequested,
 )
 from treadle.llm.messages import AssistantMessage, ToolMessage
-from treadle.llm.wire import Dialect, encode
+from treadle.llm.valid_history import Dialect
+from treadle.llm.wire import encode
 from treadle.session import RequestSession
 from treadle.tools.approvals import Approvals
 from treadle.tools.contract import (

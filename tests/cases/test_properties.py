@@ -43,7 +43,8 @@ from treadle.llm.messages import (
     UserMessage,
 )
 from treadle.llm.sse import Data, SseReader
-from treadle.llm.wire import Dialect, encode, encode_flat
+from treadle.llm.valid_history import Dialect
+from treadle.llm.wire import encode, encode_flat
 from treadle.session.history import ContextWindowError, build_prompt
 from treadle.tools.contract import (
     Arguments,

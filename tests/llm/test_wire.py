@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.wire_rules import violations
 from treadle.events.types import CallKey
+from treadle.fencing import verbatim
 from treadle.llm.messages import (
     AssistantMessage,
     Message,
@@ -16,7 +17,9 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.llm.wire import CLOSED, Dialect, encode, encode_flat
+from treadle.llm.strictness import MissingText, Reasoning, Strictness
+from treadle.llm.valid_history import CLOSED, Dialect
+from treadle.llm.wire import encode, encode_flat
 
 DIALECT = Dialect("fake", "m")
 SYSTEM = SystemMessage("Be exact.")
@@ -88,14 +91,18 @@ def test_ids_of_earlier_calls_stay_when_the_history_grows() -> None:
 
 def test_the_context_stands_in_front_of_the_text() -> None:
     wire = encoded(UserMessage("Where?", context="<code>"))
-    assert wire == [{"role": "user", "content": "<code>\n\nWhere?"}]
+    fenced = verbatim("<code>", "the repository")
+    assert wire == [{"role": "user", "content": f"{fenced}\n\nWhere?"}]
 
 
-@pytest.mark.parametrize(("setting", "content"), [(None, None), ("", "")])
+@pytest.mark.parametrize(
+    ("setting", "content"),
+    [(MissingText.NULL, None), (MissingText.EMPTY, ""), (MissingText.FILLER, "(no text)")],
+)
 def test_t15_the_missing_text_of_a_call_is_a_setting(
-    setting: str | None, content: str | None
+    setting: MissingText, content: str | None
 ) -> None:
-    dialect = Dialect("fake", "m", empty_content=setting)
+    dialect = Dialect("fake", "m", Strictness(missing_text=setting))
     wire = encoded(USER, AssistantMessage(calls=(call(0, "a"),)), dialect=dialect)
     assert wire[1]["content"] == content
 
@@ -146,7 +153,9 @@ def test_t29_t30_another_model_gets_none_of_them(other: Dialect) -> None:
 
 
 def test_t29_the_echo_can_be_switched_off() -> None:
-    message = encoded(USER, REPLY, dialect=Dialect("fake", "m", echo_reasoning=False))[1]
+    message = encoded(
+        USER, REPLY, dialect=Dialect("fake", "m", Strictness(reasoning=Reasoning.NEVER))
+    )[1]
     assert "reasoning" not in message
     assert "reasoning_details" not in message
 
@@ -168,7 +177,8 @@ def test_t13_the_flat_history_tells_calls_and_results_as_text() -> None:
     )
     assert violations({"messages": wire}) == []
     assert roles(wire) == ["system", "user", "assistant", "user"]
-    assert wire[-1]["content"] == 'Result of grep({"x": 1}):\nfound it\n\ntwo left'
+    fenced = verbatim("found it", "grep")
+    assert wire[-1]["content"] == f'Result of grep({{"x": 1}}):\n{fenced}\n\ntwo left'
 
 
 def test_lone_surrogates_can_be_sent() -> None:

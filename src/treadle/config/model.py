@@ -82,6 +82,10 @@ class ProviderSettings(Section):
     """How a message that only calls tools sends its missing text."""
     echo_reasoning: bool = True
     """Whether reasoning is sent back to the model that made it."""
+    call_ids: Literal["any", "plain", "nine"] = "any"
+    """Ids of tool calls: `plain` is letters, digits, `_`, `-`; `nine` is nine letters or digits."""
+    alternating_roles: bool = False
+    """Whether the server requires that the roles user and assistant alternate."""
 
 
 class ContextSettings(Section):

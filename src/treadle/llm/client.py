@@ -19,6 +19,7 @@ from treadle.llm.port import ModelObserver
 from treadle.llm.quirks import Quirks
 from treadle.llm.reading import ReplyReader
 from treadle.llm.retry import Backoff
+from treadle.llm.valid_history import Dialect
 from treadle.llm.watchdog import IdleWatchdog
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class HttpChatModel:
         self._clock = clock or SystemClock()
         self._ids = ids
         self._backoff = backoff or Backoff()
-        self._quirks = Quirks.of(endpoint.provider, endpoint.settings)
+        self._quirks = Quirks.of(endpoint)
         self._client: openai.AsyncOpenAI | None = None
         if endpoint.api_key:
             secrets.register(endpoint.api_key)
@@ -84,8 +85,13 @@ class HttpChatModel:
             except ProviderError as error:
                 if told.shown:
                     raise
-                strict = settings.tools_fallback == "strict"
-                if change := self._quirks.learn(error, payload, strict=strict):
+                change = self._quirks.learn(
+                    error,
+                    payload,
+                    lambda: self._payload(request),
+                    strict=settings.tools_fallback == "strict",
+                )
+                if change:
                     await observer.fallback_applied(error.message, change)
                 else:
                     if not error.retryable or retries >= settings.max_retries:
@@ -122,16 +128,14 @@ class HttpChatModel:
     def _payload(self, request: ChatRequest) -> dict[str, Any]:
         """The body of the request, as the wire has it."""
         settings, quirks = self._endpoint.settings, self._quirks
-        dialect = wire.Dialect(
-            self.provider, self.model, quirks.echo_reasoning, quirks.empty_content
-        )
-        offers_tools = bool(request.tools) and not quirks.tools_refused
+        dialect = Dialect(self.provider, self.model, quirks.strictness)
+        offers_tools = bool(request.tools) and quirks.strictness.tools
         payload: dict[str, Any] = {
             "model": self.model,
             "messages": (
                 wire.encode(request.messages, dialect)
                 if offers_tools
-                else wire.encode_flat(request.messages)
+                else wire.encode_flat(request.messages, dialect)
             ),
             "stream": request.stream,
         }

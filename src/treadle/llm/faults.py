@@ -188,6 +188,8 @@ def _words(body: object) -> tuple[str, str | None]:
     metadata = error.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("raw"):
         text = f"{text}: {metadata['raw']}"
+    if " " in (parameter := str(error.get("param") or "")):  # a sentence, not a name
+        text = f"{text}: {parameter}"
     code = error.get("code") or error.get("status") or error.get("type")
     return text, None if code is None else str(code)
 

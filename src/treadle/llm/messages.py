@@ -23,9 +23,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """The one leading instruction."""
+    """The one leading instruction; `without_tools` replaces its text where no tool is offered."""
 
     text: str
+    without_tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)

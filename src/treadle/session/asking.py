@@ -16,6 +16,7 @@ from treadle.llm.messages import (
     Message,
     ModelReply,
     NoteMessage,
+    SystemMessage,
     ToolSpec,
 )
 from treadle.llm.port import ChatModel, ModelReplacedError
@@ -59,7 +60,7 @@ class Asker:
         request_id: UUID,
         model: ChatModel,
         *,
-        system: str,
+        system: SystemMessage,
         tools: tuple[ToolSpec, ...],
         keeper: Keeper,
         reporter: Reporter,
@@ -119,7 +120,7 @@ class Asker:
         return prompt
 
     async def _build(
-        self, system: str, history: Sequence[Message], tools: tuple[ToolSpec, ...]
+        self, system: SystemMessage, history: Sequence[Message], tools: tuple[ToolSpec, ...]
     ) -> Prompt:
         return await asyncio.to_thread(
             build_prompt,
@@ -138,7 +139,9 @@ class Asker:
         if not covers:
             return False
         before = self._counts.of(conversation.messages)
-        asked = await self._build(SUMMARY_SYSTEM, to_sum_up(conversation, covers), ())
+        asked = await self._build(
+            SystemMessage(SUMMARY_SYSTEM), to_sum_up(conversation, covers), ()
+        )
         request = ChatRequest(
             asked.messages, turn=turn, max_output_tokens=SUMMARY_TOKENS, stream=self._stream
         )

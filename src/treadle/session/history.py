@@ -23,6 +23,8 @@ from treadle.tools.message_size import fit_message
 _MESSAGE_TOKENS = 4
 _CALL_TOKENS = 24
 """What a message and a call cost beside their text: roles, separators, the call's id."""
+_FENCE_TOKENS = 40
+"""What the fence around retrieved context costs: two names of twelve hexadecimal digits."""
 
 _RESERVE_SHARE = 4
 _RESERVE_LIMIT = 4_096
@@ -93,7 +95,7 @@ def output_reserve(context_window: int) -> int:
 
 
 def build_prompt(
-    system: str,
+    system: str | SystemMessage,
     history: Sequence[Message],
     tools: Sequence[ToolSpec],
     *,
@@ -112,7 +114,7 @@ def build_prompt(
     """
     budget = context_window - output_reserve(context_window)
     fitter = _Fitter(
-        SystemMessage(system),
+        SystemMessage(system) if isinstance(system, str) else system,
         repair(history),
         int(budget / scale) - tools_tokens(tools),
         counts or TokenCounts(),
@@ -331,7 +333,8 @@ def _estimate(message: Message) -> int:
         case ToolMessage():
             return _CALL_TOKENS + estimate(message.content)
         case UserMessage():
-            return estimate(message.context) + estimate(message.text)
+            fence = _FENCE_TOKENS if message.context else 0
+            return fence + estimate(message.context) + estimate(message.text)
         case SystemMessage() | NoteMessage():
             return estimate(message.text)
 

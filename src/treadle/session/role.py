@@ -11,6 +11,8 @@ from treadle.session.repetition import Patience
 class Role:
     """Another name and system prompt, and what is different in its session.
 
+    `system_without_tools` replaces the prompt where the model turns out to have no tools.
+
     The content of a call of one of `final_tools` that worked is the session's answer and ends it.
     `labels` are those of everything that is recorded of it. A session that a tool call began has
     that call's request as `parent_id` and its key as `parent_key`.
@@ -23,3 +25,4 @@ class Role:
     parent_id: UUID | None = None
     parent_key: CallKey | None = None
     patience: Patience = field(default_factory=Patience)
+    system_without_tools: str = ""

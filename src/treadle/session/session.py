@@ -20,7 +20,13 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import IdSource, new_id
-from treadle.llm.messages import AssistantMessage, ToolMessage, ToolSpec, UserMessage
+from treadle.llm.messages import (
+    AssistantMessage,
+    SystemMessage,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
 from treadle.llm.port import ChatModel
 from treadle.session.asking import Asked, Asker
 from treadle.session.calibration import Calibration
@@ -127,7 +133,7 @@ class RequestSession:
             bus,
             self.request_id,
             model,
-            system=self._role.system,
+            system=SystemMessage(self._role.system, self._role.system_without_tools),
             tools=tuple(
                 ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
             ),

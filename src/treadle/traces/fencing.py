@@ -10,16 +10,17 @@ through `quotable` where it becomes a value in JSON.
     </recorded-5f0c9a1e62d4>
 
 The content cannot leave its fence: each of its lines begins with a bar, whatever breaks lines for
-some reader is escaped, and the name of the fence is a digest of all that is inside. What a reader
-cannot see, or could take for code of a file (`<code="…`), is escaped as well: `\u{202e}`.
+some reader is escaped, and the name of the fence is a keyed digest of all that is inside
+(`treadle.fencing`). What a reader cannot see, or could take for code of a file (`<code="…`), is
+escaped as well: `\u{202e}`.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 
+from treadle.fencing import fence_name
 from treadle.traces.cutting import cut_before, cut_behind
 
 INLINE_CHARACTERS = 120
@@ -54,7 +55,7 @@ def fenced(text: str, source: str) -> str:
     """
     head = json.dumps(_visible(_cut(source, _SOURCE_CHARACTERS), also="<>\n"), ensure_ascii=False)
     body = "".join(f"| {line}\n" for line in _visible(text).split("\n"))
-    name = blake2b(f"{head}\n{body}".encode(), digest_size=6).hexdigest()
+    name = fence_name(f"{head}\n{body}")
     return f"<recorded-{name} source={head}>\n{body}</recorded-{name}>\n"
 
 

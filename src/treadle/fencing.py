@@ -1,0 +1,35 @@
+r"""Names of the fences around foreign text in prompts, and the fence that keeps text as it is.
+
+::
+
+    <recorded-5f0c9a1e62d4 source="the repository">
+    …text of files, tools or other programs, byte for byte…
+    </recorded-5f0c9a1e62d4>
+
+The name is a digest of the text with a key that only this process knows. So the author of the text
+can neither guess it nor learn it in time: other text has another name. The same text keeps its name
+while the process runs, so a provider's cache of earlier messages stays valid.
+"""
+
+import json
+from hashlib import blake2b
+from secrets import token_bytes
+
+_KEY = token_bytes(32)
+_SOURCE_CHARACTERS = 300
+
+
+def fence_name(text: str) -> str:
+    """The name of the fence around `text`: twelve hexadecimal digits."""
+    content = text.encode("utf-8", "surrogatepass")
+    return blake2b(content, digest_size=6, key=_KEY).hexdigest()
+
+
+def verbatim(text: str, source: str) -> str:
+    """`text` within its fence and otherwise unchanged, for code whose bytes are counted.
+
+    `source` says where it is from, in words of ours.
+    """
+    head = json.dumps(source[:_SOURCE_CHARACTERS])
+    name = fence_name(f"{head}\n{text}")
+    return f"<recorded-{name} source={head}>\n{text}\n</recorded-{name}>"

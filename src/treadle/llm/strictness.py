@@ -1,0 +1,126 @@
+"""How strict an endpoint is about the history that it is sent."""
+
+import re
+import string
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from urllib.parse import urlsplit
+
+from treadle.config.model import ProviderSettings
+
+ALPHANUMERIC = string.ascii_letters + string.digits
+_FILL = 16
+"""Characters of a new id behind its prefix, where the rule leaves the length open."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdRule:
+    """Which call ids an endpoint accepts: how they begin, what characters follow, their length.
+
+    The default is what most servers accept. OpenAI's limit is 40 characters, and some models want
+    their own ids back, which hold dots and colons.
+    """
+
+    characters: str = ALPHANUMERIC + "_-.:"
+    least: int = 1
+    most: int = 40
+    prefix: str = ""
+
+    def accepts(self, call_id: str) -> bool:
+        """Whether the endpoint accepts this id."""
+        return (
+            self.least <= len(call_id) <= self.most
+            and call_id.startswith(self.prefix)
+            and set(call_id[len(self.prefix) :]) <= set(self.characters)
+        )
+
+    def new(self, seed: str) -> str:
+        """An id that the endpoint accepts, always the same one for the same seed."""
+        letters = [each for each in self.characters if each in ALPHANUMERIC]
+        letters = letters or list(self.characters)
+        prefix = self.prefix or ("call_" if self._has_room_for("call_") else "")
+        length = max(self.least, min(self.most, len(prefix) + _FILL)) - len(prefix)
+        number = int.from_bytes(blake2b(seed.encode("utf-8", "replace")).digest())
+        made = []
+        for _ in range(length):
+            number, place = divmod(number, len(letters))
+            made.append(letters[place])
+        return prefix + "".join(made)
+
+    def _has_room_for(self, prefix: str) -> bool:
+        return set(prefix) <= set(self.characters) and self.most >= len(prefix) + _FILL
+
+
+PLAIN_IDS = IdRule(ALPHANUMERIC + "_-")
+"""Accepted by Anthropic, Bedrock and OpenAI alike."""
+
+NINE_LETTERS = IdRule(ALPHANUMERIC, 9, 9)
+"""The only form that Mistral accepts."""
+
+
+class MissingText(StrEnum):
+    """What stands for the text of a message that only calls tools."""
+
+    NULL = "null"
+    EMPTY = "empty"
+    FILLER = "filler"
+
+
+class Reasoning(StrEnum):
+    """What an endpoint wants of the reasoning in earlier replies."""
+
+    OWN = "own"
+    """The reasoning of its own model goes back, that of other models does not."""
+    NEVER = "never"
+    """No reasoning goes back."""
+    REQUIRED = "required"
+    """Each reply needs the field; a reply without reasoning has it empty."""
+    FILLED = "filled"
+    """Each reply needs the field, and it must not be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """What an endpoint demands of a history. The default is what the protocol itself demands.
+
+    `alternating` endpoints want the roles user and assistant in turns, and a reply after each tool
+    result. `refused_fields` are names of fields that the endpoint does not accept back.
+    """
+
+    call_ids: IdRule = IdRule()
+    alternating: bool = False
+    system_role: bool = True
+    single_calls: bool = False
+    tools: bool = True
+    named_results: bool = False
+    missing_text: MissingText = MissingText.NULL
+    reasoning: Reasoning = Reasoning.OWN
+    reasoning_field: str = "reasoning_content"
+    refused_fields: frozenset[str] = frozenset()
+    call_signatures: bool = False
+
+
+_MISTRAL = Strictness(call_ids=NINE_LETTERS, alternating=True)
+_KNOWN = (
+    (re.compile(r"(^|\.)mistral\.ai$"), _MISTRAL),
+    (re.compile(r"(^|\.)anthropic\.com$"), Strictness(call_ids=PLAIN_IDS)),
+)
+"""Hosts whose strictness is documented by their makers."""
+
+_ID_SETTINGS = {"any": IdRule(), "plain": PLAIN_IDS, "nine": NINE_LETTERS}
+
+
+def strictness_of(base_url: str, settings: ProviderSettings) -> Strictness:
+    """The strictness of an endpoint before it has refused anything: known by host, or set."""
+    host = urlsplit(base_url).hostname or ""
+    known = next((each for pattern, each in _KNOWN if pattern.search(host)), Strictness())
+    said = settings.model_fields_set
+    return Strictness(
+        call_ids=_ID_SETTINGS[settings.call_ids] if "call_ids" in said else known.call_ids,
+        alternating=(
+            settings.alternating_roles if "alternating_roles" in said else known.alternating
+        ),
+        missing_text=MissingText(settings.empty_content),
+        reasoning=Reasoning.OWN if settings.echo_reasoning else Reasoning.NEVER,
+    )

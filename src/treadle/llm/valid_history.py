@@ -1,0 +1,366 @@
+"""Makes any history valid for one endpoint, whatever the conversation went through.
+
+A history may have been cut, cancelled, steered, resumed, or begun by another model. `valid_history`
+applies small steps, each of which puts one demand in order and leaves the others alone. Applying it
+twice changes nothing more.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.events.types import CallKey
+from treadle.fencing import verbatim
+from treadle.llm.assembler import REASONING_FIELDS
+from treadle.llm.messages import (
+    AssistantMessage,
+    Message,
+    NoteMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from treadle.llm.strictness import Reasoning, Strictness
+
+CLOSED = json.dumps(
+    {
+        "ok": False,
+        "error": "The call was cancelled and has no result.",
+        "kind": "cancelled",
+        "effect": "unknown",
+    }
+)
+"""The result of a call that was never answered."""
+
+NO_OUTPUT = "(no output)"
+"""Stands for an empty result, which several endpoints refuse."""
+
+NOTED = "Noted."
+"""A reply of ours between a tool result and the next message of the user."""
+
+CONTINUE = "Continue."
+"""A message of ours where an endpoint wants one of the user."""
+
+NO_REASONING = "(not recorded)"
+"""Stands for reasoning that an endpoint wants and that no longer exists."""
+
+SIGNATURE: Mapping[str, object] = {
+    "google": {"thought_signature": "skip_thought_signature_validator"}
+}
+"""What Gemini documents for a call whose signature is unknown, since another model made it."""
+
+_NAME_LIMIT = 64
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The target of a history: whose model it is, and how strict its endpoint is."""
+
+    provider: str
+    model: str
+    strictness: Strictness = field(default_factory=Strictness)
+
+
+def valid_history(messages: Sequence[Message], dialect: Dialect) -> list[Message]:
+    """`messages` as system, user, assistant and tool messages that the endpoint accepts.
+
+    Nothing is lost but empty messages, results without a call, second results of a call, and what
+    belongs to another model or is refused.
+    """
+    strictness = dialect.strictness
+    history = [_encodable(message) for message in messages]
+    history = _said(history, strictness)
+    history = _paired(history)
+    if strictness.tools:
+        if strictness.single_calls:
+            history = _one_call_each(history)
+        history = _named(history)
+        history = _with_valid_ids(history, strictness)
+    else:
+        history = _told(history)
+    history = _in_order(_joined(history), strictness)
+    return [_reasoned(message, dialect) for message in history]
+
+
+def _encodable(message: Message) -> Message:
+    """`message` without lone surrogates, as in names that are not UTF-8: JSON is UTF-8."""
+    match message:
+        case UserMessage(text=text, context=context):
+            return replace(message, text=_utf8(text), context=_utf8(context))
+        case SystemMessage(text=text, without_tools=other):
+            return replace(message, text=_utf8(text), without_tools=_utf8(other))
+        case ToolMessage(content=content):
+            return replace(message, content=_utf8(content))
+        case AssistantMessage(text=text, reasoning=reasoning, opaque=opaque, calls=calls):
+            return replace(
+                message,
+                text=None if text is None else _utf8(text),
+                reasoning=None if reasoning is None else _utf8(reasoning),
+                opaque=None if opaque is None else _utf8(opaque),
+                calls=tuple(
+                    replace(
+                        call,
+                        arguments=_utf8(call.arguments),
+                        opaque=None if call.opaque is None else _utf8(call.opaque),
+                    )
+                    for call in calls
+                ),
+            )
+        case NoteMessage(text=text):
+            return replace(message, text=_utf8(text))
+
+
+def _utf8(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _said(history: Sequence[Message], strictness: Strictness) -> list[Message]:
+    """One leading system message; notes and further system messages as text of the user.
+
+    Retrieved context is fenced: it is text of the repository, and must not speak as the person.
+    """
+    first = next((m for m in history if isinstance(m, SystemMessage)), None)
+    system: list[Message] = []
+    if first is not None:
+        text = first.text if strictness.tools else first.without_tools or first.text
+        as_role = SystemMessage(text) if strictness.system_role else UserMessage(text)
+        system = [as_role] if text.strip() else []
+    said = (_as_user(message) for message in history if message is not first)
+    return [*system, *(m for m in said if not isinstance(m, UserMessage) or m.text.strip())]
+
+
+def _as_user(message: Message) -> Message:
+    """A message that is said in the role of the user, as such; any other one as it is."""
+    match message:
+        case UserMessage(text=text, context=context):
+            fenced = verbatim(context, "the repository") if context.strip() else ""
+            return UserMessage("\n\n".join(part for part in (fenced, text) if part))
+        case NoteMessage(text=text) | SystemMessage(text=text):
+            return UserMessage(text)
+        case _:
+            return message
+
+
+def _paired(history: Sequence[Message]) -> list[Message]:
+    """Each reply with calls is followed by one result for each of them, and by no other result."""
+    paired: list[Message] = []
+    for place, message in enumerate(history):
+        if isinstance(message, AssistantMessage):
+            text = message.text if message.text and message.text.strip() else None
+            if text is None and not message.calls:
+                continue
+            paired.append(replace(message, text=text))
+            results = _results(history, place)
+            for call in message.calls:
+                content = results.get(call.key, CLOSED)
+                paired.append(ToolMessage(call.key, content if content.strip() else NO_OUTPUT))
+        elif not isinstance(message, ToolMessage):
+            paired.append(message)
+    return paired
+
+
+def _results(history: Sequence[Message], place: int) -> dict[CallKey, str]:
+    """The results of the reply at `place`: up to the next reply with calls, the first of each key.
+
+    Keys repeat from one user message to the next, so nothing behind that reply can belong here.
+    """
+    results: dict[CallKey, str] = {}
+    for later in range(place + 1, len(history)):
+        message = history[later]
+        if isinstance(message, AssistantMessage) and message.calls:
+            break
+        if isinstance(message, ToolMessage):
+            results.setdefault(message.key, message.content)
+    return results
+
+
+def with_results(
+    history: Sequence[Message],
+) -> Iterable[tuple[Message, list[tuple[ToolCall, ToolMessage]]]]:
+    """Each message of a paired history but its results, with its calls and their results."""
+    place = 0
+    while place < len(history):
+        message = history[place]
+        calls = message.calls if isinstance(message, AssistantMessage) else ()
+        answers = history[place + 1 : place + 1 + len(calls)]
+        results = [answer for answer in answers if isinstance(answer, ToolMessage)]
+        yield message, list(zip(calls, results, strict=True))
+        place += 1 + len(calls)
+
+
+def _one_call_each(history: Sequence[Message]) -> list[Message]:
+    """Replies with several calls, told one after another; what goes back stays with the first."""
+    split: list[Message] = []
+    for message, answered in with_results(history):
+        if not isinstance(message, AssistantMessage) or not answered:
+            split.append(message)
+            continue
+        for number, (call, result) in enumerate(answered):
+            own = replace(message, calls=(call,))
+            if number:
+                own = replace(own, text=None, reasoning=None, opaque=None)
+            split += [own, result]
+    return split
+
+
+def _named(history: Sequence[Message]) -> list[Message]:
+    """Calls with names that providers accept, and with a JSON object as their arguments."""
+    return [
+        replace(
+            message,
+            calls=tuple(
+                replace(
+                    call,
+                    name=_NOT_IN_NAMES.sub("_", call.name)[:_NAME_LIMIT] or "unnamed",
+                    arguments=_json_object(call.arguments),
+                )
+                for call in message.calls
+            ),
+        )
+        if isinstance(message, AssistantMessage)
+        else message
+        for message in history
+    ]
+
+
+def _json_object(text: str) -> str:
+    """The text of a JSON object, whatever the model wrote: templates of servers parse it."""
+    if not text.strip():
+        return "{}"
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        if isinstance(value, str):
+            text, value = value, json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        value = None
+    return _utf8(text) if isinstance(value, dict) else json.dumps({"not_json": text})
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[Message]:
+    """Calls with ids that the endpoint accepts and that are unique in the history.
+
+    An id stays as it is where it can. A new one depends on the call alone, not on how much of the
+    history is sent, so that a provider's cache of the beginning stays valid.
+    """
+    rule, used = strictness.call_ids, set[str]()
+    taken = {c.call_id for m in history if isinstance(m, AssistantMessage) for c in m.calls}
+
+    def valid(call: ToolCall) -> ToolCall:
+        wire_id, attempt = call.call_id, 0
+        while wire_id in used or not rule.accepts(wire_id):
+            seed = f"{call.key.turn}.{call.key.slot}.{attempt}.{call.call_id}"
+            wire_id, attempt = rule.new(seed), attempt + 1
+            if wire_id in taken:
+                wire_id = ""
+        used.add(wire_id)
+        return replace(call, call_id=wire_id)
+
+    return [
+        replace(message, calls=tuple(valid(call) for call in message.calls))
+        if isinstance(message, AssistantMessage)
+        else message
+        for message in history
+    ]
+
+
+def _told(history: Sequence[Message]) -> list[Message]:
+    """Calls and their results told as text of the user, for a model without tools."""
+    told: list[Message] = []
+    for message, answered in with_results(history):
+        if not isinstance(message, AssistantMessage):
+            told.append(message)
+            continue
+        if message.text:
+            told.append(replace(message, calls=()))
+        for call, result in answered:
+            name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_LIMIT] or "unnamed"
+            head = f"Result of {name}({_json_object(call.arguments)}):"
+            told.append(UserMessage(f"{head}\n{verbatim(result.content, name)}"))
+    return told
+
+
+def _reasoned(message: Message, dialect: Dialect) -> Message:
+    """A reply with the reasoning and the opaque fields that the endpoint wants of it."""
+    if not isinstance(message, AssistantMessage):
+        return message
+    strictness = dialect.strictness
+    wants = strictness.reasoning
+    own = (message.provider, message.model) == (dialect.provider, dialect.model)
+    fields: dict[str, object] = {}
+    reasoning = None
+    if own and wants is not Reasoning.NEVER and strictness.tools:
+        fields, reasoning = _object(message.opaque), message.reasoning
+        if reasoning and not any(name in fields for name in REASONING_FIELDS):
+            fields[REASONING_FIELDS[0]] = None
+    if wants in (Reasoning.REQUIRED, Reasoning.FILLED) and strictness.tools:
+        fields.setdefault(strictness.reasoning_field, None)
+        missing = NO_REASONING if wants is Reasoning.FILLED else ""
+        reasoning = reasoning if reasoning and reasoning.strip() else missing
+    fields = {n: v for n, v in fields.items() if n not in strictness.refused_fields}
+    if not any(name in fields for name in REASONING_FIELDS):
+        reasoning = None
+    return replace(
+        message,
+        reasoning=reasoning,
+        opaque=json.dumps(fields, ensure_ascii=False) if fields else None,
+        calls=tuple(
+            _signed(call, strictness, own=own, first=not place)
+            for place, call in enumerate(message.calls)
+        ),
+    )
+
+
+def _signed(call: ToolCall, strictness: Strictness, *, own: bool, first: bool) -> ToolCall:
+    """A call with the opaque fields that go back with it; only a first call needs a signature."""
+    fields = _object(call.opaque) if own else {}
+    fields = {n: v for n, v in fields.items() if n not in strictness.refused_fields}
+    if strictness.call_signatures and first:
+        fields.setdefault("extra_content", dict(SIGNATURE))
+    return replace(call, opaque=json.dumps(fields, ensure_ascii=False) if fields else None)
+
+
+def _object(text: str | None) -> dict[str, object]:
+    value = json.loads(text) if text else {}
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _joined(history: Sequence[Message]) -> list[Message]:
+    """Neighbouring messages of the user as one: templates of several servers refuse two."""
+    joined: list[Message] = []
+    for message in history:
+        last = joined[-1] if joined else None
+        if isinstance(message, UserMessage) and isinstance(last, UserMessage):
+            joined[-1] = UserMessage(f"{last.text}\n\n{message.text}")
+        else:
+            joined.append(message)
+    return joined
+
+
+def _in_order(history: Sequence[Message], strictness: Strictness) -> list[Message]:
+    """The user or a tool has the last word; the roles alternate where the endpoint wants it."""
+    ordered: list[Message] = []
+    for message in history:
+        if strictness.alternating:
+            ordered += _between(ordered[-1] if ordered else None, message)
+        ordered.append(message)
+    if not ordered or not isinstance(ordered[-1], UserMessage | ToolMessage):
+        ordered.append(UserMessage(CONTINUE))
+    return ordered
+
+
+def _between(before: Message | None, message: Message) -> list[Message]:
+    """What has to stand between two messages so that the roles alternate."""
+    match before, message:
+        case ToolMessage(), UserMessage():
+            return [AssistantMessage(NOTED)]
+        case ((None | SystemMessage() | AssistantMessage()), AssistantMessage()):
+            return [UserMessage(CONTINUE)]
+        case _:
+            return []
