@@ -269,3 +269,107 @@ async def test_what_happened_while_a_person_was_asked_is_told(
         assert result["kind"] == ("denied" if by_words else "conflict")
         assert result["effect"] == "none"
         assert "estage" not in result["hint"], "no tool does that"
+
+
+MANY = {
+    "edits": [
+        {"file": f"{name}.py", "replace": {"old": old, "new": new}}
+        for name in "abc"
+        for old, new in (("value_1 = 1\n", "value_1 = 'one'\n"), ("value_30 = 30\n", "x = 3\n"))
+    ]
+}
+CHANGED = TEXT.replace("value_1 = 1\n", "value_1 = 'one'\n").replace("value_30 = 30\n", "x = 3\n")
+
+
+@pytest.fixture
+def three(repo: Path) -> Path:
+    for name in "bc":
+        (repo / f"{name}.py").write_text(TEXT)
+    return repo
+
+
+def texts(repo: Path) -> list[str]:
+    return [(repo / f"{name}.py").read_text() for name in "abc"]
+
+
+def test_files_are_approved_and_the_others_denied(three: Path) -> None:
+    stage(three, MANY)
+    wrong = run(three, "approve", "LAST", "--file", "d.py")
+    assert wrong.status != 0
+    assert "'d.py'" in wrong.err
+    assert "a.py, b.py, c.py" in wrong.err
+    approved = run(three, "approve", "LAST", "--file", "./a.py", "--file", str(three / "c.py"))
+    assert approved.status == 0, approved.err
+    assert texts(three) == [CHANGED, TEXT, CHANGED]
+    assert "denied: 2 hunks" in approved.out
+
+
+def test_a_file_and_a_hunk_of_another_are_approved_together(three: Path) -> None:
+    stage(three, MANY)
+    assert run(three, "approve", "LAST", "--file", "b.py", "--hunk", "1").status == 0
+    assert texts(three) == [TEXT.replace("= 1\n", "= 'one'\n"), CHANGED, TEXT]
+
+
+def test_a_denied_file_is_left_out_of_a_later_approval(three: Path) -> None:
+    stage(three, MANY)
+    assert run(three, "deny", "LAST", "--file", "b.py").status == 0
+    assert run(three, "deny", "LAST", "--hunk", "5").status == 0
+    assert run(three, "approve", "LAST", "--file", "c.py").status == 0
+    assert texts(three) == [TEXT, TEXT, TEXT.replace("value_30 = 30\n", "x = 3\n")]
+
+
+def test_undo_names_what_was_changed_and_undoes_the_others_when_asked(three: Path) -> None:
+    stage(three, MANY)
+    run(three, "approve", "LAST")
+    mine = CHANGED.replace("value_1 = 'one'", "value_1 = 'mine'")
+    (three / "b.py").write_text(mine)
+    refused = run(three, "undo", "LAST")
+    assert refused.status == 1
+    assert "Conflict in 1 of 3 files" in refused.err
+    assert "b.py" in refused.err
+    assert "line 2" in refused.err
+    assert "--keep-changed" in refused.err
+    assert texts(three) == [CHANGED, mine, CHANGED]
+    undone = run(three, "undo", "LAST", "--keep-changed")
+    assert undone.status == 0
+    assert undone.out == "partly undone: a.py, c.py\n"
+    assert "b.py" in undone.err
+    assert texts(three) == [TEXT, mine, TEXT]
+    shown = json.loads(run(three, "show", "LAST", "--json").out)
+    assert shown["state"] == "partly undone"
+    assert [file["undone"] for file in shown["files"]] == [True, False, True]
+    assert run(three, "undo", "LAST").status == 1
+    assert run(three, "undo", "LAST", "--keep-changed").status == 1
+    (three / "b.py").write_text(CHANGED)
+    assert run(three, "undo", "LAST").out == "undone: a.py, b.py, c.py\n"
+    assert texts(three) == [TEXT] * 3
+    assert run(three, "redo", "LAST").status == 0
+    assert texts(three) == [CHANGED] * 3
+    assert run(three, "undo", "LAST").status == 0
+    assert texts(three) == [TEXT] * 3
+
+
+def test_what_is_partly_undone_is_made_again(three: Path) -> None:
+    stage(three, MANY)
+    run(three, "approve", "LAST")
+    (three / "c.py").unlink()
+    refused = run(three, "undo", "LAST")
+    assert "c.py" in refused.err
+    assert run(three, "undo", "LAST", "--keep-changed").status == 0
+    assert (three / "a.py").read_text() == TEXT
+    redone = run(three, "redo", "LAST")
+    assert redone.out.startswith("applied:")
+    assert (three / "a.py").read_text() == CHANGED
+    assert (three / "b.py").read_text() == CHANGED
+    assert not (three / "c.py").exists()
+
+
+def test_nothing_is_undone_where_all_files_were_changed(three: Path) -> None:
+    stage(three, MANY)
+    run(three, "approve", "LAST")
+    for name in "abc":
+        (three / f"{name}.py").write_text("gone\n")
+    refused = run(three, "undo", "LAST", "--keep-changed")
+    assert refused.status == 1
+    assert "3 of 3 files" in refused.err
+    assert json.loads(run(three, "show", "LAST", "--json").out)["state"] == "applied"

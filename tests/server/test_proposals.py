@@ -86,3 +86,30 @@ async def test_hunks_that_are_near_each_other_have_a_diff_each(repo: Path) -> No
         assert file["hunks"] == len(file["hunk_diffs"]) == 2
         assert "+one = 10\n" in file["hunk_diffs"][0]
         assert " three = 3\n" in file["hunk_diffs"][0]
+
+
+async def test_files_are_chosen_and_the_others_are_undone_beside_a_conflict(repo: Path) -> None:
+    for name in "ab":
+        (repo / f"{name}.txt").write_text("one\ntwo\nthree\n")
+    edits = [{"file": f"{n}.txt", "replace": {"old": "two", "new": "TWO"}} for n in "ab"]
+    edits.append({"file": "calc.py", "replace": {"old": OLD, "new": NEW}})
+    async with serving(repo) as served:
+        made = (await served.post("/tools/apply_code_edit/call", {"edits": edits}))["proposal_id"]
+        wrong = await served.http.post(
+            f"/api/v1/proposals/{made}/approve", json={"files": ["c.txt"]}
+        )
+        assert wrong.status_code == 422
+        await served.post(f"/proposals/{made}/approve", {"files": ["a.txt", "b.txt"]})
+        assert OLD in (repo / "calc.py").read_text()
+        (repo / "b.txt").write_text("one\nmine\nthree\n")
+        refused = await served.http.post(f"/api/v1/proposals/{made}/undo")
+        assert refused.status_code == 409
+        assert "b.txt" in refused.json()["error"]["message"]
+        answer = await served.http.post(
+            f"/api/v1/proposals/{made}/undo", params={"keep_changed": True}
+        )
+        undone = answer.json()
+        assert undone["state"] == "partly undone"
+        assert [file["undone"] for file in undone["files"]] == [True, False, False]
+        assert (repo / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert (repo / "b.txt").read_text() == "one\nmine\nthree\n"

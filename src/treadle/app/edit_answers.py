@@ -1,5 +1,6 @@
 """Proposals as JSON: what `edits --json` and the server answer."""
 
+import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,10 @@ from treadle.errors import UsageError
 
 
 class ProposedFile(TypedDict):
-    """What becomes of a file. Lines are counted without what was denied, if anything is left."""
+    """What becomes of a file. Lines are counted without what was denied, if anything is left.
+
+    `undone`: it is taken back while other files of the proposal are kept.
+    """
 
     path: str
     kind: ChangeKind
@@ -21,6 +25,7 @@ class ProposedFile(TypedDict):
     removed: int
     base_hash: str | None
     result_hash: str | None
+    undone: bool
 
 
 class ShownFile(ProposedFile):
@@ -69,7 +74,7 @@ class ShownProposal(_Proposal):
 def listed_proposal(proposal: Proposal) -> ListedProposal:
     """The proposal without its diffs."""
     left = _left(proposal)
-    return {**_proposal(proposal), "files": [_file(each, left) for each in proposal.changes]}
+    return {**_proposal(proposal), "files": _files(proposal, left)}
 
 
 def shown_proposal(proposal: Proposal, freshness: Sequence[Freshness]) -> ShownProposal:
@@ -77,9 +82,10 @@ def shown_proposal(proposal: Proposal, freshness: Sequence[Freshness]) -> ShownP
     files: list[ShownFile] = []
     number = 1
     left = _left(proposal)
+    every = _files(proposal, left)
     for place, change in enumerate(proposal.changes):
         shown: ShownFile = {
-            **_file(change, left),
+            **every[place],
             "freshness": freshness[place],
             "first_hunk": number,
             "hunks": change.parts,
@@ -96,6 +102,34 @@ def _hunk_diffs(change: FileChange) -> list[str]:
     if change.kind is not ChangeKind.MODIFY:
         return [unified(change)]
     return [unified(replace(change, hunks=(hunk,))) for hunk in change.hunks]
+
+
+def chosen_parts(
+    proposal: Proposal, hunks: Collection[int] | None, files: Collection[str] | None
+) -> frozenset[tuple[int, int]] | None:
+    """The (file, hunk) places of hunks by their numbers and of all hunks of `files`; None for all.
+
+    Of a file what was denied before is left out. Raises UsageError for what the proposal lacks.
+    """
+    if not hunks and not files:
+        return None
+    return hunk_places(proposal, hunks or ()) | _file_places(proposal, files or ())
+
+
+def _file_places(proposal: Proposal, files: Collection[str]) -> frozenset[tuple[int, int]]:
+    numbers = set()
+    for name in files:
+        path = posixpath.normpath(name).removeprefix(f"{proposal.root}/")
+        found = [n for n, each in enumerate(proposal.changes) if path in {each.path, each.target}]
+        if not found:
+            names = ", ".join(each.path for each in proposal.changes)
+            raise UsageError(
+                f"The proposal does not change a file {name!r}.",
+                hint=f"It changes {names}; give the path as it is there.",
+            )
+        numbers.update(found)
+    places = {place for place in proposal.parts() if place[0] in numbers}
+    return frozenset(places - proposal.denied)
 
 
 def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple[int, int]]:
@@ -133,7 +167,14 @@ def _left(proposal: Proposal) -> Mapping[str, FileChange]:
     return {change.path: change for change in proposal.selected() or proposal.changes}
 
 
-def _file(change: FileChange, all_left: Mapping[str, FileChange]) -> ProposedFile:
+def _files(proposal: Proposal, left: Mapping[str, FileChange]) -> list[ProposedFile]:
+    return [
+        _file(change, left, undone=number in proposal.undone)
+        for number, change in enumerate(proposal.changes)
+    ]
+
+
+def _file(change: FileChange, all_left: Mapping[str, FileChange], *, undone: bool) -> ProposedFile:
     left = all_left.get(change.path)
     added, removed = counts(left) if left is not None else (0, 0)
     return {
@@ -144,4 +185,5 @@ def _file(change: FileChange, all_left: Mapping[str, FileChange]) -> ProposedFil
         "removed": removed,
         "base_hash": change.base_hash,
         "result_hash": change.result_hash,
+        "undone": undone,
     }

@@ -20,6 +20,11 @@ from treadle.edits.writing import FileWrite, UnfinishedError, temporary_name, wr
 from treadle.errors import StoreError
 from treadle.events.types import ErrorKind
 
+WRITTEN_STATES = frozenset({
+    ProposalState.APPLIED, ProposalState.UNDONE, ProposalState.PARTLY_UNDONE,
+})  # fmt: skip
+"""States of a proposal that was written before."""
+
 Placing = Callable[[FileChange, bytes], FileChange]
 """The change as it is to be made over the present bytes of its file. Raises EditError."""
 
@@ -140,25 +145,30 @@ def _written(tree: Tree, write: FileWrite) -> Written:
 
 
 def carry_out(
-    tree: Tree, store: ProposalStore, proposal: Proposal, prepared: Prepared, goal: ProposalState
+    tree: Tree,
+    store: ProposalStore,
+    proposal: Proposal,
+    prepared: Prepared,
+    after: tuple[Proposal, Made | None],
 ) -> Proposal:
-    """Write what was prepared; gives the proposal as it is kept then, in state `goal`.
+    """Write what was prepared; gives the proposal as it is kept then.
 
-    Raises EditError with every file as it was. The caller holds the locks of the files.
+    `after` is that, and what is undone or redone next (see `settled`). Raises EditError with
+    every file as it was. The caller holds the locks of the files.
     """
     temporaries = tuple(write.temporary for write in prepared.writes)
-    store.begin(proposal, JournalEntry(proposal.id, goal, prepared.made, temporaries))
+    store.begin(proposal, JournalEntry(proposal.id, after[0].state, prepared.made, temporaries))
     try:
         write_all(tree, prepared.writes)
     except UnfinishedError:
         raise  # the journal stays, to be ended later
     except EditError as error:
         try:
-            store.end(proposal, after_failure(proposal, error), made=False)
+            store.end(proposal, after_failure(proposal, error), made=None)
         except StoreError as second:  # the journal stays; ending it later finds nothing to do
             error.add_note(str(second))
         raise
-    return store.end(proposal, replace(proposal, state=goal, reason=None), made=True)
+    return store.end(proposal, after[0], made=after[1])
 
 
 def after_failure(proposal: Proposal, error: EditError) -> Proposal:
@@ -166,7 +176,7 @@ def after_failure(proposal: Proposal, error: EditError) -> Proposal:
 
     One that was to be undone or redone stays as it is.
     """
-    if proposal.state in {ProposalState.APPLIED, ProposalState.UNDONE}:
+    if proposal.state in WRITTEN_STATES:
         return proposal
     conflicted = error.kind is ErrorKind.CONFLICT
     state = ProposalState.CONFLICTED if conflicted else ProposalState.FAILED

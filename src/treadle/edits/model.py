@@ -56,6 +56,8 @@ class ProposalState(StrEnum):
     FAILED = "failed"
     """It could not be written; every file is as it was."""
     UNDONE = "undone"
+    PARTLY_UNDONE = "partly undone"
+    """Some of its files are taken back; the others were changed since and are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ class Proposal:
     """A staged plan. `denied` holds the (file, hunk) numbers that a person refused.
 
     `call` names the call that proposed it: the request, and the turn and slot of the call in it.
-    `words` are what the person said; `reason` says why it is conflicted or failed.
+    `words` are what the person said; `reason` says why it is conflicted, failed or partly undone.
+    `undone` holds the numbers of the files that are taken back while it is partly undone.
     """
 
     id: UUID
@@ -142,6 +145,7 @@ class Proposal:
     words: str | None = None
     reason: str | None = None
     notes: tuple[str, ...] = field(default=())
+    undone: frozenset[int] = frozenset()
 
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Every (file, hunk) that a person can refuse by itself, in order.

@@ -39,6 +39,7 @@ _MIGRATIONS = (
         temporaries TEXT NOT NULL
     ) STRICT;
     """,
+    "ALTER TABLE proposals ADD COLUMN undone TEXT NOT NULL DEFAULT '[]';",
 )
 """Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
 

@@ -24,7 +24,7 @@ LAST = "last"
 
 _COLUMNS = (
     "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
-    "session_id, denied, words, reason, notes"
+    "session_id, denied, words, reason, notes, undone"
 )
 _SHOWN = 5
 
@@ -191,15 +191,17 @@ class ProposalStore:
                 ),
             )
 
-    def end(self, former: Proposal, proposal: Proposal, *, made: bool) -> Proposal:
-        """Note that the writing is over, and whether it was done; says how it is kept."""
+    def end(self, former: Proposal, proposal: Proposal, *, made: Made | None) -> Proposal:
+        """Note that the writing is over; says how it is kept.
+
+        `made` is what is undone or redone next, None to leave that as it was.
+        """
         key = str(former.id)
         with self._work() as connection, transaction(connection):
-            if made:
+            if made is not None:
                 connection.execute(
-                    "UPDATE proposals SET made = journal.changes, written = journal.written"
-                    " FROM journal WHERE id = ? AND proposal_id = id",
-                    (key,),
+                    "UPDATE proposals SET made = ?, written = ? WHERE id = ?",
+                    (*_encode_made(made), key),
                 )
             connection.execute("DELETE FROM journal WHERE proposal_id = ?", (key,))
             return self._put(former, proposal)
@@ -312,12 +314,13 @@ def _values(proposal: Proposal) -> dict[str, object]:
         "words": _text(proposal.words) if proposal.words is not None else None,
         "reason": _text(proposal.reason) if proposal.reason is not None else None,
         "notes": json.dumps(proposal.notes),
+        "undone": json.dumps(sorted(proposal.undone)),
     }
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
     key, root, state, summary, changes, created, changed, request, turn, slot, session = row[:11]
-    denied, words, reason, notes = row[11:]
+    denied, words, reason, notes, undone = row[11:]
     return Proposal(
         UUID(key),
         root,
@@ -334,6 +337,7 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
         words,
         reason,
         tuple(json.loads(notes)),
+        frozenset(json.loads(undone)),
     )
 
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from treadle.edits.applying import WRITTEN_STATES
 from treadle.edits.exchanging import place
 from treadle.edits.locking import BusyError, locked
 from treadle.edits.model import EditError, Proposal, ProposalState, content_hash
 from treadle.edits.proposal_store import JournalEntry, ProposalStore, Written
 from treadle.edits.tree import Tree
+from treadle.edits.undoing import settled
 from treadle.edits.writing import remove_temporary
 
 _log = logging.getLogger(__name__)
@@ -43,14 +45,16 @@ def _end(tree: Tree, store: ProposalStore, entry: JournalEntry) -> Proposal:
             remove_temporary(tree, written.path, temporary)
             if written.after is None:
                 tree.remove_folders(written.folders)
-        return store.end(proposal, replace(proposal, state=entry.goal, reason=None), made=True)
+        last = store.made(proposal.id)
+        after, made = settled(proposal, entry.goal, entry.made, last)
+        return store.end(proposal, after, made=made)
     for written, temporary in reversed(pairs):
         _take_back(tree, written, temporary)
     for written, _ in pairs:
         if written.after is not None:
             tree.remove_folders(written.folders)
     others = [written.path for written, _ in pairs if _present(tree, written) != written.before]
-    return store.end(proposal, _taken_back(proposal, others), made=False)
+    return store.end(proposal, _taken_back(proposal, others), made=None)
 
 
 def _is_done(tree: Tree, pairs: Sequence[tuple[Written, str]]) -> bool:
@@ -104,6 +108,6 @@ def _taken_back(proposal: Proposal, others: Sequence[str]) -> Proposal:
     else:
         state = ProposalState.FAILED
         reason = "Its writing was broken off; every file is as it was."
-    if proposal.state in {ProposalState.APPLIED, ProposalState.UNDONE}:
+    if proposal.state in WRITTEN_STATES:
         state = proposal.state
     return replace(proposal, state=state, reason=reason)

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.edits.applying import Placing, after_failure, as_staged, carry_out, prepare, results
+from treadle.edits.applying import after_failure, as_staged, carry_out, prepare, results
 from treadle.edits.exchanging import check_single
 from treadle.edits.locking import locked
 from treadle.edits.model import (
@@ -25,10 +25,11 @@ from treadle.edits.model import (
 from treadle.edits.planning import plan
 from treadle.edits.proposal_store import Made, ProposalStore
 from treadle.edits.recovering import recover
-from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.relocating import rehunk, relocate
 from treadle.edits.requests import EditRequest, RenameFile
 from treadle.edits.system import System
 from treadle.edits.tree import Tree, as_edit_error
+from treadle.edits.undoing import Backwards, backwards, settled
 from treadle.errors import PathRefusedError, StoreError
 from treadle.events.types import ErrorKind
 from treadle.ids import IdSource, new_id
@@ -344,41 +345,58 @@ class Edits:
                 self._keep(failed, replace(failed, denied=before.denied, words=before.words))
             raise
 
-    def undo(self, proposal_id: UUID) -> Proposal:
+    def undo(self, proposal_id: UUID, *, keep_changed: bool = False) -> Proposal:
         """Take back its own hunks, wherever they are now; what others changed stays.
 
-        Raises EditError of kind conflict, with nothing written, when one of them is not there.
+        With `keep_changed` a file in which one of them is not there any more is left as it is,
+        and the proposal is partly undone. Raises EditError of kind conflict, with nothing
+        written, when that is so without it, or of all files.
         """
-        return self._write(proposal_id, {ProposalState.APPLIED}, ProposalState.UNDONE)
+        states = {ProposalState.APPLIED, ProposalState.PARTLY_UNDONE}
+        return self._write(proposal_id, states, ProposalState.UNDONE, keep_changed=keep_changed)
 
     def redo(self, proposal_id: UUID) -> Proposal:
         """Make an undone proposal's hunks again, wherever they belong now."""
-        return self._write(proposal_id, {ProposalState.UNDONE}, ProposalState.APPLIED)
+        states = {ProposalState.UNDONE, ProposalState.PARTLY_UNDONE}
+        return self._write(proposal_id, states, ProposalState.APPLIED)
 
     def _write(
-        self, proposal_id: UUID, states: Collection[ProposalState], goal: ProposalState
+        self,
+        proposal_id: UUID,
+        states: Collection[ProposalState],
+        goal: ProposalState,
+        *,
+        keep_changed: bool = False,
     ) -> Proposal:
         self.recover()
         with self._locked(self._in_state(proposal_id, states, _DONE[goal])):
             proposal = self._in_state(proposal_id, states, _DONE[goal])
+            last = self._last_made(proposal)
             try:
-                changes, placing, last = self._to_make(proposal)
-                prepared = prepare(self._tree, changes, placing, last)
+                if last is None:
+                    made = Backwards(proposal.selected())
+                    prepared = prepare(self._tree, made.changes, as_staged)
+                else:
+                    made = backwards(self._tree, proposal, last, goal, keep_changed=keep_changed)
+                    prepared = prepare(self._tree, made.changes, relocate, last)
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
-                if proposal.state not in OPEN_STATES and error.kind is ErrorKind.CONFLICT:
+                if goal is ProposalState.APPLIED and last is not None:
                     error.hint = "Put it back as it was first, or make the change by hand."
                 raise
-            return carry_out(self._tree, self._store, proposal, prepared, goal)
+            if made.conflicts:
+                goal = ProposalState.PARTLY_UNDONE
+            after = settled(proposal, goal, prepared.made, last, made.conflicts)
+            return carry_out(self._tree, self._store, proposal, prepared, after)
 
-    def _to_make(self, proposal: Proposal) -> tuple[Sequence[FileChange], Placing, Made | None]:
-        """Its own changes, or those that take back what was made last."""
+    def _last_made(self, proposal: Proposal) -> Made | None:
+        """What was made last, which is to be taken back; None where nothing was yet."""
         if proposal.state in OPEN_STATES:
-            return proposal.selected(), as_staged, None
+            return None
         last = self._store.made(proposal.id)
         if last is None:
             raise StoreError(f"What the proposal {proposal.id} did is not in its store.")
-        return [reverse(change) for change in reversed(last.changes)], relocate, last
+        return last
 
     def recover(self) -> tuple[Proposal, ...]:
         """End what a process that died left half written, and say what it was.
@@ -429,6 +447,7 @@ _INSTEAD = {
     ProposalState.DENIED: "Make a new edit.",
     ProposalState.APPLIED: "Undo it first, or make a new edit.",
     ProposalState.UNDONE: "Redo it, or make a new edit.",
+    ProposalState.PARTLY_UNDONE: "Redo it, undo the rest, or make a new edit.",
 }
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from treadle.app.edit_answers import hunk_places, listed_proposal, shown_proposal
+from treadle.app.edit_answers import chosen_parts, listed_proposal, shown_proposal
 from treadle.app.editing import open_edits
 from treadle.app.workspace import proposed
 from treadle.cli.command import Command, positive, repository
@@ -20,7 +20,6 @@ from treadle.toolbox.wording import counted
 
 _SHOWN = 20
 _ACTIONS = {
-    "undo": (Edits.undo, "take a change back, and leave what others changed beside it"),
     "redo": (Edits.redo, "make a change again that was undone"),
     "restage": (Edits.restage, "place a proposal anew on files that have changed"),
 }
@@ -46,6 +45,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_proposal(deny)
     _add_hunks(deny, "refuse only these hunks, by their numbers in `edits show`")
     deny.add_argument("--because", metavar="WORDS", help="why; kept with the proposal")
+    undo = actions.add_parser(
+        "undo", help="take a change back, and leave what others changed beside it"
+    )
+    _add_proposal(undo)
+    undo.add_argument(
+        "--keep-changed",
+        action="store_true",
+        help="undo only the files in which the change is still as it was made; keep the others",
+    )
     for name, (_, text) in _ACTIONS.items():
         _add_proposal(actions.add_parser(name, help=text))
     check = actions.add_parser("check", help="run a check on a copy with the proposal applied")
@@ -59,6 +67,9 @@ def _add_proposal(parser: argparse.ArgumentParser) -> None:
 
 def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--hunk", metavar="N", type=positive, action="append", help=text)
+    parser.add_argument(
+        "--file", metavar="PATH", action="append", help="the same for all hunks of this file"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -134,13 +145,17 @@ _STALE = {
 
 
 def _approve(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-    hunks = hunk_places(proposal, options.hunk) if options.hunk else None
+    hunks = chosen_parts(proposal, options.hunk, options.file)
     return _told(edits.apply(proposal.id, hunks=hunks), options)
 
 
 def _deny(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
-    hunks = hunk_places(proposal, options.hunk) if options.hunk else None
+    hunks = chosen_parts(proposal, options.hunk, options.file)
     return _told(edits.deny(proposal.id, words=options.because, hunks=hunks), options)
+
+
+def _undo(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
+    return _told(edits.undo(proposal.id, keep_changed=options.keep_changed), options)
 
 
 def _change(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
@@ -166,6 +181,7 @@ _COMMANDS: dict[str, Callable[[Edits, Proposal, argparse.Namespace], int]] = {
     "approve": _approve,
     "deny": _deny,
     "check": _check,
+    "undo": _undo,
     **dict.fromkeys(_ACTIONS, _change),
 }
 
@@ -175,12 +191,16 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
         print_json(listed_proposal(proposal))
         return 0
     left = proposal.selected()
+    if proposal.state is ProposalState.PARTLY_UNDONE:
+        left = tuple(change for n, change in enumerate(proposal.changes) if n in proposal.undone)
     files = ", ".join(change.path for change in left or proposal.changes)
     some = bool(left and proposal.denied)
     denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if some else ""
     say(f"{proposal.state.value}: {files}{denied}")
     if proposal.state is ProposalState.APPLIED:
         tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
+    if proposal.state is ProposalState.PARTLY_UNDONE and proposal.reason:
+        tell(proposal.reason)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from treadle.app.edit_answers import (
     ListedProposal,
     ShownProposal,
-    hunk_places,
+    chosen_parts,
     listed_proposal,
     shown_proposal,
 )
@@ -27,11 +27,16 @@ router = APIRouter(prefix="/proposals", tags=["proposals"])
 
 
 class Decision(BaseModel):
-    """Which hunks are meant, by their numbers from 1 (all without), and the person's words."""
+    """Which hunks are meant, and the person's words.
+
+    Hunks are chosen by their numbers from 1, or all of a file by its path; without either, all
+    of the proposal is meant.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     hunks: list[int] | None = Field(None, min_length=1)
+    files: list[str] | None = Field(None, min_length=1)
     words: str | None = Field(None, max_length=10_000)
 
 
@@ -69,7 +74,7 @@ async def approve(house: Opened, reference: str, given: Decision) -> Told[Listed
     """Apply the proposal, or only some of its hunks; the others are denied then."""
 
     def run(edits: Edits, found: Proposal) -> None:
-        hunks = hunk_places(found, given.hunks) if given.hunks else None
+        hunks = chosen_parts(found, given.hunks, given.files)
         edits.apply(found.id, hunks=hunks, words=given.words)
 
     return await _changed(house, reference, run)
@@ -80,16 +85,24 @@ async def deny(house: Opened, reference: str, given: Decision) -> Told[ListedPro
     """Refuse the proposal, or only some of its hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
-        hunks = hunk_places(found, given.hunks) if given.hunks else None
+        hunks = chosen_parts(found, given.hunks, given.files)
         edits.deny(found.id, words=given.words, hunks=hunks)
 
     return await _changed(house, reference, run)
 
 
 @router.post("/{reference}/undo")
-async def undo(house: Opened, reference: str) -> Told[ListedProposal]:
-    """Take the change back; what others changed beside it stays."""
-    return await _changed(house, reference, lambda edits, found: edits.undo(found.id))
+async def undo(house: Opened, reference: str, keep_changed: bool = False) -> Told[ListedProposal]:
+    """Take the change back; what others changed beside it stays.
+
+    With `keep_changed` a file in which the change itself was edited since is kept, and the
+    proposal is partly undone; without, that is a conflict and nothing is written.
+    """
+
+    def run(edits: Edits, found: Proposal) -> None:
+        edits.undo(found.id, keep_changed=keep_changed)
+
+    return await _changed(house, reference, run)
 
 
 @router.post("/{reference}/redo")
@@ -116,6 +129,8 @@ async def _changed(
     event = _EVENTS.get(changed.state)
     if event is not None:
         files = tuple(each.path for each in changed.selected() or changed.changes)
+        if changed.state is ProposalState.PARTLY_UNDONE:
+            files = tuple(changed.changes[number].path for number in sorted(changed.undone))
         request_id = changed.request_id or new_id()
         await house.calls.bus.publish(
             event(request_id=request_id, proposal_id=changed.id, files=files)
@@ -127,6 +142,7 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
     ProposalState.APPLIED: EditApplied,
     ProposalState.DENIED: EditDenied,
     ProposalState.UNDONE: EditUndone,
+    ProposalState.PARTLY_UNDONE: EditUndone,
 }
 """What those who follow the events are told when a person has decided here."""
 

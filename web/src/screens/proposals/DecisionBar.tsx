@@ -70,7 +70,12 @@ export function DecisionBar({ proposal, hunks }: Props) {
             Restage
           </Button>
         )}
-        <Undoing state={state} isBusy={act.isPending} run={run} />
+        <Undoing
+          state={state}
+          isBusy={act.isPending}
+          hasConflict={proposal.files.length > 1 && isConflict(act.error)}
+          run={run}
+        />
         {open && (
           <span className={styles.hint}>
             {some ? "Approving denies the hunks that are not chosen." : hintOf(hunks)}
@@ -99,32 +104,48 @@ function hintOf(hunks: Hunks): string {
 interface UndoingProps {
   state: ShownProposal["state"];
   isBusy: boolean;
+  /** Undoing failed since some of the files were changed. */
+  hasConflict: boolean;
   run: (wanted: Act, told: string) => void;
 }
 
-function Undoing({ state, isBusy, run }: UndoingProps) {
+function Undoing({ state, isBusy, hasConflict, run }: UndoingProps) {
   const undo = () => run({ act: "undo" }, "The change is taken back.");
   const redo = () => run({ act: "redo" }, "The change is made again.");
-  useShortcut({ keys: "u", does: "Undo", where: HERE }, undo, state === "applied" && !isBusy);
-  useShortcut({ keys: "r", does: "Redo", where: HERE }, redo, state === "undone" && !isBusy);
-  if (state === "applied") {
-    return (
-      <Button keys="u" isDisabled={isBusy} onPress={undo}>
-        Undo
-      </Button>
-    );
-  }
-  if (state !== "undone") return null;
+  const canUndo = state === "applied" || state === "partly undone";
+  const canRedo = state === "undone" || state === "partly undone";
+  useShortcut({ keys: "u", does: "Undo", where: HERE }, undo, canUndo && !isBusy);
+  useShortcut({ keys: "r", does: "Redo", where: HERE }, redo, canRedo && !isBusy);
+  const undoOthers = () =>
+    run({ act: "undo", keepChanged: true }, "The files that fit are taken back.");
   return (
-    <Button keys="r" isDisabled={isBusy} onPress={redo}>
-      Redo
-    </Button>
+    <>
+      {canUndo && (
+        <Button keys="u" isDisabled={isBusy} onPress={undo}>
+          {state === "applied" ? "Undo" : "Undo the rest"}
+        </Button>
+      )}
+      {canUndo && hasConflict && (
+        <Button isDisabled={isBusy} onPress={undoOthers}>
+          Undo the other files
+        </Button>
+      )}
+      {canRedo && (
+        <Button keys="r" isDisabled={isBusy} onPress={redo}>
+          Redo
+        </Button>
+      )}
+    </>
   );
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 409;
 }
 
 function Failed({ error, wasDenying }: { error: unknown; wasDenying: boolean }) {
   if (wasDenying) return null; // the dialog says it
-  const conflict = error instanceof ApiError && error.status === 409;
+  const conflict = isConflict(error);
   return (
     <ErrorNotice
       what={conflict ? "Nothing was written: it does not fit any more" : "It was not done"}

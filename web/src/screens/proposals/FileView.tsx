@@ -1,6 +1,7 @@
 // A file of a proposal: what becomes of it, whether it is still as it was, and its hunks.
 import type { ShownFile } from "../../api/schema";
 import { Badge } from "../../components/Badge";
+import { Button } from "../../components/Button";
 import { visible } from "../../text/visible";
 import { HunkView } from "./HunkView";
 import styles from "./Proposals.module.css";
@@ -21,6 +22,12 @@ const STALE: Record<string, string> = {
 };
 
 export function FileView({ file, isOpen, hunks }: Props) {
+  const own = hunks.byFile.get(file.path) ?? [];
+  const open = own.filter((hunk) => !hunk.isDenied);
+  const isChosen = open.every((hunk) => hunks.selected.has(hunk.number));
+  const chooseAll = () => {
+    for (const hunk of open) hunks.select(hunk.number, !isChosen);
+  };
   const stale = isOpen ? STALE[file.freshness] : undefined;
   return (
     <section className={styles.file} aria-label={file.path}>
@@ -31,9 +38,13 @@ export function FileView({ file, isOpen, hunks }: Props) {
         </h2>
         {WORDS[file.kind] && <Badge>{WORDS[file.kind]}</Badge>}
         {stale && <Badge tone="warn">⚠ {stale}</Badge>}
+        {file.undone && <Badge>undone</Badge>}
         <Lines added={file.added} removed={file.removed} />
+        {isOpen && open.length > 1 && (
+          <Button onPress={chooseAll}>{isChosen ? "Leave this file" : "Choose this file"}</Button>
+        )}
       </header>
-      {hunks.byFile.get(file.path)?.map((hunk) => (
+      {own.map((hunk) => (
         <HunkView
           key={hunk.number}
           ref={hunks.place(hunk.number)}

@@ -42,7 +42,8 @@ export function useProposal(reference: string) {
 
 export type Act =
   | { act: "approve" | "deny"; decision: Decision }
-  | { act: "undo" | "redo" | "restage" };
+  | { act: "undo"; keepChanged?: boolean }
+  | { act: "redo" | "restage" };
 
 export function useAct(reference: string) {
   const queries = useQueryClient();
@@ -58,6 +59,12 @@ export function useAct(reference: string) {
           return ok(
             client.POST("/api/v1/proposals/{reference}/deny", { params, body: wanted.decision }),
           );
+        case "undo": {
+          const query = { keep_changed: wanted.keepChanged ?? false };
+          return ok(
+            client.POST("/api/v1/proposals/{reference}/undo", { params: { ...params, query } }),
+          );
+        }
         default:
           return ok(client.POST(`/api/v1/proposals/{reference}/${wanted.act}`, { params }));
       }

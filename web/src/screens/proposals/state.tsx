@@ -9,6 +9,7 @@ export const STATES: readonly ProposalState[] = [
   "conflicted",
   "failed",
   "undone",
+  "partly undone",
 ];
 
 const LOOKS: Record<ProposalState, { sign: string; tone: Tone; means: string }> = {
@@ -18,6 +19,11 @@ const LOOKS: Record<ProposalState, { sign: string; tone: Tone; means: string }> 
   conflicted: { sign: "⚠", tone: "bad", means: "Its files have changed; nothing was written." },
   failed: { sign: "✕", tone: "bad", means: "It could not be written; every file is as it was." },
   undone: { sign: "↶", tone: "plain", means: "It was written, and taken back." },
+  "partly undone": {
+    sign: "↶",
+    tone: "warn",
+    means: "Some files are taken back; the others were changed since and are kept.",
+  },
 };
 
 export function ProposalBadge({ state }: { state: ProposalState }) {
