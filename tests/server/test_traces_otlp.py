@@ -238,3 +238,33 @@ async def test_secrets_are_taken_out_before_anything_is_stored(repo: Path) -> No
     store.close()
     for file in (repo.parent / "home" / "data").iterdir():
         assert key.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x00\x00",
+        binary(export(span(1)))[2:],
+        b"\x00\x00\x00\x00\x10" + binary(export(span(1))),
+    ],
+)
+async def test_protobuf_that_holds_no_export_is_a_400(repo: Path, body: bytes) -> None:
+    async with serving(repo) as served:
+        assert (await post(served, body, PROTOBUF)).status_code == 400
+
+
+async def test_json_that_is_off_the_rules_is_stored_or_refused(repo: Path) -> None:
+    lines = b"\n".join(json.dumps(export(span(number))).encode() for number in (1, 2))
+    snake = json.dumps(export(span(3))).replace("resourceSpans", "resource_spans")
+    damaged = json.dumps(export(span(6, links=[{"traceId": 7}]))).encode()
+    async with serving(repo) as served:
+        for body in (lines, snake.encode(), json.dumps([span(4)]).encode()):
+            answer = await post(served, body, JSON)
+            assert (answer.status_code, answer.json()) == (200, {})
+        answer = await post(served, json.dumps({"records": [span(5)]}).encode(), JSON)
+        assert answer.status_code == 400
+        assert "records" in answer.json()["message"]
+        answer = await post(served, damaged, JSON)
+        assert answer.json()["partialSuccess"]["rejectedSpans"] == "0"
+        assert "its links" in answer.json()["partialSuccess"]["errorMessage"]
+    assert stored(repo) == ids(1, 2, 3, 4, 6)

@@ -10,7 +10,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -67,12 +67,12 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[Decoded]:
     if isinstance(header, dict) and _HEADER in header:
         _check_version(header[_HEADER], name)
         yield from _own(lines, name)
-    elif isinstance(header, dict) and "resourceSpans" in header:
+    elif isinstance(header, dict | list):  # each line is an export
         yield _export(first, number, name)
         for number, line in lines:
             yield _export(line, number, name)
-    else:  # perhaps one request, written over many lines
-        yield _export(first + b"\n".join(line for _, line in lines), number, name)
+    else:  # perhaps one export, written over many lines
+        yield _export(first + b"\n" + b"\n".join(line for _, line in lines), number, name)
 
 
 def span_from_json(values: Mapping[str, Any]) -> Span:
@@ -159,15 +159,16 @@ def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Decoded]:
 
 
 def _export(line: bytes, number: int, name: str) -> Decoded:
-    what = "is neither a header of ours nor an OTLP request"
-    if b'"resourceSpans"' not in line:
-        raise _error(name, number, what)
     try:
         decoded = decode_json(line)
     except OtlpError as error:
+        what = "is neither a header of ours nor an OTLP export"
         raise _error(name, number, what) from error
-    reasons = tuple(f"line {number}: {reason}" for reason in decoded.reasons)
-    return Decoded(decoded.spans, decoded.rejected, reasons)
+    return replace(
+        decoded,
+        reasons=tuple(f"line {number}: {reason}" for reason in decoded.reasons),
+        warnings=tuple(f"line {number}: {warning}" for warning in decoded.warnings),
+    )
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:

@@ -1,5 +1,6 @@
 """Exports of traces in OTLP/JSON."""
 
+from tests.fuzz.spans import check_whole
 from tests.traces.otlp.exports import START, as_json, request, span
 from treadle.traces.otlp import OtlpError, decode_json, respond_json
 
@@ -44,4 +45,6 @@ WORDS = (
 
 
 def parse(data: bytes) -> None:
-    respond_json(decode_json(data))
+    decoded = decode_json(data)
+    check_whole(decoded.spans)
+    respond_json(decoded)

@@ -1,5 +1,6 @@
 """Exports of traces in OTLP/protobuf."""
 
+from tests.fuzz.spans import check_whole
 from tests.fuzz.targets.otlp_json import REQUESTS
 from tests.traces.otlp.exports import protobuf
 from treadle.traces.otlp import OtlpError, decode_protobuf, respond_protobuf
@@ -9,4 +10,6 @@ SEEDS = tuple(protobuf(sent) for sent in REQUESTS)
 
 
 def parse(data: bytes) -> None:
-    respond_protobuf(decode_protobuf(data))
+    decoded = decode_protobuf(data)
+    check_whole(decoded.spans)
+    respond_protobuf(decoded)

@@ -93,7 +93,7 @@ ENCODINGS: dict[str, Callable[[Object], Decoded]] = {
 
 def only(decoded: Decoded) -> Span:
     """The one span of an export of which nothing was rejected."""
-    assert (decoded.rejected, decoded.reasons) == (0, ())
+    assert (decoded.rejected, decoded.reasons, decoded.warnings) == (0, (), ())
     (found,) = decoded.spans
     return found
 

@@ -127,10 +127,6 @@ def test_an_empty_export_is_an_export(encoding: str) -> None:
         ({"traceId": ""}, "trace id is empty"),
         ({"traceId": "00" * 16}, "trace id is all zero"),
         ({"traceId": "ab" * 8}, "trace id has 16 hex digits instead of 32"),
-        ({"startTimeUnixNano": str(2**63)}, "start is no time between"),
-        ({"startTimeUnixNano": str(2**64 - 1)}, "start is no time between"),
-        ({"endTimeUnixNano": str(2**63)}, "end is no time between"),
-        ({"events": [{"name": "e", "timeUnixNano": str(2**63)}]}, 'event "e" is no time between'),
     ],
 )
 def test_only_the_bad_span_is_rejected_and_named(
@@ -143,6 +139,29 @@ def test_only_the_bad_span_is_rejected_and_named(
     assert found.rejected == 1
     assert "the bad one" in found.reasons[0]
     assert why in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ({"startTimeUnixNano": str(2**63)}, "its start is no time between"),
+        ({"startTimeUnixNano": str(2**64 - 1)}, "its start is no time between"),
+        ({"endTimeUnixNano": str(2**63)}, "its end is no time between"),
+        ({"events": [{"name": "e", "timeUnixNano": str(2**63)}]}, 'event "e" is no time between'),
+    ],
+)
+def test_impossible_time_costs_only_that_field(
+    encoding: str, broken: dict[str, object], why: str
+) -> None:
+    sent = span(attributes={"k": "kept"}, **broken)
+    found = decoded(encoding, sent, span(spanId="00" * 7 + "01", name="good"))
+    assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
+    assert why in found.warnings[0]
+    bad = found.spans[0]
+    assert bad.attributes["k"] == "kept"
+    assert why in str(bad.attributes["otel.unreadable"])
+    assert bad.start_us > 0
+    assert bad.events == ()
 
 
 def test_each_of_many_rejections_counts_and_the_first_are_named(encoding: str) -> None:

@@ -1,6 +1,7 @@
 """What only protobuf can do wrong, and the official parser as the measure of our own."""
 
 import contextlib
+import json
 
 import pytest
 from hypothesis import given
@@ -43,18 +44,20 @@ GOOD = span(spanId="00000000000000aa", name="good", attributes={"key": "value"})
         {"links": [{"attributes": [{"key": "k", "value": {"stringValue": PLACE}}]}]},
     ],
 )
-def test_text_that_is_no_utf8_costs_its_span_alone(bad: dict[str, object]) -> None:
+def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
     found = decode_protobuf(broken(request(GOOD, span(name="bad", **bad), GOOD)))
-    assert [each.name for each in found.spans] == ["good", "good"]
-    assert found.rejected == 1
-    assert '"bad"' in found.reasons[0]
-    assert "is no UTF-8" in found.reasons[0]
+    assert [each.name for each in found.spans] == ["good", "bad", "good"]
+    assert (found.rejected, found.damaged) == (0, 1)
+    assert '"bad"' in found.warnings[0]
+    assert "is no UTF-8" in found.warnings[0]
+    assert "\ufffd" in json.dumps(found.spans[1].to_json(), ensure_ascii=False)
 
 
-def test_a_name_that_is_no_utf8_rejects_the_span_by_its_id() -> None:
+def test_name_that_is_no_utf8_is_repaired() -> None:
     found = decode_protobuf(broken(request(GOOD, span(name=PLACE))))
-    assert (len(found.spans), found.rejected) == (1, 1)
-    assert "b7ad6b7169203331" in found.reasons[0]
+    assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
+    assert found.spans[1].name.startswith("\ufffd\ufffd cut in the mid")
+    assert "b7ad6b7169203331" in found.warnings[0]
 
 
 def test_what_many_spans_share_costs_none_of_them() -> None:
@@ -74,7 +77,7 @@ def test_half_a_surrogate_pair_is_kept() -> None:
 
 
 @pytest.mark.parametrize("levels", [100, 10_000])
-def test_what_is_nested_too_deeply_costs_its_span_alone(levels: int) -> None:
+def test_value_that_is_nested_too_deeply_costs_only_that_field(levels: int) -> None:
     value = b"\x0a\x01x"
     for _ in range(levels):
         value = _field(5, _field(1, value))
@@ -82,8 +85,8 @@ def test_what_is_nested_too_deeply_costs_its_span_alone(levels: int) -> None:
     ids = _field(1, b"\x01" * 16) + _field(2, b"\x02" * 8) + _field(5, b"bad")
     good = _field(1, b"\x01" * 16) + _field(2, b"\x03" * 8) + _field(5, b"good")
     found = decode_protobuf(_field(1, _field(2, _field(2, ids + attribute) + _field(2, good))))
-    assert [each.name for each in found.spans] == ["good"]
-    assert "nested deeper than 64" in found.reasons[0]
+    assert [each.name for each in found.spans] == ["bad", "good"]
+    assert "nested deeper than 64" in found.warnings[0]
 
 
 def _field(number: int, data: bytes) -> bytes:
@@ -101,7 +104,10 @@ def _varint(value: int) -> bytes:
 def test_order_of_fields_and_unknown_fields_do_not_matter() -> None:
     scope_first = _field(2, _field(2, _a_span() + _field(99, b"?")) + _field(1, _field(1, b"lib")))
     body = _field(1, scope_first + _field(1, _field(1, _key("host", "h")))) + _field(77, b"new")
-    made = only(decode_protobuf(body + b"\xe5\x03\x00\x00\x00\x00"))  # number 60, fixed32
+    found = decode_protobuf(body + b"\xe5\x03\x00\x00\x00\x00")  # number 60, fixed32
+    assert (len(found.spans), found.rejected) == (1, 0)
+    assert ["field 77" in found.warnings[0], "field 60" in found.warnings[1]] == [True, True]
+    made = found.spans[0]
     assert made.resource == {"host": "h", "otel.scope.name": "lib"}
 
 
@@ -119,11 +125,76 @@ def _a_span() -> bytes:
 
 
 @pytest.mark.parametrize(
-    "body", [b"\x00", b"{}", b"hello", b"\x0a\xff", b"\x0a\x05abc", b"\xff" * 40, b"\x0a\x80"]
+    "body",
+    [
+        b"\x00",
+        b"\x00\x00",
+        b"\x02\x00",
+        b"\x00\x00\x00\x00\x05hello",
+        b"\x80\x80\x80\x80\x10\x01",
+        b"{}",
+        b"hello",
+        b"\x0a\xff",
+        b"\x0a\x05abc",
+        b"\xff" * 40,
+        b"\x0a\x80",
+    ],
 )
-def test_what_is_no_export_is_refused(body: bytes) -> None:
+def test_body_that_is_no_export_is_refused(body: bytes) -> None:
     with pytest.raises(OtlpError):
         decode_protobuf(body)
+
+
+def test_body_without_its_outer_levels_is_refused() -> None:
+    scope = _field(2, _a_span())
+    resource = _field(1, _field(1, _key("host", "h"))) + _field(2, scope)
+    assert len(decode_protobuf(_field(1, resource)).spans) == 1
+    for body in (resource, _field(2, scope), scope, _field(7, _field(1, resource))):
+        with pytest.raises(OtlpError):
+            decode_protobuf(body)
+
+
+def test_field_0_in_a_span_rejects_it_alone() -> None:
+    for bad in (b"\x02\x00", b"\x00\x07"):
+        spans = _field(2, _a_span() + bad) + _field(2, _a_span())
+        found = decode_protobuf(_field(1, _field(2, spans)))
+        assert (len(found.spans), found.rejected) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        _field(9, b"\x0a\x09cut"),
+        _field(9, _field(1, b"k") + _field(2, b"\x21\x00")),
+        _field(9, _field(1, b"k") + _field(2, b"\x00\x00")),
+        _field(9, _field(1, b"k") + _field(2, _field(15, b"newer"))),
+        _field(11, b"\xff"),
+        _field(11, b"\x09" + b"\xff" * 8),
+        _field(13, b"\x0a\x09cut"),
+        _field(15, b"\x12\x09cut"),
+        b"\x39" + b"\xff" * 8,
+        b"\x41" + b"\xff" * 8,
+    ],
+)
+def test_malformed_field_costs_only_that_field(bad: bytes) -> None:
+    spans = _field(2, _a_span() + bad + _field(9, _key("k2", "kept"))) + _field(2, _a_span())
+    found = decode_protobuf(_field(1, _field(2, spans)))
+    assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
+    made = found.spans[0]
+    assert made.attributes["k2"] == "kept"
+    assert "k" not in made.attributes
+    assert len(made.attributes["otel.unreadable"]) == 1  # type: ignore[arg-type]  # a list
+    assert (made.events, made.links) == ((), ())
+
+
+def test_bodies_in_a_row_are_one_export() -> None:
+    body = _field(1, _field(2, _field(2, _a_span())))
+    assert len(decode_protobuf(body * 3).spans) == 3
+
+
+def test_scopes_of_the_earlier_protocol_are_read() -> None:
+    body = _field(1, _field(1000, _field(1, _field(1, b"lib")) + _field(2, _a_span())))
+    assert only(decode_protobuf(body)).resource == {"otel.scope.name": "lib"}
 
 
 @given(st.binary(max_size=200))

@@ -29,8 +29,9 @@ def run(options: argparse.Namespace) -> int:
     settings = load(repository(options), os.environ, {}).settings
     redact_by(settings.traces.redaction)
     register_keys(settings, os.environ)
-    taken = rejected = 0
+    taken = rejected = damaged = 0
     reasons: list[str] = []
+    warnings: list[str] = []
     redactions: Counter[str] = Counter()
     with closing(open_trace_store()) as store:
         for file in options.files:
@@ -40,14 +41,19 @@ def run(options: argparse.Namespace) -> int:
                 taken += len(spans)
                 rejected += decoded.rejected
                 reasons += decoded.reasons
+                damaged += decoded.damaged
+                warnings += decoded.warnings
                 redactions.update(counts)
     if options.json:
-        told = {"spans": taken, "rejected": rejected, "reasons": reasons}
-        print_json({**told, "redacted": dict(redactions)})
+        report = {"spans": taken, "rejected": rejected, "reasons": reasons}
+        fields = {"damaged": damaged, "warnings": warnings}
+        print_json({**report, **fields, "redacted": dict(redactions)})
         return 0
     say(f"{taken:,} spans taken.")
     if rejected:
         tell(f"{rejected:,} were left out: {'; '.join(reasons)}")
+    if damaged:
+        tell(f"{damaged:,} fields could not be read: {'; '.join(warnings)}")
     if redactions:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
         tell(f"Secrets taken out of them: {kinds}.")

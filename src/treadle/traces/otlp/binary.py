@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from treadle.traces.otlp.building import (
     DROPPED,
+    UNREADABLE,
     Decoded,
     Export,
     OtlpError,
@@ -28,7 +29,9 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64 = struct.Struct("<Q")
 _DOUBLE = struct.Struct("<d")
 _SIGN_BIT = 1 << 63
+_TAG_LIMIT = 1 << 32
 
+_NESTED = {0x5A: "one of its events", 0x6A: "one of its links", 0x7A: "its status"}
 _DROPPED = dict(zip((0x50, 0x60, 0x70), DROPPED, strict=True))
 """By the tags of their fields."""
 
@@ -39,6 +42,14 @@ number its value, and where it ends. A field of an unexpected type is like an un
 
 class _MalformedError(Exception):
     """The bytes are no protobuf message."""
+
+
+_BROKEN = (SpanFaultError, _MalformedError, IndexError, struct.error)
+"""What reading a field may raise."""
+
+_SCOPE_SPANS, _EARLIER_SCOPE_SPANS = 0x12, 1000 << 3 | _BYTES
+"""Field 1000 held the same in the versions that called a scope an instrumentation library."""
+_SCHEMA_URL = 0x1A
 
 
 def decode_protobuf(body: bytes) -> Decoded:
@@ -53,18 +64,35 @@ class _Reader:
         self._data = body
         self._keys: dict[bytes, str] = {}
         self._export = Export()
+        self._unknown_fields: list[str] = []
 
     def read(self) -> Decoded:
         try:
             for tag, start, end in _fields(self._data, 0, len(self._data)):
                 if tag == 0x0A:
                     self._resource_spans(start, end)
+                else:
+                    self._unknown(tag, "the export")
         except _MalformedError as error:
             raise OtlpError(
                 "The body is no protobuf message of an OTLP trace export.",
                 hint="Send what an OTLP/HTTP exporter makes, with the matching Content-Type.",
             ) from error
-        return self._export.decoded()
+        decoded = self._export.decoded()
+        if self._unknown_fields and not decoded.spans and not decoded.rejected:
+            raise OtlpError(
+                f"The body holds no spans, but {self._unknown_fields[0]}, which no OTLP trace"
+                " export has.",
+                hint="Send an ExportTraceServiceRequest, with all its levels.",
+            )
+        return decoded
+
+    def _unknown(self, tag: int, where: str) -> None:
+        """Note a field that no known version of the protocol has there."""
+        field = f"field {tag >> 3} of {where}"
+        if field not in self._unknown_fields[:8]:
+            self._unknown_fields.append(field)
+            self._export.warn(f"{field} is unknown and was left out")
 
     def _resource_spans(self, start: int, end: int) -> None:
         resource: Attributes = {}
@@ -72,8 +100,10 @@ class _Reader:
         for tag, begin, stop in _fields(self._data, start, end):
             if tag == 0x0A:
                 resource = self._shared_attributes(begin, stop, 0x0A)
-            elif tag == 0x12:
+            elif tag in (_SCOPE_SPANS, _EARLIER_SCOPE_SPANS):
                 scopes.append((begin, stop))  # the resource may come behind them
+            elif tag != _SCHEMA_URL:
+                self._unknown(tag, "ResourceSpans")
         for begin, stop in scopes:
             self._scope_spans(begin, stop, resource)
 
@@ -85,6 +115,8 @@ class _Reader:
                 scope = self._scope(begin, stop)
             elif tag == 0x12:
                 spans.append((begin, stop))
+            elif tag != _SCHEMA_URL:
+                self._unknown(tag, "ScopeSpans")
         whole = described(resource, scope)
         for begin, stop in spans:
             raw = RawSpan(resource=whole)
@@ -111,8 +143,9 @@ class _Reader:
             if tag == wanted:
                 try:
                     key, value = self._attribute(begin, stop)
-                except SpanFaultError:
-                    key, value = "otel.unreadable", tagged(self._data[begin:stop])
+                except _BROKEN:
+                    key, value = UNREADABLE, tagged(self._data[begin:stop])
+                    self._export.warn("an attribute of a resource or scope cannot be read")
                 attributes[key] = value
         return attributes
 
@@ -130,9 +163,12 @@ class _Reader:
                 if stop > end:
                     raise _MalformedError
                 if tag == 0x4A:
-                    found = self._quick_attribute(start, stop)
-                    key, value = found or self._attribute(start, stop)
-                    attributes[key] = value
+                    try:
+                        found = self._quick_attribute(start, stop)
+                        key, value = found or self._attribute(start, stop)
+                        attributes[key] = value
+                    except _BROKEN as error:
+                        self._fault("one of its attributes", error)
                 else:
                     self._part(raw, tag, start, stop)
                 start = stop
@@ -143,11 +179,21 @@ class _Reader:
                 (raw.end_ns,) = _U64.unpack_from(data, start + 1)
                 start += 9
             else:
-                tag, value, start = next(_fields(data, start, end))
-                if tag in _DROPPED and value:
-                    attributes[_DROPPED[tag]] = value
+                start = self._count(attributes, start, end)
         if start > end:
             raise _MalformedError
+
+    def _count(self, attributes: dict[str, JsonValue], start: int, end: int) -> int:
+        """Read how much the exporter dropped, or skip another number; gives where it ends."""
+        tag, value, stop = next(_fields(self._data, start, end))
+        if tag in _DROPPED and value:
+            attributes[_DROPPED[tag]] = value
+        return stop
+
+    def _fault(self, what: str, error: Exception) -> None:
+        """Note that a field of the span cannot be read."""
+        known = isinstance(error, SpanFaultError)
+        self._export.fault(str(error) if known else f"{what} is no protobuf message")
 
     def _part(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
         """Read a field of a Span that has bytes and is no attribute."""
@@ -159,18 +205,28 @@ class _Reader:
             case 0x22:
                 raw.parent_id = self._data[start:stop].hex()
             case 0x2A:
-                raw.name = _text(self._data[start:stop], "(name)")
-            case 0x5A:
-                raw.events.append(self._event(start, stop))
-            case 0x6A:
-                raw.links.append(self._link(start, stop))
-            case 0x7A:
-                self._status(raw, start, stop)
+                raw.name = self._text(self._data[start:stop], "(name)")
+            case 0x5A | 0x6A | 0x7A:
+                try:
+                    self._nested(raw, tag, start, stop)
+                except _BROKEN as error:
+                    self._fault(_NESTED[tag], error)
+            case _ if tag < 8:
+                raise _MalformedError
+
+    def _nested(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
+        """Read an event, a link or the status of a Span."""
+        if tag == 0x5A:
+            raw.events.append(self._event(start, stop))
+        elif tag == 0x6A:
+            raw.links.append(self._link(start, stop))
+        else:
+            self._status(raw, start, stop)
 
     def _status(self, raw: RawSpan, start: int, end: int) -> None:
         for tag, begin, stop in _fields(self._data, start, end):
             if tag == 0x12:
-                raw.status_message = _text(self._data[begin:stop], "(status message)")
+                raw.status_message = self._text(self._data[begin:stop], "(status message)")
             elif tag == 0x18:
                 raw.status = status_of(begin)
 
@@ -180,7 +236,7 @@ class _Reader:
             if tag == 0x09:
                 at_ns = begin
             elif tag == 0x12:
-                name = _text(self._data[begin:stop], "(name of an event)")
+                name = self._text(self._data[begin:stop], "(name of an event)")
             elif tag == 0x1A:
                 key, value = self._attribute(begin, stop)
                 attributes[key] = value
@@ -223,7 +279,18 @@ class _Reader:
         size, begin = data[begin + 1], begin + 2
         if size > 0x7F:
             size, begin = _varint(data, begin - 1, end)
-        return (key, _text(data[begin:end], key)) if begin + size == end else None
+        return (key, self._text(data[begin:end], key)) if begin + size == end else None
+
+    def _text(self, raw: bytes, key: str) -> str:
+        """UTF-8 of an attribute. Half a surrogate pair is kept, as some exporters send it."""
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            try:
+                return raw.decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                self._export.fault(f"its text {key} is no UTF-8, so parts of it were replaced")
+                return raw.decode("utf-8", "replace")
 
     def _attribute(self, start: int, end: int, depth: int = 0) -> tuple[str, JsonValue]:
         """A KeyValue."""
@@ -233,7 +300,7 @@ class _Reader:
                 raw = self._data[begin:stop]
                 known = self._keys.get(raw)
                 if known is None:
-                    known = self._keys[raw] = _text(raw, "(name of an attribute)")
+                    known = self._keys[raw] = self._text(raw, "(name of an attribute)")
                 key = known
             elif tag == 0x12:
                 value = self._value(begin, stop, key, depth)
@@ -242,10 +309,11 @@ class _Reader:
     def _value(self, start: int, end: int, key: str, depth: int) -> JsonValue:
         """An AnyValue. `key` is the attribute that holds it."""
         value: JsonValue = None
+        known = True
         for tag, begin, stop in _fields(self._data, start, end):
             match tag:
                 case 0x0A:
-                    value = _text(self._data[begin:stop], key)
+                    value = self._text(self._data[begin:stop], key)
                 case 0x10:
                     value = begin != 0
                 case 0x18:
@@ -258,6 +326,10 @@ class _Reader:
                     value = self._map(begin, stop, key, depth + 1)
                 case 0x3A:
                     value = tagged(self._data[begin:stop])
+                case _:
+                    known = False
+        if value is None and not known:
+            raise SpanFaultError(f"its attribute {key} has a value of an unknown type")
         return value
 
     def _list(self, start: int, end: int, key: str, depth: int) -> JsonValue:
@@ -273,17 +345,6 @@ class _Reader:
         )
 
 
-def _text(raw: bytes, key: str) -> str:
-    """UTF-8 of an attribute. Half a surrogate pair is kept, as exporters of some languages send."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        try:
-            return raw.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            raise SpanFaultError(f"its text {key} is no UTF-8") from error
-
-
 def _signed(value: int) -> int:
     """An int64, of the 64 bits that it is sent as."""
     return value - (1 << 64) if value & _SIGN_BIT else value
@@ -296,6 +357,8 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
         start += 1
         if tag > 0x7F:
             tag, start = _varint(data, start - 1, end)
+        if not 8 <= tag < _TAG_LIMIT:  # there is no field 0
+            raise _MalformedError
         wire = tag & 7
         if wire == _BYTES:
             size = data[start] if start < end else 0x80

@@ -2,6 +2,7 @@
 
 import base64
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,12 @@ DROPPED = (
 )
 """Attributes that say how much the exporter left out."""
 
+UNREADABLE = "otel.unreadable"
+"""Attribute that says what could not be read, and was left out."""
+
+NOT_A_TIME = "is no time between the years 1970 and 2262"
+"""Nanoseconds in 63 bits reach no further."""
+
 _REASONS_LIMIT = 20
 _NAME_LIMIT = 80
 _TIME_LIMIT = 1 << 63
@@ -33,16 +40,23 @@ class OtlpError(TreadleError):
 
 
 class SpanFaultError(Exception):
-    """Why one span cannot be taken, as the end of a sentence: "its trace id is empty"."""
+    """Why a span or a field of one cannot be taken, such as "its trace id is empty"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The spans of one export. `reasons` tells of the first of the `rejected` ones, by name."""
+    """The spans of one export, and everything that is not in them.
+
+    `rejected` counts spans that were left out, and `reasons` names the first of them. `damaged`
+    counts fields, such as one attribute, that were left out of spans that were taken; `warnings`
+    names the first of those.
+    """
 
     spans: tuple[Span, ...]
     rejected: int = 0
     reasons: tuple[str, ...] = ()
+    damaged: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 class Export:
@@ -52,29 +66,87 @@ class Export:
         self._spans: list[Span] = []
         self._rejected = 0
         self._reasons: list[str] = []
+        self._damaged = 0
+        self._warnings: list[str] = []
+        self._faults: list[str] = []
+        """Of the span that is being read."""
+        self._lost: list[str] = []
 
     def take(self, raw: RawSpan) -> None:
-        """Take one span that was read whole. Raises SpanFaultError when that makes no sense."""
+        """Take one span that was read whole. Raises SpanFaultError when it has no valid ids."""
         _check_id(raw.trace_id, TRACE_ID_DIGITS, "trace id")
         _check_id(raw.span_id, SPAN_ID_DIGITS, "span id")
         if not (raw.parent_id or "").strip("0"):
             raw.parent_id = None
-        check_time(raw.start_ns, "its start")
-        check_time(raw.end_ns or 0, "its end")
         raw.end_ns = raw.end_ns or None  # zero says that it has not ended
+        if not 0 <= raw.start_ns < _TIME_LIMIT or not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
+            self._replace_times(raw)
+        if self._faults:
+            self._note_faults(raw)
         self._spans.append(to_span(raw))
 
     def reject(self, raw: RawSpan, fault: SpanFaultError) -> None:
         """Leave one span out, of which so much was read."""
-        self._rejected += 1
-        if len(self._reasons) < _REASONS_LIMIT:
-            name = raw.name[:_NAME_LIMIT]
-            named = f'span "{name}" ({raw.span_id or "no id"} of trace {raw.trace_id or "?"})'
-            self._reasons.append(f"{named}: {fault}")
+        self._faults.clear()
+        self._reject(f"{_named(raw)}: {fault}")
+
+    def fault(self, what: str) -> None:
+        """Note a field of the span that is being read; it is left out, and its span taken."""
+        self._faults.append(what)
+
+    def warn(self, what: str) -> None:
+        """Note a field that belongs to no single span and was left out."""
+        self._damaged += 1
+        if len(self._warnings) < _REASONS_LIMIT:
+            self._warnings.append(what)
+
+    def lose(self, what: str) -> None:
+        """Note a part of the export that may hold spans, but cannot be read as any."""
+        self._lost.append(what)
 
     def decoded(self) -> Decoded:
-        """What came of it."""
-        return Decoded(tuple(self._spans), self._rejected, tuple(self._reasons))
+        """What came of it. Raises OtlpError when there is something, but no span in it."""
+        if self._lost and not self._spans and not self._rejected:
+            raise OtlpError(
+                f"The body holds no spans that can be read: {self._lost[0]}.",
+                hint='Send an OTLP export request: an object with "resourceSpans".',
+            )
+        for what in self._lost:
+            self._reject(what)
+        self._lost.clear()
+        return Decoded(
+            tuple(self._spans),
+            self._rejected,
+            tuple(self._reasons),
+            self._damaged,
+            tuple(self._warnings),
+        )
+
+    def _reject(self, reason: str) -> None:
+        self._rejected += 1
+        if len(self._reasons) < _REASONS_LIMIT:
+            self._reasons.append(reason)
+
+    def _replace_times(self, raw: RawSpan) -> None:
+        """Put a plausible time where the reported one is impossible."""
+        if not 0 <= (raw.end_ns or 0) < _TIME_LIMIT:
+            self.fault(f"its end {NOT_A_TIME}")
+            raw.end_ns = None
+        if not 0 <= raw.start_ns < _TIME_LIMIT:
+            self.fault(f"its start {NOT_A_TIME}")
+            raw.start_ns = raw.end_ns or time.time_ns()
+
+    def _note_faults(self, raw: RawSpan) -> None:
+        """Warn of the fields that were left out, and keep a mark in the span."""
+        for fault in self._faults:
+            self.warn(f"{_named(raw)}: {fault}; only this was left out")
+        raw.attributes[UNREADABLE] = self._faults[:_REASONS_LIMIT]
+        self._faults.clear()
+
+
+def _named(raw: RawSpan) -> str:
+    name = raw.name[:_NAME_LIMIT]
+    return f'span "{name}" ({raw.span_id or "no id"} of trace {raw.trace_id or "?"})'
 
 
 def described(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attributes:
@@ -83,8 +155,9 @@ def described(resource: Attributes, scope: Mapping[str, JsonValue]) -> Attribute
 
 
 def event_at(at_ns: int, name: str, attributes: Attributes) -> SpanEvent:
-    """An event of a span."""
-    check_time(at_ns, f'the time of its event "{name[:_NAME_LIMIT]}"')
+    """An event of a span. Raises SpanFaultError."""
+    if not 0 <= at_ns < _TIME_LIMIT:
+        raise SpanFaultError(f'the time of its event "{name[:_NAME_LIMIT]}" {NOT_A_TIME}')
     return SpanEvent(at_ns // 1_000, name, attributes)
 
 
@@ -124,9 +197,3 @@ def _check_id(digits: str, length: int, what: str) -> None:
     if not digits.strip("0"):
         raise SpanFaultError(f"its {what} is all zero")
     raise SpanFaultError(f"its {what} has {len(digits)} hex digits instead of {length}")
-
-
-def check_time(at_ns: int, what: str) -> None:
-    """Refuse a moment that nanoseconds in 63 bits cannot tell."""
-    if not 0 <= at_ns < _TIME_LIMIT:
-        raise SpanFaultError(f"{what} is no time between the years 1970 and 2262")

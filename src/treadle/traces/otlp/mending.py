@@ -1,15 +1,18 @@
-"""JSON that cannot be parsed as it is, mended so far that what is wrong costs one span alone.
+"""JSON that cannot be parsed as it is, repaired so far that what is wrong costs one value alone.
 
-Two faults can be: bytes that are no UTF-8, and values nested deeper than a parser can follow.
-Each leaves a mark in its place, a character that Unicode reserves and no text has, so that the
-span which holds it is told from the others.
+Two faults are repaired: bytes that are not UTF-8, and values nested deeper than a parser can
+follow. Each leaves a mark in its place, a character that Unicode reserves and no text has, so that
+the span which has the fault is known. Several documents in a row, such as JSON lines, are read too.
 """
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from treadle.traces.otlp.building import DEPTH_LIMIT, SpanFaultError
+from treadle.traces.otlp.building import DEPTH_LIMIT
+
+Pairs = list[tuple[str, Any]]
 
 _NO_TEXT = "\ufdd0"
 _TOO_DEEP = "\ufdd1"
@@ -22,29 +25,45 @@ _LEVELS = 4 * (DEPTH_LIMIT + 8)
 
 _UNDECODED = re.compile("[\udc80-\udcff]+")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
+"""What may stand between documents: white space, the separator of RFC 7464, a byte order mark."""
 
 
-def parse_mended(body: bytes) -> Any:
-    """The value of `body` with marks in place of what is wrong; None when it is no JSON."""
-    text = _UNDECODED.sub(_NO_TEXT, body.decode("utf-8", "surrogateescape"))
+def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
+    """The documents in `body`, and whether any was repaired; none when it is not JSON."""
+    decoded = body.decode("utf-8", "surrogateescape")
+    text = _shallow(_UNDECODED.sub(_NO_TEXT, decoded))
+    decoder = json.JSONDecoder(parse_int=_whole_number, object_pairs_hook=hook)
     try:
-        return json.loads(_shallow(text), parse_int=_whole_number)
+        documents = list(_documents(decoder, text))
     except (ValueError, RecursionError):
-        return None
+        return [], False
+    return documents, any(mark in text for mark in _FAULTS)
 
 
-def check_whole(value: object) -> None:
-    """Raise SpanFaultError when something had to be mended in there."""
+def faults_in(value: object) -> list[str]:
+    """What had to be repaired in there."""
     text = json.dumps(value, ensure_ascii=False)
-    for mark, fault in _FAULTS.items():
-        if mark in text:
-            raise SpanFaultError(fault)
+    return [fault for mark, fault in _FAULTS.items() if mark in text]
 
 
-def mended(value: Any) -> Any:
-    """`value` with readable signs in place of the marks."""
+def unmarked(value: Any) -> Any:
+    """`value` with the character for what cannot be read in place of the marks."""
     text = json.dumps(value, ensure_ascii=False)
     return json.loads(re.sub(f"[{''.join(_FAULTS)}]", "\ufffd", text))
+
+
+def _documents(decoder: json.JSONDecoder, text: str) -> Iterator[Any]:
+    at = _next(text, 0)
+    while at < len(text):
+        value, end = decoder.raw_decode(text, at)
+        yield value
+        at = _next(text, end)
+
+
+def _next(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
 
 
 def _whole_number(digits: str) -> int | str:
@@ -54,17 +73,17 @@ def _whole_number(digits: str) -> int | str:
 
 def _shallow(text: str) -> str:
     """`text` with a mark for each value that is nested too deeply."""
-    pieces: list[str] = []
+    parts: list[str] = []
     depth, kept_from = 0, 0
     for token in _TOKENS.finditer(text):
         sign = token.group()
         if sign in "[{":
             depth += 1
             if depth == _LEVELS + 1:
-                pieces.append(text[kept_from : token.start()])
+                parts.append(text[kept_from : token.start()])
         elif sign in "]}":
             if depth == _LEVELS + 1:
-                pieces.append(f'"{_TOO_DEEP}"')
+                parts.append(f'"{_TOO_DEEP}"')
                 kept_from = token.end()
             depth -= 1
-    return "".join([*pieces, text[kept_from:]])
+    return "".join([*parts, text[kept_from:]])

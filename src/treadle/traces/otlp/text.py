@@ -1,26 +1,46 @@
-"""Reads an export in JSON, by the rules of OTLP/JSON: hex ids, numbers also as text."""
+"""Reads an export in JSON, by the rules of OTLP/JSON: hex ids, numbers also as text.
+
+What is off the rules is read where it has one meaning: the names of fields in snake case, ids in
+base64, an export without its outer levels, several exports in a row. What cannot be read is counted
+as rejected, so that nothing is lost in silence.
+"""
 
 import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from treadle.traces.otlp.building import (
     DROPPED,
+    SPAN_ID_DIGITS,
+    TRACE_ID_DIGITS,
+    UNREADABLE,
     Decoded,
     Export,
     OtlpError,
     SpanFaultError,
-    check_depth,
     described,
     event_at,
-    finite,
     status_of,
-    tagged_text,
 )
-from treadle.traces.otlp.mending import check_whole, mended, parse_mended
-from treadle.traces.span import JsonValue, SpanEvent, SpanLink
+from treadle.traces.otlp.fields import (
+    Object,
+    attributes_of,
+    id_of,
+    integer_of,
+    list_of,
+    object_of,
+    renamed,
+    shown,
+    text_of,
+)
+from treadle.traces.otlp.mending import Pairs, faults_in, parse_repaired, unmarked
+from treadle.traces.span import Attributes, JsonValue, SpanEvent, SpanLink
 from treadle.traces.vocabularies import RawSpan, RawStatus
 
-_HEX = frozenset("0123456789abcdef")
+_LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
+"""The lists on the way from an export to its spans."""
+_MOST_LEVELS = 8
+_SHARED = frozenset({"resource", "scope", "instrumentationLibrary", "schemaUrl"})
 _DROPPED_FIELDS = dict(
     zip(
         ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
@@ -29,8 +49,8 @@ _DROPPED_FIELDS = dict(
     )
 )
 _STATUS_NAMES = {f"STATUS_CODE_{status.name}": status for status in RawStatus}
-
-_Object = Mapping[str, object]
+_NO_TIME = -1
+"""Stands for a time that cannot be read, and is none."""
 
 
 def decode_json(body: bytes) -> Decoded:
@@ -40,191 +60,212 @@ def decode_json(body: bytes) -> Decoded:
     """
     if not body.strip():
         return Decoded(())
+    reader = _Reader(*_parse(body, None))
+    if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
+        # Perhaps a name comes twice in one object, of which a parser keeps the last.
+        reader = _Reader(*_parse(body, _joined))
+    return reader.decoded()
+
+
+def _parse(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
+    """The documents in a body, usually one, and whether something in them was repaired."""
     try:
-        request, whole = json.loads(body), True
+        documents, repaired = [json.loads(body, object_pairs_hook=hook)], False
     except (ValueError, RecursionError):
-        request, whole = parse_mended(body), False
-    if not isinstance(request, dict):
+        documents, repaired = parse_repaired(body, hook)
+    if not documents or not all(isinstance(each, dict) or each for each in documents):
         raise OtlpError(
             "The body is no JSON of an OTLP trace export.",
             hint='It has to be an object with "resourceSpans".',
         )
-    return decode_object(request, whole=whole)
+    return documents, repaired
 
 
-def decode_object(request: _Object, *, whole: bool = True) -> Decoded:
-    """The same of a request that is parsed already; `whole` is false where it had to be mended."""
-    export = Export()
-    for sent in _objects(request.get("resourceSpans")):
-        resource = _shared(_object(sent.get("resource")), whole=whole)
-        for scoped in _objects(sent.get("scopeSpans") or sent.get("instrumentationLibrarySpans")):
-            said = _object(scoped.get("scope") or scoped.get("instrumentationLibrary"))
-            scope = _shared(said, whole=whole)
-            scope |= {name: str(said[name]) for name in ("name", "version") if said.get(name)}
-            described_resource = described(resource, scope)
-            for span in _objects(scoped.get("spans")):
-                raw = RawSpan(resource=described_resource)
-                try:
-                    _read(raw, span)
-                    if not whole:
-                        check_whole(span)
-                    export.take(raw)
-                except SpanFaultError as fault:
-                    export.reject(raw, fault)
-    return export.decoded()
-
-
-def _read(raw: RawSpan, span: _Object) -> None:
-    raw.trace_id = _hex(span.get("traceId"), "trace id")
-    raw.span_id = _hex(span.get("spanId"), "span id")
-    raw.parent_id = _text(span.get("parentSpanId"), "its parent's id").lower()
-    raw.name = _text(span.get("name"), "its name")
-    raw.start_ns = _integer(span.get("startTimeUnixNano"), "its start")
-    raw.end_ns = _integer(span.get("endTimeUnixNano"), "its end")
-    raw.attributes = _attributes(span.get("attributes"))
-    status = span.get("status")
-    if status:
-        raw.status = _status(_object(status).get("code"))
-        raw.status_message = _text(_object(status).get("message"), "its status message")
-    for event in _objects(span.get("events")):
-        raw.events.append(_event(event))
-    for link in _objects(span.get("links")):
-        raw.links.append(_link(link))
-    for field, name in _DROPPED_FIELDS.items():
-        if span.get(field):
-            raw.attributes[name] = _integer(span[field], field)
-
-
-def _event(event: _Object) -> SpanEvent:
-    name = _text(event.get("name"), "the name of an event")
-    at_ns = _integer(event.get("timeUnixNano"), "the time of an event")
-    return event_at(at_ns, name, _attributes(event.get("attributes")))
-
-
-def _link(link: _Object) -> SpanLink:
-    return SpanLink(
-        _text(link.get("traceId"), "the trace of a link").lower(),
-        _text(link.get("spanId"), "the span of a link").lower(),
-        _attributes(link.get("attributes")),
-    )
-
-
-def _status(code: object) -> RawStatus:
-    if isinstance(code, str) and code in _STATUS_NAMES:
-        return _STATUS_NAMES[code]
-    return status_of(_integer(code, "its status code"))
-
-
-def _shared(said: _Object, *, whole: bool) -> dict[str, JsonValue]:
-    """Attributes that many spans share, so that no fault in one may cost a span."""
-    attributes: dict[str, JsonValue] = {}
-    for each in _objects(said.get("attributes")):
-        try:
-            attributes |= _attributes([each if whole else mended(each)])
-        except SpanFaultError:
-            attributes["otel.unreadable"] = json.dumps(each, default=str)
-    return attributes
-
-
-def _attributes(sent: object, depth: int = 0) -> dict[str, JsonValue]:
-    if sent is None:
-        return {}
-    if not isinstance(sent, list):
-        raise SpanFaultError("its attributes are no list")
-    attributes: dict[str, JsonValue] = {}
-    for each in sent:
-        if not isinstance(each, dict):
-            raise SpanFaultError("one of its attributes is no object")
-        key = each.get("key", "")
-        if type(key) is not str:
-            raise SpanFaultError("the name of one of its attributes is no text")
-        value = each.get("value")
-        # Most are texts, so these are looked at first and at once.
-        if (
-            type(value) is dict
-            and len(value) == 1
-            and type(text := value.get("stringValue")) is str
-        ):
-            attributes[key] = text
+def _joined(pairs: Pairs) -> dict[str, Any]:
+    """An object whose lists under the same name are one list."""
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        before = made.get(name)
+        if isinstance(before, list) and isinstance(value, list):
+            before.extend(value)
         else:
-            attributes[key] = _value(value, key, depth)
-    return attributes
+            made[name] = value
+    return made
 
 
-def _value(value: object, key: str, depth: int) -> JsonValue:
-    """An AnyValue. `key` is the attribute that holds it."""
-    for name, content in _object(value).items():
-        if name in _SIMPLE:
-            return _SIMPLE[name](content, f"its attribute {key}")
-        if name in ("arrayValue", "kvlistValue"):
-            check_depth(depth + 1, key)
-            values = _object(content).get("values")
-            if name == "kvlistValue":
-                return _attributes(values, depth + 1)
-            return [_value(each, key, depth + 1) for each in _objects(values)]
-    return None
+class _Reader:
+    """Reads the documents of one body."""
 
+    def __init__(self, documents: list[Any], repaired: bool) -> None:
+        self.ids_seen = 0
+        """How many objects with a span id were read."""
+        self._export = Export()
+        self._repaired = repaired
+        for document in documents:
+            self._level(document, "the body", {}, {}, 0)
 
-def _object(value: object) -> _Object:
-    """An object; nothing where it is left out. What is neither makes no sense."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise SpanFaultError(
-            f"it has {json.dumps(value, default=str)[:40]} where an object belongs"
-        )
-    return value
+    def decoded(self) -> Decoded:
+        """What was read. Raises OtlpError."""
+        return self._export.decoded()
 
+    def _level(
+        self, sent: object, where: str, resource: Attributes, scope: Attributes, depth: int
+    ) -> None:
+        """Read whatever leads to spans: a list, an object of any level, or a span itself."""
+        if sent is None:
+            return
+        if depth > _MOST_LEVELS:
+            self._export.lose(f"{where} is nested deeper than any export")
+        elif isinstance(sent, list):
+            for each in sent:
+                self._level(each, where, resource, scope, depth + 1)
+        elif not isinstance(sent, dict):
+            self._export.lose(f"{where} has {shown(sent)} where an object belongs")
+        else:
+            self._container(renamed(sent), where, resource, scope, depth)
 
-def _objects(values: object) -> list[_Object]:
-    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+    def _container(
+        self, sent: Object, where: str, resource: Attributes, scope: Attributes, depth: int
+    ) -> None:
+        if "resource" in sent:
+            resource = self._shared(sent["resource"])
+        said = sent.get("scope") or sent.get("instrumentationLibrary")
+        if said:
+            scope = self._scope(said)
+        levels = [name for name in _LEVELS if sent.get(name) is not None]
+        if not levels and ("traceId" in sent or "spanId" in sent):
+            self._span(sent, described(resource, scope))
+        elif not levels:
+            unknown = [name for name in sent if name not in _SHARED and name not in _LEVELS]
+            if any(sent[name] is not None for name in unknown):
+                self._export.lose(f"{where} has {shown(unknown[0])}, but no list of spans")
+        for name in levels:
+            if name == "spans":
+                self._spans(sent[name], described(resource, scope))
+            else:
+                self._level(sent[name], name, resource, scope, depth + 1)
 
+    def _spans(self, sent: object, resource: Attributes) -> None:
+        for span in sent if isinstance(sent, list) else [sent]:
+            if isinstance(span, dict):
+                self._span(renamed(span), resource)
+            elif span is not None:
+                self._export.lose(f"spans has {shown(span)} where a span belongs")
 
-def _text(value: object, what: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise SpanFaultError(f"{what} is no text")
-    return value
-
-
-def _hex(value: object, what: str) -> str:
-    digits = _text(value, f"its {what}").lower()
-    if not _HEX.issuperset(digits):
-        raise SpanFaultError(f"its {what} is not in hex digits")
-    return digits
-
-
-def _integer(value: object, what: str) -> int:
-    """A whole number, or one as text, as JSON has no 64 bits; 0 where it is left out."""
-    if type(value) is int:
-        return value
-    try:
-        if isinstance(value, str):
-            return int(value)
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-    except ValueError:
-        pass
-    if value is None:
-        return 0
-    raise SpanFaultError(f"{what} is no whole number")
-
-
-def _double(value: object, what: str) -> JsonValue:
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
+    def _span(self, sent: Object, resource: Attributes) -> None:
+        raw = RawSpan(resource=resource)
+        if self._repaired:
+            for fault in faults_in(sent):
+                self._export.fault(fault)
+            sent = unmarked(sent)
+        self.ids_seen += "spanId" in sent
         try:
-            return finite(float(value))
-        except (ValueError, OverflowError):
-            pass
-    raise SpanFaultError(f"{what} is no number")
+            self._read(raw, sent)
+            self._export.take(raw)
+        except SpanFaultError as fault:
+            self._export.reject(raw, fault)
 
+    def _read(self, raw: RawSpan, span: Object) -> None:
+        """Read a span. Raises SpanFaultError where its ids cannot be read."""
+        name = span.get("name")
+        if type(name) is str:
+            raw.name = name
+        elif name is not None:
+            raw.name = shown(name)
+            self._export.fault("its name is no text")
+        raw.trace_id = id_of(span.get("traceId"), "its trace id", TRACE_ID_DIGITS)
+        raw.span_id = id_of(span.get("spanId"), "its span id", SPAN_ID_DIGITS)
+        raw.parent_id = self._reference(span.get("parentSpanId"), "its parent's id")
+        raw.start_ns = self._time(span.get("startTimeUnixNano"))
+        raw.end_ns = self._time(span.get("endTimeUnixNano"))
+        raw.attributes = attributes_of(span.get("attributes"), self._export.fault)
+        if span.get("status"):
+            self._status(raw, span["status"])
+        if span.get("events"):
+            raw.events += self._each(span["events"], "its events", self._event)
+        if span.get("links"):
+            raw.links += self._each(span["links"], "its links", self._link)
+        for field, attribute in _DROPPED_FIELDS.items():
+            if span.get(field):
+                self._dropped(raw, span[field], field, attribute)
 
-_SIMPLE: Mapping[str, Callable[[object, str], JsonValue]] = {
-    "stringValue": _text,
-    "boolValue": lambda value, _what: value in (True, "true"),
-    "intValue": _integer,
-    "doubleValue": _double,
-    "bytesValue": lambda value, what: tagged_text(_text(value, what)),
-}
-"""How the values that are not nested are read."""
+    def _reference(self, value: object, what: str) -> str:
+        """The id of another span; one of another form is kept, as no span here may have it."""
+        try:
+            return id_of(value, what, SPAN_ID_DIGITS)
+        except SpanFaultError as fault:
+            if isinstance(value, str):
+                return value
+            self._export.fault(str(fault))
+            return ""
+
+    def _time(self, value: object) -> int:
+        if type(value) is int:
+            return value
+        try:
+            return integer_of(value, "")
+        except SpanFaultError:
+            return _NO_TIME
+
+    def _status(self, raw: RawSpan, sent: object) -> None:
+        try:
+            status = object_of(sent)
+            raw.status_message = text_of(status.get("message"), "its status message")
+            code = status.get("code")
+            named = _STATUS_NAMES.get(code) if isinstance(code, str) else None
+            raw.status = named or status_of(integer_of(code, "its status code"))
+        except SpanFaultError as fault:
+            self._export.fault(str(fault))
+
+    def _each(self, sent: object, what: str, read: Callable[[Object], Any]) -> list[Any]:
+        """Those of a list that can be read."""
+        made = []
+        try:
+            for each in list_of(sent, what):
+                try:
+                    made.append(read(object_of(each)))
+                except SpanFaultError as fault:
+                    self._export.fault(f"one of {what}: {fault}")
+        except SpanFaultError as fault:
+            self._export.fault(str(fault))
+        return made
+
+    def _event(self, event: Object) -> SpanEvent:
+        name = text_of(event.get("name"), "its name")
+        at_ns = integer_of(event.get("timeUnixNano"), "its time")
+        return event_at(at_ns, name, attributes_of(event.get("attributes"), self._export.fault))
+
+    def _link(self, link: Object) -> SpanLink:
+        self.ids_seen += "spanId" in link
+        return SpanLink(
+            id_of(link.get("traceId"), "its trace id", TRACE_ID_DIGITS),
+            id_of(link.get("spanId"), "its span id", SPAN_ID_DIGITS),
+            attributes_of(link.get("attributes"), self._export.fault),
+        )
+
+    def _dropped(self, raw: RawSpan, value: object, field: str, attribute: str) -> None:
+        try:
+            raw.attributes[attribute] = integer_of(value, field)
+        except SpanFaultError as fault:
+            self._export.fault(str(fault))
+
+    def _scope(self, sent: object) -> dict[str, JsonValue]:
+        scope = self._shared(sent)
+        if isinstance(sent, Mapping):
+            scope |= {name: str(sent[name]) for name in ("name", "version") if sent.get(name)}
+        return scope
+
+    def _shared(self, sent: object) -> dict[str, JsonValue]:
+        """Attributes that many spans share, so that no fault in one may cost a span."""
+        faults: list[str] = []
+        try:
+            said = object_of(unmarked(sent) if self._repaired else sent)
+            attributes = attributes_of(said.get("attributes"), faults.append)
+        except SpanFaultError as fault:
+            attributes = {}
+            faults.append(str(fault))
+        if faults:
+            attributes[UNREADABLE] = faults
+            for what in faults:
+                self._export.warn(f"a resource or scope: {what}; only this was left out")
+        return attributes

@@ -1,0 +1,15 @@
+"""What holds of every span that a parser makes."""
+
+import json
+from collections.abc import Sequence
+
+from treadle.traces.exchange import span_from_json
+from treadle.traces.span import Span
+
+
+def check_whole(spans: Sequence[Span]) -> None:
+    """Require that spans can be exported and come back the same."""
+    for span in spans:
+        # Compared as JSON, in which two halves of a surrogate pair are the pair.
+        written = json.dumps(span.to_json())
+        assert json.dumps(span_from_json(json.loads(written)).to_json()) == written

@@ -1,0 +1,75 @@
+"""Bodies of calls to the gateway, as far as into the spans that are recorded of them."""
+
+import json
+
+from tests.fuzz.spans import check_whole
+from treadle.gateway.asked import Asked, Body, Operation
+from treadle.gateway.attempts import Attempt, Finished
+from treadle.gateway.refusals import RefusalError
+from treadle.gateway.spans import spans_of
+from treadle.gateway.trace_context import read_context
+from treadle.llm.endpoint import Endpoint
+
+_CHAT = {
+    "model": "fake/small",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Hi 😀"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function"}]},
+    ],
+    "tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}],
+    "stream": True,
+    "stop": "x",
+    "temperature": 0.5,
+}
+_RESPONSES = {
+    "model": "fake/small",
+    "instructions": "Be brief.",
+    "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "So"}]},
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "there"},
+        {"type": "item_reference", "id": "b"},
+    ],
+    "conversation": {"id": "c"},
+    "max_output_tokens": 5,
+}
+_EMBEDDINGS = {"model": "fake/small", "input": ["a", "b"], "dimensions": 3}
+
+REFUSALS = (RefusalError,)
+SEEDS = tuple(json.dumps(each).encode() for each in (_CHAT, _RESPONSES, _EMBEDDINGS))
+WORDS = (
+    *(b'"model":', b'"messages":', b'"role":', b'"content":', b'"tool_calls":', b'"tools":'),
+    *(b'"input":', b'"instructions":', b'"type":', b'"function_call"', b'"function_call_output"'),
+    *(b'"reasoning"', b'"item_reference"', b'"stream":', b'"stop":', b'"conversation":', b'"id":'),
+    *(b'"image_url"', b'"summary":', b"null", b"NaN", b"1e999"),
+)
+
+ENDPOINT = Endpoint("fake", "small", "http://127.0.0.1:1/v1")
+ANSWER = b'{"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}'
+
+
+def parse(data: bytes) -> None:
+    body = Body.read(data)
+    body.written("other", ask_for_usage=True)
+    for operation in Operation:
+        asked = asked_for(operation, data, body)
+        assert asked.stream in (True, False)
+        assert asked.images in (True, False)
+        record(asked, ANSWER, "application/json")
+    assert asked_for(Operation.CHAT, data, body).model
+
+
+def asked_for(operation: Operation, data: bytes, body: Body) -> Asked:
+    """A call with that body."""
+    return Asked(operation, data, body, (), "", read_context({}), key="key-of-the-client")
+
+
+def record(asked: Asked, answer: bytes, media_type: str) -> None:
+    """Make the spans of a call that was answered so."""
+    attempt = Attempt(ENDPOINT, asked.content, status=200, headers={"content-type": media_type})
+    attempt.add(answer)
+    attempt.end()
+    spans, _ = spans_of(Finished(asked, start_ns=attempt.start_ns, attempts=[attempt]))
+    check_whole(spans)
