@@ -56,6 +56,7 @@ bench: dev-environment ## measure search, index, sessions, edits, traces and the
 	$(PYTHON) -m bench.index | $(PYTHON) -m bench.tables index
 	$(PYTHON) -m bench.query | $(PYTHON) -m bench.tables query
 	$(PYTHON) -m bench.embedding | $(PYTHON) -m bench.tables embedding
+	$(PYTHON) -m bench.schemas | $(PYTHON) -m bench.tables schemas
 	$(PYTHON) -m bench.runtime | $(PYTHON) -m bench.tables runtime
 	$(PYTHON) -m bench.edits | $(PYTHON) -m bench.tables edits
 	$(PYTHON) -m bench.traces | $(PYTHON) -m bench.tables traces

@@ -16,12 +16,18 @@ WORDS = (sys.executable, "-m", "treadle.cli.main", "mcp")
 
 
 def client(
-    home: Path, *, repo: Path | None = None, folder: Path | None = None, **options: Any
+    home: Path,
+    *,
+    repo: Path | None = None,
+    folder: Path | None = None,
+    tools: str | None = None,
+    **options: Any,
 ) -> Client:
     """A client whose server serves `repo`, or finds out for itself when started in `folder`."""
+    chosen = ["--tools", tools] if tools else []
     server = StdioServerParameters(
         command=WORDS[0],
-        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else [])],
+        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else []), *chosen],
         env=environment(home, HOME=str(home)),
         cwd=folder,
     )

@@ -1,13 +1,14 @@
+from enum import StrEnum
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from pydantic import Field
+from pydantic import Field, create_model
 
 from tests.tools.samples import Echo, Needy
 from treadle.tools.contract import Arguments
 from treadle.tools.registry import Registry
-from treadle.tools.schemas import schema_of
+from treadle.tools.schemas import in_words, schema_of
 
 
 class Loop(Arguments):
@@ -59,12 +60,11 @@ def test_a_model_is_told_name_description_and_a_plain_schema() -> None:
     )
     assert echo.parameters["properties"]["pieces"] == snapshot(
         {
-            "default": [],
             "items": {
                 "additionalProperties": False,
                 "properties": {
                     "file": {"description": "Which file.", "type": "string"},
-                    "lines": {"default": [], "items": {"type": "integer"}, "type": "array"},
+                    "lines": {"items": {"type": "integer"}, "type": "array"},
                 },
                 "required": ["file"],
                 "type": "object",
@@ -72,6 +72,46 @@ def test_a_model_is_told_name_description_and_a_plain_schema() -> None:
             "type": "array",
         }
     )
+
+
+class Colour(StrEnum):
+    """A colour of wool."""
+
+    RED = "red"
+
+
+class Coloured(Arguments):
+    own: Colour | None = Field(default=None, description="Of the warp.")
+    needed: Colour = Field(description="Of the weft.")
+    several: tuple[Colour, ...] = Field(default=(), description="Of the cloth.")
+    silent: Colour = Colour.RED
+
+
+def test_the_docs_of_an_enumeration_do_not_replace_the_description_of_a_field() -> None:
+    fields = schema_of(Coloured)["properties"]
+    assert [field.get("description") for field in fields.values()] == [
+        "Of the warp.",
+        "Of the weft.",
+        "Of the cloth.",
+        None,
+    ]
+    assert fields["several"]["items"] == {"enum": ["red"], "type": "string"} or (
+        fields["several"]["items"] == {"const": "red", "type": "string"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (Field(min_length=1, max_length=5), "a list of 1 to 5 whose"),
+        (Field(min_length=1), "a list of at least 1 whose"),
+        (Field(max_length=5), "a list of at most 5 whose"),
+        (Field(min_length=2, max_length=2), "a list of exactly 2 whose"),
+    ],
+)
+def test_the_bounds_of_a_list_are_stated(field: Any, words: str) -> None:
+    model = create_model("Some", __base__=Arguments, names=(list[str], field))
+    assert in_words(schema_of(model)["properties"]["names"]).startswith(words)
 
 
 def test_no_reference_and_no_title_is_left() -> None:

@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +13,51 @@ from mcp import types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle import __version__
 from treadle.app.refreshing import building
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.tool_calls import Offer, ToolCalls
+from treadle.app.tool_groups import (
+    DEFAULT_GROUPS,
+    REPOSITORY_GROUPS,
+    ToolGroup,
+    groups_named,
+    in_groups,
+)
 from treadle.app.workspace import listed_registry
-from treadle.errors import TreadleError
+from treadle.errors import TreadleError, UsageError
 from treadle.events import Subscription
 from treadle.events.types import ErrorKind, IndexProgress, ToolFailure
 from treadle.mcp.repository import Context, Repository
 from treadle.mcp.translation import call_result, failed_result, listed_tools
 
 INSTRUCTIONS = (
-    "Treadle reads one repository on this machine through an index that is brought up to date "
-    "before each answer, so answers are never stale. For a question about the code call "
-    "request_code_context first, with the question or the names in it as `hint`: one call "
-    "returns the exact code that matters, within token_budget, and usually suffices. Use the "
-    "other tools for what their descriptions say. Paths are relative to the repository's root. "
-    "What programs and agents did is recorded: fetch_runs, fetch_spans_summary and "
-    "get_span_content tell what went wrong there, with evidence."
+    "Treadle reads one repository on this machine. Its index is brought up to date before each "
+    "answer, so answers are never stale. For a question about the code call request_code_context "
+    "first, with the question or the names in it as `hint`: one call usually suffices. Paths are "
+    "relative to the root of the repository."
 )
 """What a client tells its model about this server as a whole."""
 
+_ABOUT_TRACES = (
+    " The calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
+    "get_span_content report what went wrong there, with evidence."
+)
 
-async def serve_stdio(repository: Path | None) -> None:
-    """Serve one client until it closes standard input.
+
+async def serve_stdio(
+    repository: Path | None, groups: frozenset[ToolGroup] = DEFAULT_GROUPS
+) -> None:
+    """Serve one client until it closes standard input; it is offered the tools of `groups`.
 
     Without `repository` the client's root is served, else the repository around this folder.
     Nothing but the protocol reaches standard output.
     """
     async with AsyncExitStack() as stack:
-        server = _server(_Service(Repository(repository, Path.cwd()), stack))
+        server = _server(_Service(Repository(repository, Path.cwd()), stack, groups))
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -51,14 +66,32 @@ async def serve_stdio(repository: Path | None) -> None:
 async def serve_http(calls: ToolCalls) -> AsyncIterator[ASGIApp]:
     """An application that speaks streamable HTTP; its clients share the repository of `calls`.
 
+    A client is offered the groups of tools that the parameter `tools` of its address names.
     Whoever mounts it checks where requests come from.
     """
     async with AsyncExitStack() as stack:
-        service = _Service(Repository(calls.root, calls.root), stack)
+        service = _Service(Repository(calls.root, calls.root), stack, DEFAULT_GROUPS)
         service.share(calls)
         manager = StreamableHTTPSessionManager(_server(service))
         await stack.enter_async_context(manager.run())
-        yield manager.handle_request
+        yield partial(_checked, manager.handle_request)
+
+
+async def _checked(application: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a request whose address names a group of tools that does not exist."""
+    try:
+        _groups_of(Request(scope), DEFAULT_GROUPS)
+    except UsageError as error:
+        body = {"error": {"message": error.message, "hint": error.hint}}
+        await JSONResponse(body, HTTPStatus.UNPROCESSABLE_ENTITY)(scope, receive, send)
+        return
+    await application(scope, receive, send)
+
+
+def _groups_of(request: object, default: frozenset[ToolGroup]) -> frozenset[ToolGroup]:
+    """The groups that the address of an HTTP request names. Raises UsageError."""
+    named = request.query_params.get("tools") if isinstance(request, Request) else None
+    return default if named is None else groups_named(named)
 
 
 def _server(service: "_Service") -> Server[Any]:
@@ -66,7 +99,7 @@ def _server(service: "_Service") -> Server[Any]:
         "treadle",
         version=__version__,
         title="Treadle",
-        instructions=INSTRUCTIONS,
+        instructions=service.instructions,
         on_list_tools=service.list_tools,
         on_call_tool=service.call_tool,
     )
@@ -79,21 +112,31 @@ def _server(service: "_Service") -> Server[Any]:
 class _Service:
     """The handlers of all connections, and the repositories that they have called tools in."""
 
-    def __init__(self, repository: Repository, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, repository: Repository, stack: AsyncExitStack, groups: frozenset[ToolGroup]
+    ) -> None:
+        """`groups` are offered to a client that does not choose."""
         self._repository = repository
         self._stack = stack
+        self._groups = groups
         self._opened: dict[Path, ToolCalls] = {}
         self._opening = asyncio.Lock()
+
+    @property
+    def instructions(self) -> str:
+        """What clients tell their models."""
+        return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, calls: ToolCalls) -> None:
         """Use tools that are served already."""
         self._opened[calls.root] = calls
 
     async def list_tools(
-        self, _context: Context, _params: types.PaginatedRequestParams | None
+        self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """The tools are the same for every repository, so none has to be known yet."""
-        return types.ListToolsResult(tools=await asyncio.to_thread(self._tools))
+        groups = _groups_of(context.request, self._groups)
+        return types.ListToolsResult(tools=await asyncio.to_thread(self._tools, groups))
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -106,6 +149,7 @@ class _Service:
             calls = await self._calls(root)
         except TreadleError as error:
             return failed_result(ToolFailure(ErrorKind.UNAVAILABLE, error.message, hint=error.hint))
+        groups = _groups_of(context.request, self._groups)
         client = context.session.client_params
         async with _progress(calls, context):
             outcome = await calls.dispatcher.call(
@@ -113,6 +157,7 @@ class _Service:
                 json.dumps(params.arguments or {}),
                 call_id=str(context.request_id),
                 vendor=f"mcp: {client.client_info.name}" if client else "mcp",
+                offered=in_groups(calls.registry, groups).names(),
             )
         return call_result(outcome)
 
@@ -120,14 +165,15 @@ class _Service:
         """Look anew which repository is meant."""
         self._repository.forget()
 
-    def _tools(self) -> list[types.Tool]:
-        return listed_tools(listed_registry(self._repository.likely))
+    def _tools(self, groups: frozenset[ToolGroup]) -> list[types.Tool]:
+        return listed_tools(in_groups(listed_registry(self._repository.likely), groups))
 
     async def _calls(self, root: Path) -> ToolCalls:
         """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
         async with self._opening:
             if root not in self._opened:
-                calls = await self._stack.enter_async_context(ToolCalls.open(root))
+                offer = Offer.CODE if self._groups <= REPOSITORY_GROUPS else Offer.EVERYTHING
+                calls = await self._stack.enter_async_context(ToolCalls.open(root, offer=offer))
                 await self._stack.enter_async_context(building(calls.index, calls.bus))
                 self.share(calls)
         return self._opened[root]

@@ -6,38 +6,36 @@ from mcp import types
 
 from treadle.events import Outcome
 from treadle.events.types import ToolCallCompleted, ToolFailure
-from treadle.tools.contract import Tool, ToolEffect
+from treadle.tools.contract import ToolEffect
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import AnyTool, Registry
-from treadle.tools.schemas import JsonSchema, result_schema_of
 
 
 def listed_tools(registry: Registry) -> list[types.Tool]:
-    """Every tool with the registry's own words and schemas."""
+    """Every tool with the registry's own words and schemas.
+
+    Schemas of results are left out: together they are as long as everything else, and no model
+    needs them to read a result that names its fields.
+    """
     return [
         types.Tool(
             name=spec.name,
             description=spec.description,
             input_schema=spec.parameters,
-            output_schema=_output_schema(tool),
             annotations=_annotations(tool),
         )
         for tool, spec in zip(registry, registry.specs(), strict=True)
     ]
 
 
-def _output_schema(tool: AnyTool) -> JsonSchema | None:
-    """The schema of the results; None for a tool that writes its content in a way of its own."""
-    return result_schema_of(tool.result) if type(tool).content is Tool.content else None
-
-
 def _annotations(tool: AnyTool) -> types.ToolAnnotations:
     reads = tool.effect is ToolEffect.READ
+    spends = tool.effect is ToolEffect.SPENDS
     return types.ToolAnnotations(
         read_only_hint=reads,
         destructive_hint=tool.effect is ToolEffect.WRITE,
         idempotent_hint=reads,
-        open_world_hint=False,
+        open_world_hint=spends,
     )
 
 

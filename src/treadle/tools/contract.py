@@ -48,6 +48,8 @@ class ToolEffect(StrEnum):
     READ = "read"
     WRITE = "write"
     UI = "ui"
+    SPENDS = "spends"
+    """Changes nothing, but costs money."""
 
 
 class Policy(StrEnum):
@@ -231,7 +233,7 @@ class Tool(ABC, Generic[A, R]):
         say what waits for every other that writes.
         """
         match self.effect:
-            case ToolEffect.READ:
+            case ToolEffect.READ | ToolEffect.SPENDS:
                 return frozenset()
             case ToolEffect.UI:
                 return frozenset({SCREEN})

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -85,6 +85,7 @@ class Dispatcher:
         self._background = ThreadPoolExecutor(BACKGROUND_THREADS, "treadle-background")
         self._sessions: dict[UUID, SessionStarted] = {}
         self._lent: dict[UUID, Registry] = {}
+        self._offered: dict[UUID, tuple[str, ...]] = {}
         self._running: dict[_Slot, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -114,9 +115,17 @@ class Dispatcher:
         self._background.shutdown(wait=False, cancel_futures=True)
 
     async def call(
-        self, name: str, arguments: str, *, call_id: str = "", vendor: str = ""
+        self,
+        name: str,
+        arguments: str,
+        *,
+        call_id: str = "",
+        vendor: str = "",
+        offered: Collection[str] | None = None,
     ) -> Outcome:
-        """Run one tool outside a session, as a request of its own, and return what came of it.
+        """Run one tool outside a session, as a request of its own, and return its outcome.
+
+        `offered` are the names that the caller may call; None: all.
 
         The call goes over the bus as one of a session does, so that a recorder sees it. It has no
         time limit; when the caller is cancelled, so is the call. Only while this is entered.
@@ -133,6 +142,8 @@ class Dispatcher:
         tool = self._tool(name)
         started = self._clock.monotonic()
         outcome = self._bus.expect(call.request_id, call.key)
+        if offered is not None:
+            self._offered[call.request_id] = tuple(offered)
         try:
             await self._bus.publish(call)
             return await asyncio.shield(outcome)
@@ -145,6 +156,8 @@ class Dispatcher:
             )
             await self._bus.publish(self._failed(call, failure, started))
             raise
+        finally:
+            self._offered.pop(call.request_id, None)
 
     @contextmanager
     def lent(self, request_id: UUID, tools: Iterable[AnyTool]) -> Iterator[None]:
@@ -160,19 +173,20 @@ class Dispatcher:
         return self._bridge.tool(name) if tool is None and self._bridge else tool
 
     def _tool_of(self, call: ToolCallRequested) -> AnyTool | None:
-        """The tool that is called; None where the session was not offered one of that name."""
-        session = self._sessions.get(call.request_id)
-        if session is not None and call.name not in session.tools:
+        """The tool that is called; None where the caller was not offered one of that name."""
+        if call.name not in self._offer(call, (call.name,)):
             return None
         lent = self._lent.get(call.request_id)
         return (lent.get(call.name) if lent else None) or self._tool(call.name)
 
-    def _names(self, call: ToolCallRequested) -> tuple[str, ...]:
+    def _offer(self, call: ToolCallRequested, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that the caller was offered; `otherwise` where it was offered all."""
         session = self._sessions.get(call.request_id)
-        if session is not None:
-            return session.tools
+        return session.tools if session else self._offered.get(call.request_id, otherwise)
+
+    def _names(self, call: ToolCallRequested) -> tuple[str, ...]:
         external = self._bridge.tools() if self._bridge else ()
-        return (*self._registry.names(), *(tool.name for tool in external))
+        return self._offer(call, (*self._registry.names(), *(tool.name for tool in external)))
 
     async def _serve(self) -> None:
         async for envelope in self._subscription:

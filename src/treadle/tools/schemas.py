@@ -39,10 +39,10 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...])
         if name in inside:
             raise ValueError(f"{name} contains itself; tool arguments must be finite")
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return _plain(definitions[name] | rest, definitions, (*inside, name))
+        return _plain(_told(definitions[name]) | rest, definitions, (*inside, name))
     plain: JsonSchema = {}
     for key, value in schema.items():
-        if key == "title":
+        if key == "title" or (key == "default" and value in ([], {})):
             continue
         if key == "properties":
             plain[key] = {name: _plain(each, definitions, inside) for name, each in value.items()}
@@ -55,13 +55,18 @@ def _plain(schema: JsonSchema, definitions: JsonSchema, inside: tuple[str, ...])
     return _without_null(plain)
 
 
+def _told(definition: JsonSchema) -> JsonSchema:
+    """A definition without the docstring of an enumeration: a field describes itself."""
+    return {k: v for k, v in definition.items() if k != "description" or "enum" not in definition}
+
+
 def _without_null(schema: JsonSchema) -> JsonSchema:
     branches = schema.get("anyOf")
     if branches is None or "default" not in schema or schema["default"] is not None:
         return schema
     kept = [branch for branch in branches if branch.get("type") != "null"]
     rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
-    return rest | kept[0] if len(kept) == 1 else rest | {"anyOf": kept}
+    return kept[0] | rest if len(kept) == 1 else rest | {"anyOf": kept}
 
 
 def branches_of(schema: JsonSchema) -> list[JsonSchema]:

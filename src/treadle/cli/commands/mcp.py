@@ -9,12 +9,22 @@ from treadle.cli.command import Command, repository
 from treadle.cli.output import tell
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    """There is nothing to choose beyond the repository."""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which groups of tools a client is offered."""
+    parser.add_argument(
+        "--tools",
+        metavar="GROUPS",
+        default="code",
+        help="groups of tools to offer, separated by commas: code, edits, checks, traces, "
+        "experiments, ui, or all (default: code)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client goes away."""
+    from treadle.app.tool_groups import groups_named
+
+    groups = groups_named(options.tools)
     root = None if options.repo is None else repository(options)
     if sys.stdin.isatty():
         tell("This waits for an MCP client on standard input (docs/mcp.md); Ctrl-C ends it.")
@@ -23,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     # The thread that waits for the client's next line cannot be cancelled, so Ctrl-C ends the
     # process as it is: no store minds.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(serve_stdio(root))
+    asyncio.run(serve_stdio(root, groups))
     return 0
 
 

@@ -118,10 +118,9 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
 
     name = "run_check"
     description = (
-        "Run a test, build, lint or type check of this project and read its result: status, "
-        "counts, and what is wrong, with file and line. Use it after an edit, or before one is "
-        "approved with the id of its proposal. Call it without a check to learn which there are; "
-        "no other commands can be run."
+        "Run a test, build, lint or type check of this project: status, counts, and problems with "
+        "file and line. Use it after an edit, or before one with the id of its proposal. Call it "
+        "without `check` to list the checks; other commands cannot be run."
     )
     tool_class = ToolClass.BACKGROUND
     effect = ToolEffect.WRITE

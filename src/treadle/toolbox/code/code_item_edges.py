@@ -26,15 +26,15 @@ class EdgesArguments(Arguments):
     kind: OfKind = None
     direction: Literal["out", "in", "both"] = Field(
         default="both",
-        description="`out`: what the item uses; `in`: what uses the item.",
+        description="`out`: what the item uses. `in`: what uses it.",
     )
     edges: list[EdgeKind] = Field(
         default_factory=lambda: list(EdgeKind),
         min_length=1,
-        description="Only edges of these kinds. `tests` is a use of code by test code.",
+        description="Only these kinds; `tests`: uses by test code. Default: all.",
     )
-    depth: int = Field(default=1, ge=1, le=5, description="How many steps to go.")
-    offset: int = Field(default=0, ge=0, description="Edges to pass over, to get the rest.")
+    depth: int = Field(default=1, ge=1, le=5, description="Steps to follow.")
+    offset: int = Field(default=0, ge=0, description="Edges to skip.")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
@@ -93,9 +93,9 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
     name = "code_item_edges"
     description = (
         "List what an item contains, imports, calls, uses as a type, inherits from, overrides or "
-        "tests, and what does that to it: its callers, subclasses and tests. Edges are resolved "
-        "by scope and imports; one that cannot be is listed as unresolved, with the reason. Look "
-        "at `possible` before you say that nothing calls an item: these places name it as well."
+        "tests, and what does that to it: callers, subclasses, tests. Edges that cannot be "
+        "resolved are listed with the reason. Check `possible` before you say that nothing uses an "
+        "item."
     )
     arguments = EdgesArguments
     result = EdgesResult

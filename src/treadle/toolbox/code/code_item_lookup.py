@@ -24,7 +24,7 @@ class LookupArguments(Arguments):
     name: ItemName
     file: InFile = None
     kind: OfKind = None
-    offset: int = Field(default=0, ge=0, description="Matches to pass over, to get the rest.")
+    offset: int = Field(default=0, ge=0, description="Matches to skip.")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
@@ -48,10 +48,9 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
 
     name = "code_item_lookup"
     description = (
-        "Find functions, classes, methods, types, constants, document sections and configuration "
-        "keys by name or by canonical path, whole or its end, with file, lines and signature. Use "
-        "it when you know what something is called. Several matches come best first; where there "
-        "is none, the error names the nearest."
+        "Find functions, classes, methods, types, constants, document headings and configuration "
+        "keys by name or canonical path, with file, lines and signature. Use it when you know what "
+        "something is called. If nothing matches, the error names the nearest items."
     )
     arguments = LookupArguments
     result = LookupResult

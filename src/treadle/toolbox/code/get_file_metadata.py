@@ -19,7 +19,7 @@ class FileMetadataArguments(Arguments):
     """Which file."""
 
     path: str = Field(
-        min_length=1, description="File, relative to the root of the repository or absolute in it."
+        min_length=1, description="File, relative to the repository root or absolute inside it."
     )
 
 
@@ -49,9 +49,8 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
 
     name = "get_file_metadata"
     description = (
-        "Tell whether a file exists, and its size, lines, time of change, content hash, language, "
-        "number of code items, encoding and line ends, without its content. Use it before you "
-        "read a file that may be large, or to see whether a file has changed."
+        "Report whether a file exists, and its size, lines, modification time, content hash, "
+        "language, number of items, encoding and line ends."
     )
     arguments = FileMetadataArguments
     result = FileMetadataResult

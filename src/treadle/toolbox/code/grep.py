@@ -35,22 +35,18 @@ class GrepArguments(Arguments):
 
     pattern: str = Field(
         min_length=1,
-        description="Regular expression in RE2 syntax, matched against one line at a time.",
+        description="Regular expression (RE2), matched line by line.",
     )
-    literal: bool = Field(
-        default=False, description="Whether the pattern is plain text, not a regular expression."
-    )
-    ignore_case: bool = Field(default=False, description="Whether case makes no difference.")
-    path: str = Field(
-        default=".", description="Folder or file to search, relative to the root or absolute in it."
-    )
+    literal: bool = Field(default=False, description="Take the pattern as plain text.")
+    ignore_case: bool = Field(default=False, description="Ignore case.")
+    path: str = Field(default=".", description="Folder or file to search.")
     glob: str | None = Field(
         default=None,
         min_length=1,
-        description="Only files that match, as in an ignore file: `*.py`, `src/**/*.{ts,tsx}`.",
+        description="Only files that match, such as `*.py` or `src/**/*.{ts,tsx}`.",
     )
     context_lines: int = Field(
-        default=0, ge=0, le=10, description="Lines to show before and after each match."
+        default=0, ge=0, le=10, description="Lines shown before and after a match."
     )
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
@@ -92,10 +88,9 @@ class Grep(Tool[GrepArguments, GrepResult]):
 
     name = "grep"
     description = (
-        "Find every line that matches a regular expression or a plain text, in all files that "
-        "the ignore files do not leave out. Use it for exact strings, such as an error message "
-        "or all uses of a name; use request_code_context to find code by what it does. All "
-        "matches are counted even when not all are shown."
+        "Find every line that matches a regular expression or a plain text, in all files that are "
+        "not ignored. Use it for exact strings, such as an error message or a name. All matches "
+        "are counted, shown or not."
     )
     arguments = GrepArguments
     result = GrepResult

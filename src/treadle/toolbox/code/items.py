@@ -17,13 +17,13 @@ ItemName = Annotated[
     Field(
         min_length=1,
         max_length=500,
-        description="Name of the item, or the end or the whole of its canonical path: `refresh`, "
-        "`CodeIndex.refresh`, `treadle.code.index.CodeIndex.refresh`, `Store::open`.",
+        description="Name of the item, or its canonical path or the end of it: `refresh`, "
+        "`CodeIndex.refresh`, `Store::open`.",
     ),
 ]
 InFile = Annotated[
     str | None,
-    Field(description="Only items of this file: its path, or the end of it."),
+    Field(description="Only items of the file with this path, or end of a path."),
 ]
 OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
 

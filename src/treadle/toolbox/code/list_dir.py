@@ -22,12 +22,10 @@ class ListDirArguments(Arguments):
     """Which folder."""
 
     path: str = Field(
-        default=".", description="Folder, relative to the root of the repository or absolute in it."
+        default=".", description="Folder, relative to the repository root or absolute inside it."
     )
-    include_ignored: bool = Field(
-        default=False, description="Whether to list what the ignore files leave out as well."
-    )
-    offset: int = Field(default=0, ge=0, description="Entries to pass over, to get the rest.")
+    include_ignored: bool = Field(default=False, description="Also list what ignore files exclude.")
+    offset: int = Field(default=0, ge=0, description="Entries to skip.")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 
@@ -61,9 +59,8 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
 
     name = "list_dir"
     description = (
-        "List the files and folders directly in a folder, with their kinds and sizes. Use it to "
-        "learn the layout of a repository. What the ignore files leave out is only counted "
-        "unless you ask for it."
+        "List the files and folders directly in a folder, with kinds and sizes. Ignored entries "
+        "are only counted unless you ask for them."
     )
     arguments = ListDirArguments
     result = ListDirResult

@@ -21,11 +21,11 @@ class ReadFileArguments(Arguments):
     """Which lines of which file."""
 
     path: str = Field(
-        min_length=1, description="File, relative to the root of the repository or absolute in it."
+        min_length=1, description="File, relative to the repository root or absolute inside it."
     )
     start_line: int = Field(default=1, ge=1, description="First line, counting from 1.")
     end_line: int | None = Field(
-        default=None, ge=1, description="Last line, included; left out: to the end of the file."
+        default=None, ge=1, description="Last line, included. Default: the last of the file."
     )
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
@@ -48,10 +48,9 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
 
     name = "read_file"
     description = (
-        "Read a file, or some lines of it, exactly as it is on disk. Use it when you know which "
-        "file you need; use request_code_context to find code by what it does. The answer has "
-        "the byte range of what it shows, the size of the whole file, and says how to get the "
-        "rest."
+        "Read a file, or some of its lines, exactly as it is on disk. To find code by what it "
+        "does, use request_code_context. The answer has the byte range shown, the size and hash of "
+        "the file, and how to get the rest."
     )
     arguments = ReadFileArguments
     result = ReadFileResult

@@ -33,12 +33,12 @@ class CodeContextArguments(Arguments):
     """How much, and about what."""
 
     token_budget: Annotated[int, TokenBudget()] = Field(
-        ge=1, description="Most tokens that the whole answer may take; 2000 to 8000 is typical."
+        ge=1, description="Most tokens of the answer; 2000 to 8000 is typical."
     )
     hint: str | None = Field(
         default=None,
-        description="What to look for: a question, names of code, or what the code does. Left "
-        "out: the user's last message, which only a session has, so give it when in doubt.",
+        description="What to look for: a question, names, or what the code does. Default: the "
+        "user's last message, which only a Treadle session has.",
     )
 
 
@@ -75,11 +75,10 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
 
     name = "request_code_context"
     description = (
-        "Get the code of this repository that matters for a question: exact snippets, best "
-        "first, that fit in token_budget together. Use it first, before you read files: it finds "
-        "code by name and by what it does. Whole items are given where they fit, signatures "
-        "where they do not; `omitted` says how many more were found. Ask again with another hint "
-        "or a larger budget for more."
+        "Get the code of this repository that a question is about: exact snippets, best first, "
+        "within token_budget. Call it before you read files: it finds code by name and by what it "
+        "does. Items that do not fit are given as signatures; `omitted` counts those left out. "
+        "Call again with another hint or a larger budget for more."
     )
     arguments = CodeContextArguments
     result = CodeContextResult

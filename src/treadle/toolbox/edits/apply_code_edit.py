@@ -14,8 +14,8 @@ from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEf
 EXPECTED_HASH = Field(
     default=None,
     pattern=r"^[0-9a-f]{64}$",
-    description="Hash of the whole file that the edit was made on, as get_file_metadata and "
-    "read_file tell it: the edit is refused if the file has changed since. Give it with ranges.",
+    description="The `content_hash` that read_file or get_file_metadata returned: the edit is "
+    "refused if the file has changed since. Give it with ranges.",
 )
 
 
@@ -24,11 +24,10 @@ class Replacement(EditPart):
 
     old: str = Field(
         min_length=1,
-        description="The passage exactly as it is in the file, with enough lines around it to be "
-        "there only once.",
+        description="The exact text in the file, with enough lines around it to occur once.",
     )
     new: str
-    all: bool = Field(default=False, description="Replace every place where `old` is.")
+    all: bool = Field(default=False, description="Replace every occurrence of `old`.")
 
 
 class ByteRange(EditPart):
@@ -50,7 +49,7 @@ class LineRange(EditPart):
 class CodeEdit(EditPart):
     """One edit: of a file, by exactly one of `item`, `replace`, `range` and `lines`."""
 
-    file: str = Field(min_length=1, description="Relative to the root, or absolute in it.")
+    file: str = Field(min_length=1, description="Its path, relative to the root.")
     expected_hash: str | None = EXPECTED_HASH
     item: ItemCode | None = None
     replace: Replacement | None = None
@@ -72,7 +71,7 @@ class ApplyCodeEditArguments(Arguments):
     """The edits, which are made all or not at all."""
 
     edits: list[CodeEdit] = Field(
-        min_length=1, max_length=500, description="What is changed, in any order and any files."
+        min_length=1, max_length=500, description="The edits, in any order."
     )
 
 
@@ -81,11 +80,10 @@ class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):
 
     name = "apply_code_edit"
     description = (
-        "Change files of the repository: replace a whole item by its canonical path, a passage by "
-        "its exact text, or a range of bytes or lines. All edits of one call are matched against "
-        "the files as they are now and made together or not at all; they must not overlap. A "
-        "person sees the diff and approves it before anything is written. Put all changes that "
-        "belong together into one call."
+        "Change existing files: replace an item by canonical path, a passage by its exact text, or "
+        "a range of bytes or lines. Put all changes that belong together into one call: they are "
+        "made together or not at all, against the files as they are now, and must not overlap. A "
+        "person sees the diff and approves it before anything is written."
     )
     arguments = ApplyCodeEditArguments
     result = EditResult

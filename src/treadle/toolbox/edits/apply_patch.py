@@ -16,8 +16,7 @@ class ApplyPatchArguments(Arguments):
 
     diff: str = Field(
         min_length=1,
-        description="A unified diff, whose line numbers may be wrong, or a patch from "
-        "`*** Begin Patch` to `*** End Patch`.",
+        description="The patch.",
     )
 
 
@@ -26,11 +25,10 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
 
     name = "apply_patch"
     description = (
-        "Change, add, delete or rename files by one patch: a unified diff, or the form "
-        "`*** Begin Patch` / `*** Update File: path` / `@@ enclosing line` / lines that begin with "
-        "space, - or + / `*** End Patch`. Context and removed lines must be as they are in the "
-        "file; line numbers need not be right. All of it is applied or nothing. A person sees the "
-        "diff and approves it before anything is written."
+        "Change, add, delete or rename files by one patch: a unified diff, or `*** Begin Patch` / "
+        "`*** Update File: path` / `@@ enclosing line` / lines that begin with space, - or + / "
+        "`*** End Patch`. Context and removed lines must match the file; line numbers need not. "
+        "All of it is applied, or nothing, after a person approves the diff."
     )
     arguments = ApplyPatchArguments
     result = EditResult

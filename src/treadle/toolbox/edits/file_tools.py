@@ -19,7 +19,7 @@ from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEf
 class FileArguments(Arguments):
     """A file, by its path."""
 
-    path: str = Field(min_length=1, description="Relative to the root, or absolute in it.")
+    path: str = Field(min_length=1, description="Its path, relative to the root.")
 
     def paths(self) -> tuple[str, ...]:
         """Every path that is written."""

@@ -58,9 +58,9 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
 
     name = "evaluate_experiment_results"
     description = (
-        "Compare what the newest runs of an experiment gave with the original: outputs, calls of "
-        "tools, cost, tokens and duration, with paired differences, intervals and a verdict where "
-        "it was run several times."
+        "Compare the newest runs of an experiment with the original: outputs, tool calls, cost, "
+        "tokens and duration, with paired differences, intervals and a verdict when it was "
+        "repeated."
     )
     arguments = EvaluateArguments
     result = EvaluateResult

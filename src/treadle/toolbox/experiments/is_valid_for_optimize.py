@@ -49,9 +49,9 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
 
     name = "is_valid_for_optimize"
     description = (
-        "Report whether a span holds a chat request that can be read and run again with a provider "
-        "of this machine, so that its prompt, model or parameters can be tried in an experiment. "
-        "If not, `reason` says what is missing. Call it before anything else of an experiment."
+        "Report whether a span is a chat request that can be run again here, so that an experiment "
+        "can change its prompt, model or parameters. If not, `reason` says what is missing. Call "
+        "it first."
     )
     arguments = ValidArguments
     result = ValidResult

@@ -23,7 +23,7 @@ from treadle.toolbox.experiments.results import (
     shortened,
 )
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, Policy, Tool, ToolClass, ToolContext, ToolEffect
 from treadle.ui import messages
 from treadle.ui.service import Ui
 
@@ -69,12 +69,12 @@ class RunExperiment(Tool[RunArguments, RunResult]):
 
     name = "run_experiment"
     description = (
-        "Run the newest version of an experiment against its model, n times, each at most 60 "
-        "seconds. It costs what such calls cost, so a person is asked first. Then compare with "
-        "evaluate_experiment_results."
+        "Run the newest version of an experiment n times, at most 60 seconds each. It costs money, "
+        "so a person is asked first. Then call evaluate_experiment_results."
     )
     tool_class = ToolClass.BACKGROUND
-    effect = ToolEffect.WRITE
+    effect = ToolEffect.SPENDS
+    policy = Policy.ASK
     timeout = 2 * MOST * SECONDS_EACH + 60
     arguments = RunArguments
     result = RunResult

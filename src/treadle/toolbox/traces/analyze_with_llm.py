@@ -22,7 +22,7 @@ from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
 from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.traces.verdict_cache import VerdictCache
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, ToolContext
+from treadle.tools.contract import Arguments, ToolContext, ToolEffect
 from treadle.traces.analysis.results import Focus
 from treadle.traces.detectors import Finding, Rule, SpanReference, detect
 from treadle.traces.fencing import quotable
@@ -139,11 +139,12 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
 
     name = "analyze_with_llm"
     description = (
-        "Let a language model judge up to 20 recorded spans, for what detectors cannot see: wrong "
-        "reasoning, contradictory instructions, results that miss the question. Each verdict "
-        "quotes the span, and quotes that do not stand there are dropped. It costs a model call, "
-        "so narrow the spans down with fetch_spans_summary first."
+        "Have a language model evaluate up to 20 recorded spans for what detectors cannot see: "
+        "wrong reasoning, contradictory instructions, results that miss the question. Quotes that "
+        "are not in the span are dropped. It costs a model call: narrow the spans down with "
+        "fetch_spans_summary first."
     )
+    effect = ToolEffect.SPENDS
     arguments = AnalyzeWithLlmArguments
     result = AnalyzeWithLlmResult
     timeout = 180.0

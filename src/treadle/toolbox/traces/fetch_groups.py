@@ -77,9 +77,8 @@ class FetchGroups(TraceTool[FetchGroupsArguments, FetchGroupsResult]):
 
     name = "fetch_groups"
     description = (
-        "Sum up recorded spans by time bucket, model, thread, run, label or operation: how many "
-        "spans, model calls, tool calls and errors, tokens, cost and time each group has. Use it "
-        "for trends and comparisons, such as the cost of each model or the errors of each hour."
+        "Sum up recorded spans by time bucket, model, thread, run, label or operation: spans, "
+        "calls, errors, tokens, cost and time of each group. Use it for trends and comparisons."
     )
     arguments = FetchGroupsArguments
     result = FetchGroupsResult

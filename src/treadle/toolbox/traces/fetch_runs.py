@@ -60,10 +60,9 @@ class FetchRuns(TraceTool[FetchRunsArguments, FetchRunsResult]):
 
     name = "fetch_runs"
     description = (
-        "List recorded runs (one user message and all that it set off), the newest first, with "
-        "their status, duration, counts of model and tool calls, errors, tokens, cost, models and "
-        "labels. Use it to find the run that a question is about, or to compare runs; then "
-        "get_run_details for one of them, or fetch_spans_summary for the figures of many."
+        "List recorded runs (a user message and everything it triggered), newest first, with "
+        "status, duration, calls, errors, tokens, cost, models and labels. Then get_run_details "
+        "shows one of them, fetch_spans_summary the figures of many."
     )
     arguments = FetchRunsArguments
     result = FetchRunsResult

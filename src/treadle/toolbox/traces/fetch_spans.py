@@ -67,10 +67,9 @@ class FetchSpans(TraceTool[FetchSpansArguments, FetchSpansResult]):
 
     name = "fetch_spans"
     description = (
-        "List recorded spans (model calls, tool calls and whatever else was traced), the newest "
-        "first, with status, error, duration, tokens, cost and the beginnings of their input and "
-        "output. Filter by run, thread, operation, label, status or time, or follow "
-        "parentSpanIds down a tree. Use get_span_content for what one of them holds."
+        "List recorded spans (model calls, tool calls, other operations), newest first, with "
+        "status, error, duration, tokens, cost and the beginning of input and output. "
+        "get_span_content shows what one contains."
     )
     arguments = FetchSpansArguments
     result = FetchSpansResult

@@ -198,10 +198,10 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     name = "fetch_spans_summary"
     description = (
-        "Sum up all recorded spans of threads, runs, labels or a time at once: counts, cost, "
-        "tokens, latency percentiles, models, tools, and what is wrong: spans with errors, faults "
-        "in contents that no status shows (with place and quote), failures that repeat, and the "
-        "slowest and most expensive spans. Start an analysis with it."
+        "Start an analysis here: sums over all recorded spans of threads, runs, labels or a period "
+        "(counts, cost, tokens, latency percentiles, models, tools) and what is wrong: errors, "
+        "faults in contents that no status shows, repeated failures, and the slowest and most "
+        "expensive spans."
     )
     arguments = FetchSpansSummaryArguments
     result = FetchSpansSummaryResult

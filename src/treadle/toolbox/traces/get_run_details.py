@@ -43,9 +43,8 @@ class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
 
     name = "get_run_details"
     description = (
-        "Show one recorded run: its question, answer, status and sums, and all its spans in the "
-        "order in which they began, each with its parent. Use it to follow what happened in a run "
-        "step by step; fetch_spans_summary with runIds says what is wrong in it."
+        "Show one recorded run: question, answer, status, totals, and all its spans in order of "
+        "start, each with its parent. fetch_spans_summary with runIds reports what is wrong in it."
     )
     arguments = GetRunDetailsArguments
     result = GetRunDetailsResult

@@ -130,10 +130,9 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
 
     name = "get_span_content"
     description = (
-        "Read up to five recorded spans and judge them: the error that a span states, and faults "
-        "in its content that its status does not show (a result that says it failed, an empty "
-        "result, a cut reply, arguments that do not fit …), each with the place and the quote. "
-        "Set raw to see the recorded input and output as well."
+        "Read up to 5 recorded spans: the error each states, and faults in its content that its "
+        "status does not show, each with place and quote. Set raw to get the recorded input and "
+        "output as well."
     )
     arguments = GetSpanContentArguments
     result = GetSpanContentResult

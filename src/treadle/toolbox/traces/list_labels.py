@@ -49,9 +49,8 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
 
     name = "list_labels"
     description = (
-        "List the labels that recorded spans bear, with how many spans bear each, the most "
-        "frequent first. Use it to learn what can be filtered by and compared before you ask for "
-        "runs, spans or summaries by label."
+        "List the labels of recorded spans with the number of spans of each, most frequent first. "
+        "Use it before you filter by label."
     )
     arguments = ListLabelsArguments
     result = ListLabelsResult

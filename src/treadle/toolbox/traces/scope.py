@@ -28,27 +28,25 @@ ParentSpanIds = Annotated[Names, Field(description="Only direct children of thes
 OperationNames = Annotated[
     Names, Field(description="Only these operations, such as chat or execute_tool.")
 ]
-Labels = Annotated[Names, Field(description="Only what bears one of these labels.")]
+Labels = Annotated[Names, Field(description="Only with one of these labels.")]
 Statuses = Annotated[
     tuple[SpanStatus, ...],
-    Field(description="Only what ended so."),
+    Field(description="Only with one of these outcomes."),
     BeforeValidator(as_list),
 ]
 ModelName = Annotated[
     str | None, Field(min_length=1, description="Only this model; `*` stands for any text.")
 ]
-InPeriod = Annotated[Period | None, Field(description="Only what began in this time up to now.")]
+InPeriod = Annotated[Period | None, Field(description="Only what began in this period.")]
 Since = Annotated[
     str | None,
-    Field(description="Only what began then or later: an ISO time, or how long ago, such as 2h."),
+    Field(description="Only what began at or after: an ISO time, or an age such as 2h."),
 ]
-Until = Annotated[
-    str | None, Field(description="Only what began before: an ISO time, or how long ago.")
-]
-Offset = Annotated[int, Field(ge=0, le=10_000, description="How many to pass over.")]
+Until = Annotated[str | None, Field(description="Only what began before: an ISO time, or an age.")]
+Offset = Annotated[int, Field(ge=0, le=10_000, description="How many to skip.")]
 Cursor = Annotated[
     str | None,
-    Field(description="The next_cursor of an answer: goes on there, also while spans arrive."),
+    Field(description="The `next_cursor` of an answer, for the page after it."),
 ]
 Own = Annotated[
     Literal["include"] | None,

@@ -83,10 +83,9 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
 
     name = "search_spans"
     description = (
-        "Find recorded spans by what was said in them: words and phrases in their names, inputs "
-        "and outputs, letter by letter whatever the case, with excerpts. The query may also filter "
-        "by status, model, kind, cost, duration and more. Use it to find where an error message, "
-        "an argument or a name first appears."
+        "Find recorded spans by words and phrases in their names, inputs and outputs, ignoring "
+        "case, with excerpts. The query may also filter by status, model, kind, cost, duration and "
+        "more."
     )
     arguments = SearchSpansArguments
     result = SearchSpansResult

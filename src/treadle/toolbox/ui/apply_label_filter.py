@@ -58,9 +58,8 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
 
     name = "apply_label_filter"
     description = (
-        "Filter a list on the page in the person's browser by labels, add labels to its filter, or "
-        "clear it. It changes what the person sees, not what is recorded. Call list_labels first, "
-        "to use labels that exist."
+        "Set, extend or clear the label filter of a list in the person's browser. It changes what "
+        "the person sees, not the records. list_labels gives the labels."
     )
     effect = ToolEffect.UI
     arguments = FilterArguments

@@ -37,9 +37,8 @@ class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
 
     name = "get_collapsed_spans"
     description = (
-        "Get the ids of the spans that the person has collapsed in the trace view, so that an "
-        "answer can leave out what they do not look at. Works with no page open too: then it is "
-        "what was collapsed last."
+        "Get the ids of the spans that the person has collapsed in the trace view. With no page "
+        "open: those collapsed last."
     )
     arguments = CollapsedArguments
     result = CollapsedResult

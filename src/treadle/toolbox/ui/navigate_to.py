@@ -26,9 +26,8 @@ class NavigateToTool(Tool[NavigateArguments, Went]):
 
     name = "navigate_to"
     description = (
-        "Let the page in the person's browser show a screen of Treadle: a trace, a span, a run, a "
-        "thread, an experiment or a list. Use it when the person asks to be shown something; links "
-        "in results of other tools are addresses that it takes."
+        "Show a screen of Treadle in the person's browser: a trace, span, run, thread, experiment "
+        "or list. Links in results of other tools are valid here."
     )
     effect = ToolEffect.UI
     arguments = NavigateArguments

@@ -30,9 +30,8 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
 
     name = "navigate_to_experiment"
     description = (
-        "Let the page in the person's browser open an experiment with a recorded model call, where "
-        "its prompt, model and parameters can be changed and run again. Takes the id of the call's "
-        "span; `is_valid_for_optimize` tells whether a span is such a call."
+        "Open an experiment with a recorded model call in the person's browser. "
+        "is_valid_for_optimize reports whether a span is such a call."
     )
     effect = ToolEffect.UI
     arguments = ExperimentArguments

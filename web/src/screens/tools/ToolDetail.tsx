@@ -15,7 +15,7 @@ import { SchemaTable } from "./form/SchemaTable";
 import styles from "./Tools.module.css";
 
 type Tab = "call" | "schema" | "json";
-const WRITES = { read: "plain", write: "warn", ui: "accent" } as const;
+const WRITES = { read: "plain", write: "warn", ui: "accent", spends: "warn" } as const;
 
 interface Props {
   tool: ListedTool;

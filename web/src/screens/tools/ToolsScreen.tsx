@@ -83,6 +83,7 @@ const GROUPS: readonly { effect: ToolEffect; title: string }[] = [
   { effect: "read", title: "Read" },
   { effect: "write", title: "Write" },
   { effect: "ui", title: "Act on the page" },
+  { effect: "spends", title: "Spend money" },
 ];
 
 interface ListProps {
