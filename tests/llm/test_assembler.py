@@ -144,14 +144,14 @@ def test_t23_the_presence_of_calls_decides_not_the_reason(reason: str) -> None:
     assert reply.finish_reason == reason
 
 
-def test_a_call_that_the_length_limit_cut_off_is_left_out() -> None:
+def test_a_call_that_the_length_limit_cut_off_keeps_its_half_arguments() -> None:
     reply = assemble(
         delta(content="Looking"),
         call_delta(0, id="a", name="grep", arguments='{"x": 1}'),
         call_delta(1, id="b", name="grep", arguments='{"x": '),
         delta(finish_reason="length"),
     )
-    assert [call.call_id for call in reply.message.calls] == ["a"]
+    assert [call.arguments for call in reply.message.calls] == ['{"x": 1}', '{"x": ']
 
 
 def test_t25_chunks_without_choices_are_skipped_and_their_usage_read() -> None:

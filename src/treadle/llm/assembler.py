@@ -93,11 +93,11 @@ class DeltaAssembler:
         """The complete reply; `done` says that the server marked the end itself.
 
         Raises ProviderError when the stream broke off: neither an end mark nor a finish reason
-        came, or nothing at all. Calls that the length limit cut off are left out.
+        came, or nothing at all. Calls that the length limit cut off have half their arguments.
         """
         if self.finish_reason is None and not done:
             raise faults.broken_off(self._endpoint, "the stream ended without a finish reason")
-        calls = self._slots.finish(complete_only=self.finish_reason == "length")
+        calls = self._slots.finish()
         text = "".join(self._text) or "".join(self._refusal) or None
         if self.finish_reason is None and text is None and not calls:
             raise faults.broken_off(self._endpoint, "the stream ended without a choice")

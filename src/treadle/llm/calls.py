@@ -1,7 +1,8 @@
 """Gathers the fragments of streamed tool calls into calls, whatever order and form they come in.
 
 A fragment belongs to a call by its index, unless its id or its name shows that a new call begins
-under the same index (cases T3, T6, T7, T9).
+under the same index (cases T3, T6, T7, T9). A fragment under a new index that has neither belongs
+to the call that is still open (F25).
 """
 
 import json
@@ -76,8 +77,9 @@ class CallSlots:
             slot.pieces.append(arguments)
         _keep(slot.opaque, fragment, function)
 
-    def finish(self, *, complete_only: bool) -> list[Finished]:
-        """All calls; `complete_only` leaves out those whose arguments are half there."""
+    def finish(self) -> list[Finished]:
+        """All calls, also those whose arguments are half there."""
+        self._join_nameless()
         return [
             (
                 slot.id,
@@ -86,20 +88,37 @@ class CallSlots:
                 json.dumps(slot.opaque, ensure_ascii=False) if slot.opaque else None,
             )
             for slot in self._slots
-            if (slot.name or slot.started) and not (complete_only and not slot.complete)
+            if slot.name or slot.started
         ]
+
+    def _join_nameless(self) -> None:
+        """Give arguments without a name to an open call that they complete."""
+        for slot in [each for each in self._slots if not each.name and each.started]:
+            before = self._slots[: self._slots.index(slot)]
+            for owner in (each for each in reversed(before) if each.name and not each.complete):
+                if _Slot(None, pieces=[*owner.pieces, *slot.pieces]).complete:
+                    owner.pieces += slot.pieces
+                    self._slots.remove(slot)
+                    break
 
     def _slot(self, index: int | None, call_id: str, name: str, arguments: str) -> _Slot | None:
         """The call that the fragment continues; None when it begins a new one."""
         same = [slot for slot in self._slots if index is None or slot.index == index]
         if not same:
-            return None
+            return self._open(call_id, name, arguments)
         if call_id:
             owner = next((slot for slot in reversed(same) if slot.id == call_id), None)
             if owner is None:
                 return None if same[-1].id else self._unless_new(same[-1], name, arguments)
             return self._unless_new(owner, name, arguments)
         return self._unless_new(same[-1], name, arguments)
+
+    def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
+        """The call that is still open, for arguments under a new index that name no call."""
+        last = self._slots[-1] if self._slots else None
+        if last is None or name or not arguments or not last.name or last.complete:
+            return None
+        return last if not call_id or call_id == last.id else None
 
     def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
         if slot.repeated and arguments.strip():

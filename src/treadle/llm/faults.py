@@ -134,6 +134,11 @@ def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     return min(max(seconds, 0.0), RETRY_AFTER_LIMIT)
 
 
+def quoted(text: str, limit: int = 80) -> str:
+    """The beginning of what a server sent, for a message. A key that it echoes is taken out."""
+    return repr(redact(text[: 8 * limit])[:limit])
+
+
 def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
     """Whether a failure with this status may pass. None, an error without a code, may."""
     if status is None or status >= 500:

@@ -101,6 +101,12 @@ class ChatRequest:
         return replace(self, tools=())
 
 
+LENGTH_REASONS = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+"""Finish reasons, in lower case, of a reply that a limit of its length cut off."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """A complete reply. `finish_reason` is as the provider said it, None if it said nothing.

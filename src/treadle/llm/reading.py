@@ -14,6 +14,8 @@ from treadle.llm.sse import Data, SseReader
 from treadle.llm.watchdog import IdleWatchdog
 
 _END = "[DONE]"
+_SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+"""Names of events that hold nothing of the reply."""
 _GRACE = 5.0
 """Seconds that usage and end mark may take once the finish reason is there."""
 
@@ -78,18 +80,20 @@ class ReplyReader:
 
     def _data(self, data: Data, *, cut: bool) -> list[Shown]:
         """What one event shows. `cut` says that the stream ended before the event did."""
-        if "\n" in data.text:  # servers that leave out the blank line between events
-            lines = [Data(line, data.event) for line in data.text.split("\n")]
-            return [shown for line in lines for shown in self._data(line, cut=cut)]
         if data.text.strip() == _END:
             self.done = True
+            return []
+        if data.event.lower() in _SIGNS_OF_LIFE:
             return []
         try:
             chunk = _parsed(data.text)
         except (ValueError, RecursionError) as error:
+            if "\n" in data.text:  # servers that leave out the blank line between events
+                lines = [Data(line, data.event) for line in data.text.split("\n") if line.strip()]
+                return [shown for line in lines for shown in self._data(line, cut=cut)]
             if cut:
                 return []  # half an event: whether the reply is whole is the assembler's to say
-            reason = f"a data line that is no JSON: {data.text[:80]!r}"
+            reason = f"a data line that is not JSON: {faults.quoted(data.text)}"
             raise faults.protocol(self._endpoint, reason) from error
         if data.event == "error":
             raise faults.from_body(self._endpoint, chunk)
@@ -102,7 +106,7 @@ class ReplyReader:
         try:
             body = _parsed(content)
         except (ValueError, RecursionError) as error:
-            reason = f"a body that is no JSON: {content[:80]!r}"
+            reason = f"a body that is not JSON: {faults.quoted(content.decode('utf-8', 'replace'))}"
             raise faults.protocol(self._endpoint, reason) from error
         shown = self._assembler.feed_whole(body)
         self.done = True

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from treadle.clock import Clock
@@ -203,12 +204,38 @@ async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
     return ToolMessage(outcome.key, content, ok=ok, summary=summary)
 
 
-def whole_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls of a cut reply that were finished before the cut: their arguments are JSON.
+_CUT_ARGUMENTS = 400
+"""Characters that are kept of the arguments of a call that was cut off."""
 
-    Empty arguments may have been about to come.
+_CUT_OFF = failure_content(
+    ToolFailure(
+        ErrorKind.LIMIT,
+        "Not run: the reply reached the limit of its length in the middle of this call.",
+        hint="Send less in one reply: one call at a time, and a long text in several parts.",
+    )
+)
+
+
+def split_cut_calls(
+    calls: Sequence[ToolCall],
+) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
+    """The calls of a cut reply that were finished before the cut, and those that were not.
+
+    Empty arguments may have been about to come. Of arguments that broke off only the beginning is
+    kept, so that the model sees which call it was.
     """
-    return tuple(call for call in calls if _is_json(call.arguments))
+    whole = tuple(call for call in calls if _is_whole(call.arguments))
+    cut = tuple(
+        replace(call, arguments=call.arguments[:_CUT_ARGUMENTS])
+        for call in calls
+        if call not in whole and call.name
+    )
+    return whole, cut
+
+
+def cut_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
+    """The results of calls that were cut off: not run, and what the model should do instead."""
+    return [ToolMessage(call.key, _CUT_OFF, ok=False, summary="cut off") for call in calls]
 
 
 def ill_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
@@ -218,9 +245,9 @@ def ill_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
     return set() if worked or not kinds <= _ILL else kinds
 
 
-def _is_json(text: str) -> bool:
+def _is_whole(arguments: str) -> bool:
+    """Whether arguments are finished JSON; the beginning of a number is not told from a number."""
     try:
-        json.loads(text)
+        return not isinstance(json.loads(arguments), int | float)
     except (ValueError, RecursionError):
         return False
-    return True

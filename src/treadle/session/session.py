@@ -21,8 +21,11 @@ from treadle.events.types import (
 )
 from treadle.ids import IdSource, new_id
 from treadle.llm.messages import (
+    LENGTH_REASONS,
     AssistantMessage,
+    NoteMessage,
     SystemMessage,
+    ToolCall,
     ToolMessage,
     ToolSpec,
     UserMessage,
@@ -30,7 +33,13 @@ from treadle.llm.messages import (
 from treadle.llm.port import ChatModel
 from treadle.session.asking import Asked, Asker
 from treadle.session.calibration import Calibration
-from treadle.session.calls import OpenCalls, ill_kinds, result_message, whole_calls
+from treadle.session.calls import (
+    OpenCalls,
+    cut_results,
+    ill_kinds,
+    result_message,
+    split_cut_calls,
+)
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversations import ConversationStore
 from treadle.session.history import result_limit
@@ -51,8 +60,15 @@ AutomaticContext = Callable[[str, UUID], Awaitable[str]]
 when there is none. It publishes RetrievalFinished for that request, so that its lines are sources.
 """
 
-_CUTS = {"length": StopReason.LENGTH, "content_filter": StopReason.CONTENT_FILTER}
+_CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
+    "content_filter": StopReason.CONTENT_FILTER
+}
 """Finish reasons of replies that are not whole."""
+
+_CUT_NOTE = NoteMessage(
+    "Your last reply was cut off at the limit of its length: only the calls above were received. "
+    "Send less in one reply."
+)
 
 _CUT_NOTICES = {
     StopReason.LENGTH: "The reply was cut: the provider's limit of its length was reached.",
@@ -211,6 +227,7 @@ class RequestSession:
     async def _loop(self) -> tuple[str, StopReason]:
         """Ask and run calls until a reply holds none; the text of the last reply."""
         ill: list[set[ErrorKind]] = []
+        cuts = 0
         for remaining in range(self._settings.max_turns - 1, -1, -1):
             await self._take_steering()
             ending = self._ending(remaining)
@@ -219,11 +236,8 @@ class RequestSession:
             asked = await self._asker.ask(turn, last=ending if last else None)
             message = asked.reply.message
             text = self._text = message.text or ""
-            cut = _CUTS.get(asked.reply.finish_reason or "")
-            if cut:
-                await self._reporter.notice("warning", _CUT_NOTICES[cut])
-                finished = whole_calls(message.calls) if cut is StopReason.LENGTH else ()
-                message = replace(message, calls=finished)
+            cut = _CUTS.get((asked.reply.finish_reason or "").lower())
+            message, cut_off = await self._without_half_calls(message, cut)
             if not message.calls:
                 await asked.draft.complete(message)
                 if not text and not cut:
@@ -234,7 +248,12 @@ class RequestSession:
                 return text, cut or completed
             if not await self._may_run(asked.draft, message, ending):
                 continue
-            outcomes = await self._run_calls(asked, message)
+            outcomes = await self._run_calls(asked, message, cut_off)
+            if cut and not cut_off:
+                await self._keeper.append(_CUT_NOTE)
+            cuts = 0 if outcomes else cuts + 1
+            if cuts > self._settings.invalid_call_retries:
+                return text, StopReason.LENGTH
             if (final := self._final(message, outcomes)) is not None:
                 return final, StopReason.COMPLETED
             kinds = ill_kinds(outcomes)
@@ -243,6 +262,18 @@ class RequestSession:
                 return text, await self._stop_ill(ill)
             self._repetitions.check()
         raise AssertionError("the last turn ends the loop")
+
+    async def _without_half_calls(
+        self, message: AssistantMessage, cut: StopReason | None
+    ) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
+        """A reply with the calls that count, and those of them that a limit of length cut off."""
+        if cut is None:
+            return message, ()
+        await self._reporter.notice("warning", _CUT_NOTICES[cut])
+        if cut is StopReason.CONTENT_FILTER:
+            return replace(message, calls=()), ()
+        whole, cut_off = split_cut_calls(message.calls)
+        return replace(message, calls=(*whole, *cut_off)), cut_off
 
     def _ending(self, remaining: int) -> LimitReachedError | None:
         """Why the next reply has to be the last; None when it need not be."""
@@ -293,8 +324,13 @@ class RequestSession:
             await self._take_user_message(text, steers=True)
             await self._reporter.steering(text, taken=True)
 
-    async def _run_calls(self, asked: Asked, message: AssistantMessage) -> Sequence[Outcome]:
-        """Run the calls of `message`; it and one result for each are then in the conversation."""
+    async def _run_calls(
+        self, asked: Asked, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
+    ) -> Sequence[Outcome]:
+        """Run the calls of `message`; it and one result for each are then in the conversation.
+
+        Those that were `cut_off` are not run, and their results say so.
+        """
         tokens = result_limit(asked.room, len(message.calls), self._settings.result_tokens)
         calls = OpenCalls(
             self._bus,
@@ -303,7 +339,7 @@ class RequestSession:
             self._clock,
             request_id=self.request_id,
             parent_id=asked.operation_id,
-            calls=message.calls,
+            calls=[call for call in message.calls if call not in cut_off],
             max_tokens=tokens,
             unlimited=self._role.final_tools,
         )
@@ -323,7 +359,8 @@ class RequestSession:
             outcomes = calls.outcomes()
             self._tool_calls += len(outcomes)
             results = [await result_message(outcome, tokens) for outcome in outcomes]
-            await self._keeper.append(*self._repetitions.note(message.calls, results, tokens))
+            noted = self._repetitions.note(message.calls, results, tokens)
+            await self._keeper.append(*noted, *cut_results(cut_off))
         return outcomes
 
     def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:
