@@ -50,7 +50,7 @@ def test_codes_of_every_shape_are_read(
         (404, "model 'x' not found, try pulling it first", FaultKind.UNKNOWN_MODEL),
         (400, "the request exceeds the available context size", FaultKind.CONTEXT_LENGTH),
         (400, "This model's maximum context length is 8192 tokens", FaultKind.CONTEXT_LENGTH),
-        (413, "Payload too large", FaultKind.BAD_REQUEST),
+        (413, "Payload too large", FaultKind.CONTEXT_LENGTH),
         (503, "loading model", FaultKind.SERVER),
         (403, "country not supported", FaultKind.PERMISSION),
     ],

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from treadle.errors import ExitStatus, TreadleError
 from treadle.llm.endpoint import Endpoint
+from treadle.llm.overflow import Window, is_overflow, read_window
 from treadle.secrets import redact
 
 RETRY_AFTER_LIMIT = 300.0
@@ -40,7 +41,8 @@ class ProviderError(TreadleError):
     """A provider failed. `retryable` says whether the same request may pass a little later.
 
     `status` is the HTTP status or the code in the body, `retry_after` the wait in seconds that the
-    server asked for, `body` the provider's own words, shortened and free of secrets.
+    server asked for, `body` the provider's own words, shortened and free of secrets. `window` is
+    what they say of the model's window where the prompt was too long.
     """
 
     exit_status = ExitStatus.PROVIDER
@@ -55,6 +57,7 @@ class ProviderError(TreadleError):
         retryable: bool = False,
         retry_after: float | None = None,
         body: str = "",
+        window: Window | None = None,
     ) -> None:
         super().__init__(redact(message), hint=hint)
         self.kind = kind
@@ -62,6 +65,7 @@ class ProviderError(TreadleError):
         self.retryable = retryable
         self.retry_after = retry_after
         self.body = redact(body)
+        self.window = window
 
 
 def from_response(
@@ -154,11 +158,6 @@ _NO_TOOLS = re.compile(
 )
 """What servers say: OpenRouter, Ollama, Groq, vLLM (a 400) and llama.cpp (a 500)."""
 
-_CONTEXT_LENGTH = re.compile(
-    r"context.{0,12}(length|window|size)|maximum context|prompt is too long|too many tokens|"
-    r"input is too long|exceed_context",
-    re.IGNORECASE,
-)
 _CODES = (
     (re.compile(r"rate.?limit|too.?many.?requests", re.IGNORECASE), 429),
     (re.compile(r"overload|unavailable", re.IGNORECASE), 503),
@@ -184,7 +183,7 @@ def _status_of(code: str | None) -> int | None:
 def _words(body: object) -> tuple[str, str | None]:
     """A provider's own words and its code, out of the many shapes that errors have."""
     if not isinstance(body, Mapping):
-        return str(body or ""), None
+        return _without_markup(str(body or "")), None
     error = body.get("error") or body
     if not isinstance(error, Mapping):
         code = body.get("code") or body.get("status")
@@ -199,9 +198,24 @@ def _words(body: object) -> tuple[str, str | None]:
     return text, None if code is None else str(code)
 
 
+_MARKUP = re.compile(
+    r"<(style|script)\b[^>]*>.{0,20000}?</\1>|<[^<>]{1,2000}>", re.DOTALL | re.IGNORECASE
+)
+
+
+def _without_markup(text: str) -> str:
+    """What a page says, as proxies answer with one; its first part is enough."""
+    text = text[:50_000]
+    if not re.match(r"\s*<(?:!doctype|html|head|body|h1|center|\?xml)", text, re.IGNORECASE):
+        return text
+    return " ".join(_MARKUP.sub(" ", text).split())
+
+
 def _classify(
     endpoint: Endpoint, status: int | None, text: str, code: str | None, retry_after: float | None
 ) -> ProviderError:
+    # Redacted before it is cut: the beginning of a key would not be recognised.
+    text = redact(text[: 100 * _DETAIL_LIMIT])
     kind = _kind(status, f"{code or ''} {text}")
     detail = " ".join(text.split())
     if len(detail) > _DETAIL_LIMIT:
@@ -212,20 +226,25 @@ def _classify(
         kind=kind,
         hint=hint,
         status=status,
-        retryable=kind is not FaultKind.NO_TOOLS
+        retryable=kind not in (FaultKind.NO_TOOLS, FaultKind.CONTEXT_LENGTH)
         and retryable_status(status, asked_to_wait=retry_after is not None),
         retry_after=retry_after,
         body=text[: 4 * _DETAIL_LIMIT],
+        window=read_window(text) if kind is FaultKind.CONTEXT_LENGTH else None,
     )
+
+
+_MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
+"""Statuses with which servers refuse a prompt that is too long; proxies pass on others' as 502."""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
     if status in (400, 404, 405, 422, 500, 501) and _NO_TOOLS.search(text):
         return FaultKind.NO_TOOLS
+    if status in _MAY_OVERFLOW and is_overflow(status, text):
+        return FaultKind.CONTEXT_LENGTH
     if status is None or status >= 500:
         return FaultKind.SERVER
-    if status in (400, 413, 422) and _CONTEXT_LENGTH.search(text):
-        return FaultKind.CONTEXT_LENGTH
     if status == 429 and "insufficient_quota" in text:
         return FaultKind.PAYMENT
     return {
@@ -254,7 +273,7 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
     ),
     FaultKind.CONTEXT_LENGTH: (
         "finds the prompt too long for {model!r}",
-        "Start a new session, or set providers.{name}.context_window to its real window.",
+        "Start a new session, or set providers.{name}.context_window to the model's window.",
     ),
     FaultKind.SERVER: ("failed", "Ask again later, or choose another model."),
     FaultKind.TIMEOUT: ("took too long", "Ask again later, or choose another model."),

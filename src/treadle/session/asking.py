@@ -9,7 +9,7 @@ from treadle.clock import Clock
 from treadle.config.model import HistorySettings
 from treadle.events import EventBus
 from treadle.events.types import Usage
-from treadle.llm.faults import ProviderError
+from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import (
     AssistantMessage,
     ChatRequest,
@@ -29,7 +29,13 @@ from treadle.session.compaction import (
     to_sum_up,
 )
 from treadle.session.conversation import MessageState
-from treadle.session.history import Prompt, TokenCounts, build_prompt
+from treadle.session.history import (
+    ContextWindowError,
+    Prompt,
+    TokenCounts,
+    build_prompt,
+    smaller_window,
+)
 from treadle.session.keeping import Draft, Keeper
 from treadle.session.limits import LimitReachedError, Limits
 from treadle.session.observer import ReplyObserver
@@ -92,6 +98,7 @@ class Asker:
         tools = () if last else self._tools
         if last:
             await self._reporter.notice("warning", f"No more tools are offered: {last}.")
+        shrunk = False
         while True:
             prompt = await self._prompt(turn, tools, (NoteMessage(LAST_TURN),) if last else ())
             request = ChatRequest(prompt.messages, tools, turn, stream=self._stream)
@@ -101,6 +108,11 @@ class Asker:
             try:
                 reply, operation_id = await self._complete(request, prompt, draft)
             except ModelReplacedError:
+                await self._keeper.cut_draft(MessageState.FAILED)
+            except ProviderError as error:
+                if shrunk or draft.begun or not await self._shrink(prompt, tools, error):
+                    raise
+                shrunk = True
                 await self._keeper.cut_draft(MessageState.FAILED)
             else:
                 room = prompt.room - self._counts.of([reply.message])
@@ -119,6 +131,35 @@ class Asker:
         await self._reporter.prompt(prompt, turn)
         return prompt
 
+    async def _shrink(
+        self, prompt: Prompt, tools: tuple[ToolSpec, ...], error: ProviderError
+    ) -> bool:
+        """Take a smaller window where the model found the prompt too long and that can help."""
+        if error.kind is not FaultKind.CONTEXT_LENGTH:
+            return False
+        smaller = smaller_window(prompt, error.window)
+        try:
+            shorter = await asyncio.to_thread(
+                build_prompt,
+                self._system,
+                prompt.messages[1:],
+                tools,
+                context_window=smaller,
+                counts=self._counts,
+                scale=self._calibration.scale(self._model),
+            )
+        except ContextWindowError:
+            return False
+        if shorter.messages == prompt.messages:
+            return False
+        self._calibration.narrow(self._model, smaller)
+        await self._reporter.notice(
+            "warning",
+            f"The prompt was too long for {self._model.model}: older parts of the conversation"
+            f" are shortened to fit {shorter.budget_tokens:,} tokens, and it is asked again.",
+        )
+        return True
+
     async def _build(
         self, system: SystemMessage, history: Sequence[Message], tools: tuple[ToolSpec, ...]
     ) -> Prompt:
@@ -127,7 +168,7 @@ class Asker:
             system,
             history,
             tools,
-            context_window=self._model.context_window,
+            context_window=self._calibration.window(self._model),
             counts=self._counts,
             scale=self._calibration.scale(self._model),
         )

@@ -10,14 +10,24 @@ Vocabularies of current models differ from the estimated one by up to 1.4 (docs/
 
 
 class Calibration:
-    """By how much the estimates of each model's requests have to be scaled; 1 until it is known."""
+    """By how much estimates are scaled for each model, and which models have a smaller window."""
 
     def __init__(self) -> None:
         self._scales: dict[tuple[str, str], float] = {}
+        self._windows: dict[tuple[str, str], int] = {}
 
     def scale(self, model: ChatModel) -> float:
         """What to multiply an estimate with."""
         return self._scales.get((model.provider, model.model), 1.0)
+
+    def window(self, model: ChatModel) -> int:
+        """Tokens of input and output together: as known of the model, or less if it said so."""
+        known = self._windows.get((model.provider, model.model), model.context_window)
+        return min(known, model.context_window)
+
+    def narrow(self, model: ChatModel, window: int) -> None:
+        """Take from now on that the model's window is only so large."""
+        self._windows[model.provider, model.model] = window
 
     def learn(self, model: ChatModel, estimated: int, counted: int | None) -> None:
         """Take what the provider counted of a request that was estimated, unscaled, at so much.

@@ -16,6 +16,7 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
+from treadle.llm.overflow import Window
 from treadle.tokens import estimate
 from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message
@@ -142,6 +143,24 @@ def result_limit(room: int, calls: int, most: int) -> int:
     """Tokens that each result of so many calls may take: at most `most`, and all within `room`."""
     each = room // max(1, calls) - _MESSAGE_TOKENS - _CALL_TOKENS
     return max(_LEAST_RESULT_TOKENS, min(most, each))
+
+
+def smaller_window(prompt: Prompt, said: Window | None) -> int:
+    """The window to build a prompt for when the model found this one too long.
+
+    What the refusal says of its limit counts, in our own estimates: the model may count more than
+    we do. Where it says nothing that helps, a little more than half of the prompt must do.
+    """
+    most = prompt.estimated_tokens * 6 // 10
+    if said is not None and said.limit is not None and said.sent is not None:
+        limit = said.limit * prompt.estimated_tokens // said.sent
+        fits = limit - output_reserve(limit)
+        most = fits if most // 2 < fits < prompt.estimated_tokens else most
+    elif said is not None and said.limit is not None:
+        fits = said.limit - output_reserve(said.limit)
+        most = fits if most // 4 < fits < most else most
+    room = most + min(_RESERVE_LIMIT, most // (_RESERVE_SHARE - 1))
+    return max(room, 256)
 
 
 def repair(history: Sequence[Message]) -> list[list[Message]]:

@@ -83,6 +83,11 @@ class Draft:
         self._parts: list[str] = []
         self._saved: float | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether any of its text has come."""
+        return bool(self._parts)
+
     async def grow(self, text: str) -> None:
         """Take more of the text; saved at once when it is the first, else once in a while."""
         self._parts.append(text)
