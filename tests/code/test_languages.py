@@ -172,6 +172,8 @@ def test_python() -> None:
             ("function", "package.sub.Outer.inner.helper", 16, 16),
             ("function", "package.sub.late", 21, 21),
             ("type", "package.sub.Alias", 22, 22),
+            ("chunk", "project/src/package/sub/__init__.py:2-2", 2, 2),
+            ("chunk", "project/src/package/sub/__init__.py:20-20", 20, 20),
             ("module", "package.sub", 1, 22),
         ]
     )
@@ -191,7 +193,10 @@ def test_rust() -> None:
             ("impl", "crate::net::Thing", 16, 16),
             ("method", "crate::net::Thing::hidden", 16, 16),
             ("enum", "crate::net::E", 18, 18),
+            ("constant", "crate::net::E::A", 18, 18),
             ("type", "crate::net::Short", 19, 19),
+            ("chunk", "crates/one/src/net/mod.rs:2-2", 2, 2),
+            ("chunk", "crates/one/src/net/mod.rs:15-15", 15, 15),
             ("module", "crate::net", 1, 19),
         ]
     )
@@ -202,6 +207,7 @@ def test_typescript() -> None:
         [
             ("class", "src/ui/widget.Widget", 2, 9),
             ("method", "src/ui/widget.Widget.run", 6, 6),
+            ("function", "src/ui/widget.Widget.run.local", 6, 6),
             ("method", "src/ui/widget.Widget.stop", 7, 7),
             ("method", "src/ui/widget.Widget.value", 8, 8),
             ("function", "src/ui/widget.make", 10, 10),
@@ -210,9 +216,11 @@ def test_typescript() -> None:
             ("method", "src/ui/widget.Shape.area", 11, 11),
             ("type", "src/ui/widget.Id", 12, 12),
             ("enum", "src/ui/widget.Color", 13, 13),
+            ("constant", "src/ui/widget.Color.Red", 13, 13),
             ("module", "src/ui/widget.Deep", 14, 14),
             ("function", "src/ui/widget.Deep.dive", 14, 14),
             ("function", "src/ui/widget.main", 15, 15),
+            ("chunk", "src/ui/widget.ts:1-1", 1, 1),
             ("module", "src/ui/widget", 1, 15),
         ]
     )
@@ -248,6 +256,8 @@ def test_go() -> None:
             ("constant", "server.B", 16, 16),
             ("interface", "server.Runner", 19, 21),
             ("method", "server.Runner.Run", 20, 20),
+            ("chunk", "server/run.go:1-3", 1, 3),
+            ("chunk", "server/run.go:13-13", 13, 13),
             ("module", "server", 1, 21),
         ]
     )
@@ -261,11 +271,13 @@ def test_java() -> None:
             ("method", "com.example.app.Box.Box", 10, 10),
             ("method", "com.example.app.Box.get", 11, 12),
             ("enum", "com.example.app.Box.State", 13, 13),
+            ("constant", "com.example.app.Box.State.ON", 13, 13),
             ("method", "com.example.app.Box.State.flip", 13, 13),
             ("class", "com.example.app.Box.Point", 14, 14),
             ("interface", "com.example.app.Shape", 16, 16),
             ("constant", "com.example.app.Shape.SIDES", 16, 16),
             ("method", "com.example.app.Shape.draw", 16, 16),
+            ("chunk", "Box.java:1-3", 1, 3),
             ("module", "Box.java", 1, 16),
         ]
     )
@@ -280,8 +292,10 @@ def test_c() -> None:
             ("struct", "point", 6, 6),
             ("type", "other_t", 7, 7),
             ("enum", "color", 8, 8),
+            ("constant", "color::RED", 8, 8),
             ("function", "declared", 9, 9),
             ("constant", "answer", 10, 10),
+            ("chunk", "add.h:1-1", 1, 1),
             ("module", "add.h", 1, 10),
         ]
     )

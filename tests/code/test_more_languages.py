@@ -220,12 +220,12 @@ EXPECTED = {
         "key a.json > scripts 3-3",
         "key a.json > list 4-4",
         "key a.json > broken 5-5",
-        "chunk a.json:2-2 2-2",
     ],
     "shop/Scoped.cs": [
         "parsed",
         "class Acme.Shop.Cart 3-6",
         "method Acme.Shop.Cart.Total 5-5",
+        "chunk shop/Scoped.cs:1-2 1-2",
         "module shop/Scoped.cs 1-6",
     ],
     "shop/Box.cs": [
@@ -240,8 +240,10 @@ EXPECTED = {
         "interface Acme.Shop.IShape 15-15",
         "method Acme.Shop.IShape.Draw 15-15",
         "enum Acme.Shop.State 16-16",
+        "constant Acme.Shop.State.On 16-16",
         "class Acme.Shop.Point 17-17",
         "struct Acme.Shop.S 18-18",
+        "chunk shop/Box.cs:1-2 1-2",
         "module shop/Box.cs 1-19",
     ],
     "lib/box.rb": [
@@ -253,6 +255,7 @@ EXPECTED = {
         "method Acme::Box#get 9-11",
         "method Acme::Box#make 12-12",
         "method Acme::Box#build 14-14",
+        "chunk lib/box.rb:1-2 1-2",
         "module lib/box.rb 1-17",
     ],
     "src/Box.php": [
@@ -266,7 +269,9 @@ EXPECTED = {
         "trait Acme\\Shop\\Helps 14-14",
         "method Acme\\Shop\\Helps::help 14-14",
         "enum Acme\\Shop\\Suit 15-15",
+        "constant Acme\\Shop\\Suit::A 15-15",
         "function Acme\\Shop\\helper 16-16",
+        "chunk src/Box.php:1-4 1-4",
         "module src/Box.php 1-16",
     ],
     "shop/Box.kt": [
@@ -281,8 +286,10 @@ EXPECTED = {
         "class acme.shop.Single 15-15",
         "method acme.shop.Single.x 15-15",
         "enum acme.shop.State 16-16",
+        "constant acme.shop.State.ON 16-16",
         "type acme.shop.Id 17-17",
         "function acme.shop.helper 18-18",
+        "chunk shop/Box.kt:1-2 1-2",
         "module shop/Box.kt 1-18",
     ],
     "Box.swift": [
@@ -293,6 +300,7 @@ EXPECTED = {
         "method Shape.draw 9-9",
         "struct P 10-10",
         "enum State 11-11",
+        "constant State.on 11-11",
         "method State.f 11-11",
         "impl Box 12-12",
         "method Box.more 12-12",
@@ -300,6 +308,7 @@ EXPECTED = {
         "constant top 14-14",
         "function helper 15-15",
         "class A 16-16",
+        "chunk Box.swift:1-1 1-1",
         "module Box.swift 1-16",
     ],
     "run.sh": [
@@ -309,11 +318,14 @@ EXPECTED = {
         "function run 5-6",
         "function helper 7-7",
         "constant FOO 8-8",
+        "chunk run.sh:1-2 1-2",
         "module run.sh 1-8",
     ],
     "broken.cs": [
         "parsed with errors",
         "method Good 3-3",
+        "chunk broken.cs:1-2 1-2",
+        "chunk broken.cs:4-4 4-4",
         "module broken.cs 1-4",
     ],
     "header.h": [
@@ -321,12 +333,15 @@ EXPECTED = {
         "module a 2-5",
         "class a::B 4-4",
         "method a::B::get 4-4",
+        "chunk header.h:1-1 1-1",
         "module header.h 1-5",
     ],
     "plain.h": [
         "parsed with errors",
         "function x 2-2",
         "function plain 4-4",
+        "chunk plain.h:1-2 1-2",
+        "chunk plain.h:3-3 3-3",
         "module plain.h 1-4",
     ],
 }

@@ -130,6 +130,7 @@ EXPECTED = {
         "method a.b.Shape.area 7-7",
         "enum a.b.Color 8-8",
         "type a.b.X 9-9",
+        "chunk Cart.scala:1-1 1-1",
     ],
     "cart.dart": [
         "class Cart 1-8",
@@ -152,6 +153,7 @@ EXPECTED = {
         "method Shop.Cart.Shape.area 5-5",
         "function Shop.Cart.add 6-7",
         "type Shop.Cart.X 8-8",
+        "chunk Cart.hs:1-1 1-1",
     ],
     "cart.ex": [
         "module Shop.Cart 1-9",
@@ -189,6 +191,7 @@ EXPECTED = {
         "enum shop.v1.Kind 5-5",
         "interface shop.v1.Shop 6-6",
         "method shop.v1.Shop.Get 6-6",
+        "chunk cart.proto:1-2 1-2",
     ],
     "cart.graphql": [
         "struct Cart 1-1",

@@ -197,6 +197,22 @@ def _first_named(node: "Node | None") -> "Node | None":
     return node.named_child(0) if node is not None and node.named_child_count else None
 
 
+def _encloses(outer: _Definition, inner: _Definition) -> bool:
+    """Whether one is inside of the other, and not another name of the same declaration."""
+    same = (outer.start, outer.end) == (inner.start, inner.end)
+    return not same and outer.node.start_byte <= inner.node.start_byte
+
+
+def _body(node: "Node") -> "Node | None":
+    """The body of a function or type: its own, that of its value, or that of what it wraps."""
+    value = node.child_by_field_name("value")
+    for holder in (node, value, _first_named((value or node).child_by_field_name("arguments"))):
+        body = holder.child_by_field_name("body") if holder is not None else None
+        if body is not None:
+            return body
+    return None
+
+
 def _content_end(source: bytes, node: "Node") -> int:
     """Where a comment ends without the line break that some grammars count in."""
     end = node.end_byte
@@ -225,16 +241,21 @@ class _Builder:
         self._attached = attached
         self._attached_ends = [piece.end for piece in attached]
         self._top = top_of_file(source, [piece[:2] for piece in attached if piece.is_comment])
-        self._open: list[tuple[int, int]] = []  # places of the enclosing items, ends of their nodes
+        self._open: list[tuple[int, _Definition]] = []
+        """The enclosing items: their places and definitions."""
 
     def add(self, definition: _Definition) -> None:
         node = definition.node
-        while self._open and self._open[-1][1] < max(node.end_byte, node.start_byte + 1):
+        while self._open and self._open[-1][1].node.end_byte < max(
+            node.end_byte, node.start_byte + 1
+        ):
             self._open.pop()
-        parent = self._open[-1][0] if self._open else None
+        around = [place for place, outer in self._open if _encloses(outer, definition)]
+        parent = around[-1] if around else None
         above = self.items[parent] if parent is not None else None
-        inside_function = any(self.items[place].kind in FUNCTION_KINDS for place, _ in self._open)
-        if inside_function and node.type in self._language.outer_only:
+        inside_function = any(self.items[place].kind in FUNCTION_KINDS for place in around)
+        is_local = self._language.local_functions and definition.kind in FUNCTION_KINDS
+        if inside_function and node.type in self._language.outer_only and not is_local:
             return
         if len(self._open) >= _MAX_NESTING:
             return
@@ -270,7 +291,7 @@ class _Builder:
                 definition.start, definition.end, node, definition.name, definition.root, lead
             )
         )
-        self._open.append((len(self.items) - 1, node.end_byte))
+        self._open.append((len(self.items) - 1, definition))
 
     def _separator(self, kind: Kind, *, in_type: bool) -> str:
         own = self._language.member_separator
@@ -302,9 +323,9 @@ class _Builder:
         """From the definition to its body; without a body its first line."""
         node = definition.node
         start, end = node.start_byte, node.end_byte
-        body = node.child_by_field_name("body")
-        if body is None and (value := node.child_by_field_name("value")) is not None:
-            body = value.child_by_field_name("body")
+        if node.id == definition.name.id:  # one of several names that share a declaration
+            start, end = definition.start, definition.end
+        body = _body(node)
         if body is not None and body.start_byte > start:
             end = body.start_byte
         elif definition.kind not in FUNCTION_KINDS:

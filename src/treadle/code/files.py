@@ -13,6 +13,8 @@ __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_f
 
 MAX_FILE_BYTES = 2_000_000
 """Larger files are generated or data; they are not read."""
+MAX_NOTEBOOK_BYTES = 20_000_000
+"""Notebooks hold pictures, of which nothing is indexed."""
 
 
 class FileEntry(NamedTuple):
@@ -83,8 +85,9 @@ def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "not a regular file")
-        data = file.read(MAX_FILE_BYTES + 1)
-    return (None if len(data) > MAX_FILE_BYTES else data), status
+        most = MAX_NOTEBOOK_BYTES if path.suffix == ".ipynb" else MAX_FILE_BYTES
+        data = file.read(most + 1)
+    return (None if len(data) > most else data), status
 
 
 def content_hash(data: bytes) -> bytes:

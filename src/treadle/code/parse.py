@@ -1,15 +1,17 @@
 """One file from its bytes to what the index stores: items, terms, or the reason to skip it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from treadle.code.extract import Extracted, Lines, extract
+from treadle.code.extract import Lines, extract
 from treadle.code.fields import Owner, weighted_terms
-from treadle.code.files import content_hash, read_file
+from treadle.code.files import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, content_hash, read_file
 from treadle.code.graph.tables import packed
 from treadle.code.languages import Language, Outline, language_of
+from treadle.code.languages.notebook import NOTEBOOK
+from treadle.code.languages.outline import plain_text
 from treadle.code.limits import TooMuchError, nested_too_deep
 from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind, Origin, Reading
 from treadle.code.origins import origin_of
@@ -23,8 +25,7 @@ _MINIFIED_LINE = 1_000
 """Bytes of a mean line from which a file counts as minified."""
 _CHUNK_LINES = 40
 _CHUNK_BYTES = 4_000
-_MIN_GAP_BYTES = 80
-_PUNCTUATION = b"{}[],; \t\r\n"
+_WORD = re.compile(rb"[^\W_]|[\x80-\xff]")
 _CONTAINERS = TYPE_KINDS | {Kind.MODULE, Kind.SECTION}
 _LOCK_FILES = re.compile(
     r"(?:^|/)(?:[^/]*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -81,7 +82,7 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
         return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
     stat = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     if data is None:
-        return ParsedFile(path, *stat, b"", skipped="larger than 2 MB")
+        return ParsedFile(path, *stat, b"", skipped=_too_large(path))
     digest = content_hash(data)
     language = language_of(path, data)
     name = language.name if language else None
@@ -95,11 +96,18 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     )  # fmt: skip
 
 
+def _too_large(path: str) -> str:
+    most = MAX_NOTEBOOK_BYTES if path.endswith(".ipynb") else MAX_FILE_BYTES
+    return f"larger than {most // 1_000_000} MB"
+
+
 def _reason_to_skip(path: str, data: bytes, language: Language | Outline | None) -> str | None:
     if b"\0" in data[:_BINARY_PROBE]:
         return "binary"
     if _LOCK_FILES.search(path):
         return "lock file"
+    if language is NOTEBOOK:
+        return None
     long_lines = len(data) > 20 * _MINIFIED_LINE and len(data) > _MINIFIED_LINE * (
         data.count(b"\n") + 1
     )
@@ -133,33 +141,36 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
     if language is None:
         items = _chunks(path, data, lines, 0, len(data))
         children: list[list[int]] = [[] for _ in items]
+        trailing: dict[int, tuple[int, int]] = {}
         references, reading = FileReferences(), Reading.LINES
     elif isinstance(language, Outline):
         found, large = outlined(language, data, path, lines)
-        chunks = [
-            chunk
-            for start, end in _gaps(data, [(item.start_byte, item.end_byte) for item in found])
-            if not found or len(data[start:end].strip(_PUNCTUATION)) > 0
-            for chunk in _chunks(path, data, lines, start, end)
-        ]
-        items = [*found, *chunks]
+        rest = _gaps(data, found, []) if language.with_rest else _Rest([], {})
+        items = [*found, *_rest_chunks(path, data, lines, rest)]
+        trailing = rest.trailing
         children = _children(items)
         references = FileReferences(module=language.module(path, data))
         reading = Reading.LINES if large else Reading.PARSED
     else:
         extracted = extract(language, data, path, lines)
         module = _module_item(path, data, language, extracted.items, lines)
-        extracted.skipped.append((module.signature_start, module.signature_end))
-        items = [*extracted.items, *_gap_chunks(path, data, lines, extracted), module]
+        head = (module.signature_start, module.signature_end)
+        rest = _gaps(data, extracted.items, [head])
+        items = [*extracted.items, *_rest_chunks(path, data, lines, rest), module]
+        trailing = rest.trailing
         children = _children(items)
         references = extracted.references
         reading = Reading.ERRORS if extracted.errors else Reading.PARSED
     documented = [item for item in reversed(items) if item.kind in TYPE_KINDS and item.doc]
     types = {item.name: item.doc for item in documented}
+    source = _Source(path, data, language.text if isinstance(language, Outline) else plain_text)
     indexed = [
-        _with_terms(path, data, item, _owner(items, item, types), [items[child] for child in below])
-        for item, below in zip(items, children, strict=True)
-    ]
+        _with_terms(
+            source, item, _owner(items, item, types), [items[child] for child in below],
+            trailing.get(place, (0, 0)),
+        )
+        for place, (item, below) in enumerate(zip(items, children, strict=True))
+    ]  # fmt: skip
     return Content(indexed, references, reading)
 
 
@@ -180,28 +191,36 @@ def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
     return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
 
 
+class _Source(NamedTuple):
+    """The bytes of a file, and how its text is taken from them."""
+
+    path: str
+    data: bytes
+    text_of: Callable[[bytes], str]
+
+
 def _with_terms(
-    path: str, data: bytes, item: Item, owner: Owner, children: list[Item]
+    source: _Source, item: Item, owner: Owner, children: list[Item], trailing: tuple[int, int]
 ) -> IndexedItem:
-    """An item with its terms. What encloses items does not repeat their text."""
+    """An item with its terms. What encloses items does not repeat their text, except constants.
+
+    `trailing` is the range that follows the item on its last line.
+    """
+    path, data, text_of = source
     body: list[str] = []
     position = item.start_byte
     whole_file = item.kind is Kind.MODULE and item.parent is None and item.start_byte == 0
     if not (whole_file and item.end_byte == len(data)):
         for child in children if item.kind in _CONTAINERS else ():
-            body.append(_text(data[position : child.start_byte]))
+            if child.kind is Kind.CONSTANT and item.kind in TYPE_KINDS:
+                continue
+            body.append(text_of(data[position : child.start_byte]))
             position = max(position, child.end_byte)
-        body.append(_text(data[position : item.end_byte]))
-    signature = _text(data[item.signature_start : item.signature_end])
+        body.append(text_of(data[position : item.end_byte]))
+    if trailing[0] < trailing[1]:
+        body.append(text_of(data[slice(*trailing)]))
+    signature = text_of(data[item.signature_start : item.signature_end])
     return IndexedItem(item, weighted_terms(path, item, owner, signature, "\n".join(body)))
-
-
-def _text(data: bytes) -> str:
-    """Text for terms only; Latin-1 where it is no UTF-8, so that words stay whole."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def _module_item(
@@ -224,7 +243,7 @@ def _module_item(
         end_line=lines.of(max(0, len(data) - 1)),
         signature_start=start,
         signature_end=end,
-        doc=_text(data[start:end]),
+        doc=plain_text(data[start:end]),
     )
 
 
@@ -239,24 +258,47 @@ _HEAD = re.compile(
 )
 
 
-def _gap_chunks(path: str, data: bytes, lines: Lines, extracted: Extracted) -> list[Item]:
-    """Top-level code that belongs to no item (scripts, test suites in calls), without imports."""
-    taken = [(item.start_byte, item.end_byte) for item in extracted.items if item.parent is None]
-    taken += extracted.skipped
+class _Rest(NamedTuple):
+    """What no top-level item holds: `ranges` of text, and what is `trailing` each item, by place.
+
+    The latter is on the last line of the item: the comment of a constant, the `;` of a class.
+    """
+
+    ranges: list[tuple[int, int]]
+    trailing: dict[int, tuple[int, int]]
+
+
+def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]]) -> _Rest:
+    """All of a file that is neither in a top-level item nor in one of the `others`."""
+    taken = [
+        (item.start_byte, item.end_byte, place)
+        for place, item in enumerate(items)
+        if item.parent is None
+    ]
+    taken += [(start, end, -1) for start, end in others if start < end]
+    rest = _Rest([], {})
+    position, last = 0, -1
+    for start, end, place in [*sorted(taken), (len(data), len(data), -1)]:
+        if start > position:
+            begin = position
+            if last >= 0 and data[position - 1 : position] != b"\n":
+                line_end = data.find(b"\n", position, start)
+                begin = start if line_end < 0 else line_end
+                rest.trailing[last] = (position, begin)
+            rest.ranges.append((begin, start))
+        if end > position:
+            position, last = end, place
+    return rest
+
+
+def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item]:
+    """The ranges in chunks; punctuation alone is none, since no search can ask for it."""
     return [
         chunk
-        for start, end in _gaps(data, taken)
-        if len(data[start:end].strip()) >= _MIN_GAP_BYTES
+        for start, end in rest.ranges
+        if _WORD.search(data, start, end)
         for chunk in _chunks(path, data, lines, start, end)
     ]
-
-
-def _gaps(data: bytes, taken: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    position = 0
-    for start, end in [*sorted(taken), (len(data), len(data))]:
-        if start > position:
-            yield position, start
-        position = max(position, end)
 
 
 def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
 
 class Scopes:
-    """Which item is innermost at an offset."""
+    """Which item is innermost at an offset; the fields of a type are part of the type."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
         open_items: list[int] = []
         for place, item in enumerate(items):
+            owner = None if item.parent is None else items[item.parent]
+            if item.kind is Kind.CONSTANT and owner is not None and owner.kind in TYPE_KINDS:
+                continue  # what a field uses, its type uses
             while open_items and items[open_items[-1]].end_byte <= item.start_byte:
                 ended = items[open_items.pop()].end_byte
                 edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))

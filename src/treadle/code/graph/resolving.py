@@ -253,7 +253,8 @@ class Resolver:
                 (node for node in items if node.name == name and node.parent_id == module.id), None
             )
         if language in ES and name == "default":
-            return self.imports.passed_on(module.file_id, FILE_SCOPE, name, depth)
+            passed_on = self.imports.passed_on(module.file_id, FILE_SCOPE, name, depth)
+            return passed_on or self.defined_in(items, None, name, language)
         found = self.defined_in(items, None, name, language)
         if found is not None:
             return found

@@ -13,6 +13,7 @@ from treadle.code.languages.java import JAVA
 from treadle.code.languages.javascript import JAVASCRIPT
 from treadle.code.languages.kotlin import KOTLIN
 from treadle.code.languages.markdown import MARKDOWN
+from treadle.code.languages.notebook import NOTEBOOK
 from treadle.code.languages.outline import Outline
 from treadle.code.languages.php import PHP
 from treadle.code.languages.python import PYTHON
@@ -28,7 +29,7 @@ LANGUAGES = (
     PYTHON, RUST, TYPESCRIPT, TSX, JAVASCRIPT, GO, JAVA, C, CPP, CSHARP, RUBY, PHP, KOTLIN, SWIFT,
     BASH,
 )  # fmt: skip
-OUTLINES = (MARKDOWN, TOML, YAML, JSON, GO_MOD)
+OUTLINES = (MARKDOWN, TOML, YAML, JSON, GO_MOD, NOTEBOOK)
 _BY_EXTENSION: dict[str, Language | Outline] = {
     suffix: language
     for language in (*LANGUAGES, *OUTLINES, *(WIDE if installed() else ()))

@@ -65,7 +65,8 @@ class Language:
     `@embedded` (braced tokens that are parsed as code of their own).
 
     `prefix(path, package)` gives the canonical path of the file. Definitions whose node type is
-    in `outer_only` count only outside of functions.
+    in `outer_only` count only outside of functions, unless a variable holds a function and
+    `local_functions` is set.
 
     The reference query captures the callee of a `@call`, a `@type` that is used, and a `@base`
     that is inherited from or implemented; an `@import` statement, which `imports` reads; a
@@ -90,6 +91,7 @@ class Language:
     """Between a type and its methods, where that is another one; `::` parts constants as well."""
     naming: Callable[["Node", dict[str, "Node"]], Naming] = plain_name
     outer_only: frozenset[str] = frozenset()
+    local_functions: bool = False
     doc_in_body: bool = False
     reference_text: str = ""
     imports: Callable[["Node"], list[Imported]] = no_imports

@@ -38,6 +38,7 @@ BASH = Language(
 (function_definition name: (word) @name) @function
 (program (variable_assignment name: (variable_name) @name) @constant)
 (program (declaration_command (variable_assignment name: (variable_name) @name)) @constant)
+(program (variable_assignments (variable_assignment name: (variable_name) @name) @constant))
 (comment) @comment
 """,
 )

@@ -56,11 +56,23 @@ QUERY = """
 (preproc_function_def name: (identifier) @name) @macro
 (preproc_def name: (identifier) @name value: (_)) @constant
 (declaration (type_qualifier) declarator: (init_declarator declarator: (_) @name)) @constant
+(declaration "," . declarator: (function_declarator) @name @function) @range
+(declaration "," . declarator: (pointer_declarator
+  declarator: (function_declarator)) @name @function) @range
+(declaration (type_qualifier) "," .
+  declarator: (init_declarator declarator: (_) @name) @constant) @range
+(type_definition "," . declarator: (_) @name @type) @range
+(enumerator name: (identifier) @name) @constant
 (comment) @comment
 (preproc_include) @skip
 """
 
-OUTER_ONLY = frozenset({"declaration", "preproc_def", "preproc_function_def"})
+OUTER_ONLY = frozenset(
+    {
+        "declaration", "function_declarator", "pointer_declarator", "init_declarator",
+        "preproc_def", "preproc_function_def",
+    }
+)  # fmt: skip
 
 C = Language(
     name="c",

@@ -59,6 +59,9 @@ CSHARP = Language(
 (local_function_statement name: (_) @name) @function
 (field_declaration (modifier "const")
   (variable_declaration (variable_declarator name: (_) @name))) @constant
+(field_declaration (modifier "const")
+  (variable_declaration "," . (variable_declarator name: (_) @name) @constant)) @range
+(enum_member_declaration name: (_) @name) @constant
 (comment) @comment
 (using_directive) @skip
 (file_scoped_namespace_declaration name: (_) @package)

@@ -14,7 +14,9 @@ SEPARATOR = "."
 _IDENTIFIER = re.compile(r"[\w$#]+")
 
 OUTER_ONLY = frozenset({"variable_declarator", "assignment_expression"})
-"""Local variables that hold functions are part of the function around them."""
+"""Local variables are part of the function around them, unless they hold a function."""
+_MAX_OBJECTS = 8
+"""Objects inside of objects that a method's path names."""
 
 
 def module(path: str, _package: str) -> str:
@@ -25,14 +27,32 @@ def module(path: str, _package: str) -> str:
 def naming(node: "Node", _captured: "dict[str, Node]") -> Naming:
     """The name without quotes; of `Class.prototype.method = …` and `exports.run = …` the last part.
 
-    An object that is assigned to is a scope, `exports` and `prototype` are not.
+    An object that is assigned to is a scope, `exports` and `prototype` are not; the keys on the
+    way to a method in an object are scopes as well.
     """
     text = text_of(node).strip("\"'")
     if node.type != "member_expression":
-        return Naming(text)
+        return Naming(text, _keys_above(node))
     parts = _IDENTIFIER.findall(text)
     scopes = (part for part in parts[:-1] if part not in {"exports", "module", "prototype"})
     return Naming(parts[-1], tuple(scopes))
+
+
+def _keys_above(name: "Node") -> tuple[str, ...]:
+    """`("users",)` of `get` in `{ users: { get() {} } }`."""
+    keys: list[str] = []
+    inner = name.parent
+    if inner is None or inner.type not in {"pair", "method_definition"}:
+        return ()
+    for _ in range(_MAX_OBJECTS):
+        inside = inner.parent
+        pair = inside.parent if inside is not None and inside.type == "object" else None
+        key = pair.child_by_field_name("key") if pair is not None and pair.type == "pair" else None
+        if pair is None or key is None:
+            break
+        keys.insert(0, text_of(key).strip("\"'"))
+        inner = pair
+    return tuple(keys)
 
 
 SELF_NAMES = frozenset({"this", "super"})
@@ -136,6 +156,12 @@ REFERENCES = """
   @field) right: (new_expression constructor: [(identifier) (member_expression)] @of))
 """
 
+_WRAPPERS = (
+    r"(?:\\w+\\.)*(?:use\\w*(?:Callback|Event|Handler)|memo\\w*|forwardRef|observer|debounce|throttle"
+    r"|once|cache|lazy|callback|action|async\\w*|catch\\w*|with[A-Z]\\w*|wrap\\w*)"
+)
+"""Functions whose result is their first argument in another dress: still the function named so."""
+
 QUERY = """
 (function_declaration name: (_) @name) @function
 (generator_function_declaration name: (_) @name) @function
@@ -151,12 +177,49 @@ QUERY = """
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @function)) @range
 (lexical_declaration (variable_declarator name: (identifier) @name value: (class)) @class) @range
+(lexical_declaration (variable_declarator name: (identifier) @name
+  value: (call_expression function: (_) @_wrapper
+    arguments: (arguments . [(arrow_function) (function_expression)])))
+  @function (#match? @_wrapper "^WRAPPERS$")) @range
+(export_statement (lexical_declaration (variable_declarator name: (identifier) @name
+  value: (call_expression function: (_) @_wrapper
+    arguments: (arguments . [(arrow_function) (function_expression)])))
+  @function (#match? @_wrapper "^WRAPPERS$"))) @range
+(export_statement "default" @name
+  value: [(arrow_function) (function_expression) (generator_function)] @function) @range
+(export_statement "default" @name value: (class) @class) @range
+(export_statement "default" @name value: (call_expression
+  arguments: (arguments . [(arrow_function) (function_expression)])) @function) @range
+(export_statement "default" @name
+  value: [(object) (array) (call_expression) (new_expression)] @constant) @range
+(object (method_definition name: (_) @name) @method)
+(object (pair key: [(property_identifier) (string)] @name
+  value: [(arrow_function body: (statement_block)) (function_expression) (generator_function)])
+  @method)
+(variable_declarator value: (object (pair key: [(property_identifier) (string)] @name
+  value: (arrow_function)) @method))
 (program (expression_statement (assignment_expression left: (member_expression) @name
   right: [(arrow_function) (function_expression) (generator_function)]) @function) @range)
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @constant) @range)
 (program (variable_declaration (variable_declarator name: (identifier) @name) @constant) @range)
 (program (export_statement
   (lexical_declaration (variable_declarator name: (identifier) @name) @constant)) @range)
+(program (lexical_declaration (variable_declarator name: (object_pattern
+  (shorthand_property_identifier_pattern) @name @constant))) @range)
+(program (lexical_declaration (variable_declarator name: (object_pattern
+  (pair_pattern value: (identifier) @name @constant)))) @range)
+(program (lexical_declaration (variable_declarator name: (object_pattern
+  (object_assignment_pattern left: (_) @name @constant)))) @range)
+(program (lexical_declaration (variable_declarator name: (array_pattern
+  (identifier) @name @constant))) @range)
+(program (export_statement (lexical_declaration (variable_declarator name: (object_pattern
+  (shorthand_property_identifier_pattern) @name @constant)))) @range)
+(program (export_statement (lexical_declaration (variable_declarator name: (object_pattern
+  (pair_pattern value: (identifier) @name @constant))))) @range)
+(program (export_statement (lexical_declaration (variable_declarator name: (object_pattern
+  (object_assignment_pattern left: (_) @name @constant))))) @range)
+(program (export_statement (lexical_declaration (variable_declarator name: (array_pattern
+  (identifier) @name @constant)))) @range)
 (comment) @comment
 (import_statement) @skip
-"""
+""".replace("WRAPPERS", _WRAPPERS)

@@ -93,7 +93,7 @@ GO = Language(
     receiver=_receiver,
     builtins=_BUILTINS,
     shares_names=True,
-    outer_only=frozenset({"const_spec", "var_spec"}),
+    outer_only=frozenset({"const_spec", "var_spec", "identifier"}),
     query_text="""
 (package_clause (package_identifier) @package)
 (function_declaration name: (identifier) @name) @function
@@ -111,6 +111,10 @@ GO = Language(
 (var_declaration . (var_spec . name: (identifier) @name) @constant .) @range
 (const_spec . name: (identifier) @name) @constant
 (var_spec . name: (identifier) @name) @constant
+(const_declaration . (const_spec "," . name: (identifier) @name @constant) .) @range
+(var_declaration . (var_spec "," . name: (identifier) @name @constant) .) @range
+(const_spec "," . name: (identifier) @name @constant) @range
+(var_spec "," . name: (identifier) @name @constant) @range
 (method_elem name: (field_identifier) @name) @method
 (comment) @comment
 (import_declaration) @skip

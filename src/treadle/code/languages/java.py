@@ -86,6 +86,11 @@ JAVA = Language(
 (constant_declaration declarator: (variable_declarator name: (identifier) @name)) @constant
 (field_declaration (modifiers "final") declarator: (variable_declarator name: (identifier) @name))
   @constant
+(constant_declaration "," . declarator: (variable_declarator name: (identifier) @name) @constant)
+  @range
+(field_declaration (modifiers "final") "," .
+  declarator: (variable_declarator name: (identifier) @name) @constant) @range
+(enum_constant name: (identifier) @name) @constant
 (line_comment) @comment
 (block_comment) @comment
 (import_declaration) @skip

@@ -18,6 +18,7 @@ JAVASCRIPT = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    local_functions=True,
     reference_text=ecmascript.REFERENCES
     + """
 (formal_parameters (identifier) @local)

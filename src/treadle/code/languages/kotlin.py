@@ -56,6 +56,7 @@ KOTLIN = Language(
 (property_declaration (modifiers (property_modifier "const"))
   (variable_declaration . (identifier) @name)) @constant
 (source_file (property_declaration (variable_declaration . (identifier) @name)) @constant)
+(enum_entry (identifier) @name) @constant
 (line_comment) @comment
 (block_comment) @comment
 (import) @skip

@@ -12,6 +12,14 @@ MAX_HEAD = 400
 """Bytes of a line that are looked at for a heading or a key; patterns are quadratic in blanks."""
 
 
+def plain_text(data: bytes) -> str:
+    """Text for terms only; Latin-1 where it is not UTF-8, so that words stay whole."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a text: its heading or key, the bytes of both, and how deep it is (from 1).
@@ -31,7 +39,8 @@ class Part:
 class Outline:
     """A kind of text. `parts` are in order; a deeper one lies inside of the one before it.
 
-    `module` gives the name by which code imports what the file describes, empty if none.
+    `module` gives the name by which code imports what the file describes, empty if none. `text`
+    gives the text of a part from its bytes. `with_rest`: what no part holds is indexed by lines.
     """
 
     name: str
@@ -39,3 +48,5 @@ class Outline:
     kind: Kind
     parts: Callable[[bytes], Iterator[Part]]
     module: Callable[[str, bytes], str] = lambda _path, _data: ""
+    text: Callable[[bytes], str] = plain_text
+    with_rest: bool = True

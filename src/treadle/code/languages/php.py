@@ -59,6 +59,8 @@ PHP = Language(
 (method_declaration name: (_) @name) @method
 (function_definition name: (_) @name) @function
 (const_declaration (const_element . (name) @name)) @constant
+(const_declaration "," . (const_element . (name) @name) @constant) @range
+(enum_case name: (_) @name) @constant
 (comment) @comment
 (namespace_use_declaration) @skip
 """,

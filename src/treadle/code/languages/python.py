@@ -120,6 +120,18 @@ PYTHON = Language(
 (module (expression_statement (assignment left: (identifier) @name)) @constant)
 (module (expression_statement (assignment left: (identifier) @name)) @constant
   . (expression_statement (string)) @below)
+(module (expression_statement (assignment left: [(pattern_list (identifier) @name @constant)
+  (tuple_pattern (identifier) @name @constant) (list_pattern (identifier) @name @constant)]))
+  @range)
+(module (expression_statement (assignment
+  right: (assignment left: (identifier) @name @constant))) @range)
+(class_definition body: (block (expression_statement
+  (assignment left: (identifier) @name) @constant)))
+(class_definition body: (block (expression_statement
+  (assignment left: (identifier) @name) @constant) . (expression_statement (string)) @below))
+(class_definition body: (block (expression_statement (assignment
+  left: [(pattern_list (identifier) @name @constant) (tuple_pattern (identifier) @name @constant)]
+  )) @range))
 (comment) @comment
 (import_statement) @skip
 (import_from_statement) @skip

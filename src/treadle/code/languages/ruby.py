@@ -54,6 +54,7 @@ RUBY = Language(
 (method name: (_) @name) @method
 (singleton_method name: (_) @name) @method
 (assignment left: (constant) @name) @constant
+(assignment left: (left_assignment_list (constant) @name @constant)) @range
 (comment) @comment
 """,
 )

@@ -156,6 +156,7 @@ RUST = Language(
 (mod_item name: (identifier) @name body: (_)) @module
 (const_item name: (identifier) @name) @constant
 (static_item name: (identifier) @name) @constant
+(enum_variant name: (identifier) @name) @constant
 (type_item name: (type_identifier) @name) @type
 (associated_type name: (type_identifier) @name) @type
 (macro_definition name: (identifier) @name) @macro

@@ -40,6 +40,10 @@ SWIFT = Language(
 (init_declaration name: (_) @name) @method
 (typealias_declaration . name: (type_identifier) @name) @type
 (source_file (property_declaration name: (pattern (simple_identifier) @name)) @constant)
+(source_file (property_declaration "," .
+  name: (pattern (simple_identifier) @name @constant)) @range)
+(enum_entry . name: (simple_identifier) @name) @constant
+(enum_entry "," . name: (simple_identifier) @name @constant) @range
 (comment) @comment
 (multiline_comment) @comment
 (import_declaration) @skip

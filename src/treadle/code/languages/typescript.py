@@ -37,6 +37,8 @@ _QUERY = (
 (export_statement (function_signature name: (_) @name) @function) @range
 (ambient_declaration (class_declaration name: (_) @name) @class) @range
 (ambient_declaration (function_signature name: (_) @name) @function) @range
+(enum_body (property_identifier) @name @constant)
+(enum_body (enum_assignment name: (_) @name) @constant)
 (class_body (decorator) @attribute)
 """
 )
@@ -76,6 +78,7 @@ TYPESCRIPT = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    local_functions=True,
     reference_text=_REFERENCES,
     imports=ecmascript.imports,
     self_names=ecmascript.SELF_NAMES,
@@ -91,6 +94,7 @@ TSX = Language(
     prefix=ecmascript.module,
     naming=ecmascript.naming,
     outer_only=ecmascript.OUTER_ONLY,
+    local_functions=True,
     reference_text=_REFERENCES
     + """
 (jsx_opening_element name: (_) @call)
