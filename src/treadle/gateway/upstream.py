@@ -24,6 +24,8 @@ _IDLE_CONNECTION = 15.0
 _PIECE = 256_000
 """Bytes of a large body that are written at once."""
 _HEADER_LIMIT = 65_536
+_ANSWER_LIMIT = 16_000_000
+"""Bytes of an answer that is read whole, such as a list of models."""
 
 
 class Upstream:
@@ -67,7 +69,7 @@ class Upstream:
         async with asyncio.timeout(seconds):
             response = await self._request("GET", endpoint, path, authorization(endpoint), None, 60)
             async with response:
-                content = await response.read()
+                content = await _bounded(endpoint, response)
         if response.status != 200:
             raise faults.from_response(
                 endpoint, response.status, content.decode("utf-8", "replace"), {}, 0
@@ -134,6 +136,18 @@ class Upstream:
                     max_field_size=_HEADER_LIMIT,
                 )
             return self._sessions[near]
+
+
+async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> bytes:
+    """The whole body of an answer, unless it is larger than any list of models."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.content.iter_chunked(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _ANSWER_LIMIT:
+            raise faults.protocol(endpoint, f"it is larger than {_ANSWER_LIMIT // 1_000_000} MB")
+    return b"".join(pieces)
 
 
 def authorization(endpoint: Endpoint) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from treadle.ids import IdSource, new_id
 from treadle.llm import faults, prices, wire
 from treadle.llm.assembler import DeltaAssembler, Shown
 from treadle.llm.attempts import attempt
+from treadle.llm.bounded import HEADERS, AnswerRefusedError, bounds
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
 from treadle.llm.messages import ChatRequest, ModelReply
@@ -230,6 +231,8 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 
     try:
         yield
+    except AnswerRefusedError as error:
+        raise faults.protocol(endpoint, str(error)) from error
     except openai.APIStatusError as error:
         body = error.body if error.body is not None else error.response.text
         now = clock.now_us() / 1e6
@@ -237,6 +240,8 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
             endpoint, error.status_code, body, error.response.headers, now
         ) from error
     except openai.APIConnectionError as error:
+        if isinstance(error.__cause__, AnswerRefusedError):
+            raise faults.protocol(endpoint, str(error.__cause__)) from error
         raise faults.unreachable(endpoint, _reason(error)) from error
     except httpx2.HTTPError as error:
         raise faults.broken_off(endpoint, _reason(error)) from error
@@ -245,8 +250,9 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
     """The HTTP client of an endpoint. Slow at first (imports, certificates): call it in a thread.
 
-    It never retries: attempts are counted, announced and recorded by `HttpChatModel`. A server on
-    this machine is never asked through a proxy.
+    It never follows a redirect, and bounds what it reads. It never retries: attempts are counted,
+    announced and recorded by `HttpChatModel`. A server on this machine is never asked through a
+    proxy.
     """
     import openai
 
@@ -257,8 +263,9 @@ def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
         api_key=endpoint.api_key or _NO_KEY,
         max_retries=0,
         timeout=timeout,
+        default_headers=HEADERS,
         http_client=openai.DefaultAsyncHttpxClient(
-            timeout=timeout, trust_env=not endpoint.loopback
+            timeout=timeout, trust_env=not endpoint.loopback, **bounds(asynchronous=True)
         ),
     )
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from treadle.errors import ExitStatus, TreadleError
 from treadle.llm.endpoint import Endpoint
@@ -72,8 +73,26 @@ def from_response(
     endpoint: Endpoint, status: int, body: object, headers: Mapping[str, str], now: float
 ) -> ProviderError:
     """The fault behind an HTTP error status. `now` is Unix seconds, for a date in Retry-After."""
+    if 300 <= status < 400:
+        return _redirected(endpoint, status, headers.get("location", ""))
     retry_after = parse_retry_after(headers, now)
     return _classify(endpoint, status, *_words(body), retry_after)
+
+
+def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError:
+    """A redirect, which is not followed: prompt and key are for the address that was set."""
+    try:
+        parts = urlsplit(location)
+        target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
+    except ValueError:
+        target = ""
+    where = quoted(target, 200) if target else "another path"
+    return ProviderError(
+        f"{endpoint.provider} redirects requests to {where} ({status}), which is not followed.",
+        kind=FaultKind.PROTOCOL,
+        hint=f"If you trust that address, set providers.{endpoint.provider}.base_url to it.",
+        status=status,
+    )
 
 
 def from_body(endpoint: Endpoint, body: object) -> ProviderError:

@@ -51,9 +51,21 @@ def _get(base_url: str) -> tuple[ModelInfo, ...]:
         response = connection.getresponse()
         if response.status != http.client.OK or time.monotonic() > deadline:
             raise ValueError(f"status {response.status}")
-        return parse_models(json.loads(response.read(_BODY_LIMIT)))
+        return parse_models(json.loads(_read(response, deadline)))
     finally:
         connection.close()
+
+
+def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
+    """The body, unless it is too large or comes too slowly."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := response.read1(65_536):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _BODY_LIMIT or time.monotonic() > deadline:
+            raise ValueError("it is too large or too slow")
+    return b"".join(pieces)
 
 
 def _window(entry: dict[str, object]) -> int | None:

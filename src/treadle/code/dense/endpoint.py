@@ -1,10 +1,13 @@
 """Any OpenAI-compatible embeddings endpoint as an embedder."""
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.code.dense.embedder import EmbedderError, Endpoint
+from treadle.llm.bounded import HEADERS, AnswerRefusedError, bounds
+from treadle.secrets import redact
 
 if TYPE_CHECKING:
     import openai
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from treadle.code.dense.embedder import Vectors
 
 _TIMEOUT = 20.0
+_SAID = 400
+"""Characters of an endpoint's own words in a message."""
 
 
 class EndpointEmbedder:
@@ -39,8 +44,15 @@ class EndpointEmbedder:
             )
             ordered = sorted(answer.data, key=lambda entry: entry.index)
             rows = numpy.array([entry.embedding for entry in ordered], numpy.float32)
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise EmbedderError(f"{self._endpoint.base_url} gave no vectors: {error}") from error
+        except (
+            AnswerRefusedError,
+            openai.OpenAIError,
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:
+            said = redact(str(error))[:_SAID]
+            raise EmbedderError(f"{self._endpoint.base_url} gave no vectors: {said}") from error
         if rows.ndim != 2 or len(rows) != len(texts) or not numpy.isfinite(rows).all():
             raise EmbedderError(f"{self._endpoint.base_url} did not give a vector for each text")
         lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
@@ -56,5 +68,10 @@ class EndpointEmbedder:
                     api_key=self._endpoint.key or "none",
                     timeout=_TIMEOUT,
                     max_retries=1,
+                    default_headers=HEADERS,
+                    http_client=openai.DefaultHttpxClient(
+                        timeout=_TIMEOUT, **bounds(asynchronous=False)
+                    ),
                 )
+                weakref.finalize(self, self._client.close)
         return self._client
