@@ -1,33 +1,15 @@
 """Where files may be: the root of a repository, what is inside it, and our own folders."""
 
 import os
+import stat
 from collections.abc import Collection
 from pathlib import Path, PurePath
 
 from treadle.errors import PathRefusedError
+from treadle.private_files import HEAD_BYTES, why_private, why_private_content
 
 HOME_VARIABLE = "TREADLE_HOME"
 """Names one folder that holds all that Treadle keeps, instead of the platform's usual places."""
-
-SECRET_NAMES = frozenset({
-    ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".pypirc", ".npmrc", ".htpasswd",
-    ".git-credentials", ".dockercfg", ".vault-token", "id_rsa", "id_dsa", "id_ecdsa",
-    "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
-})  # fmt: skip
-"""Names, in lower case, of files that usually hold keys or passwords; no tool reads them."""
-
-SECRET_ENDINGS = (
-    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kdbx",
-)  # fmt: skip
-"""Ends of such names."""
-
-HARMLESS_ENDINGS = (".example", ".sample", ".template")
-"""Ends of the names of files that only show what a `.env` file looks like."""
-
-SECRET_FOLDERS = frozenset({".git", ".ssh", ".gnupg", ".aws"})
-"""Folders whose content no tool reads: version control's own data and stores of keys."""
-
-_PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 
 
 def find_root(start: Path) -> Path:
@@ -61,44 +43,32 @@ def resolve_inside(root: Path, name: str) -> Path:
     return path
 
 
-def why_private(relative: str) -> str | None:
-    """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
-
-    Looks at names alone, whatever their case.
-    """
-    *folders, name = relative.lower().split("/")
-    for folder in folders:
-        if folder in SECRET_FOLDERS:
-            return _PRIVATE_FOLDER.format(folder)
-    return why_private_name(name)
-
-
-def why_private_name(name: str) -> str | None:
-    """`why_private` of one name, whose folder may be read."""
-    name = name.lower()
-    if name in SECRET_FOLDERS:
-        return _PRIVATE_FOLDER.format(name)
-    settings = name.startswith(".env.") and not name.endswith(HARMLESS_ENDINGS)
-    if settings or name in SECRET_NAMES or name.endswith(SECRET_ENDINGS):
-        return "a file of such a name usually holds keys or passwords"
-    return None
-
-
 def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) -> Path:
     """`resolve_inside`, and refused also when a tool must not read what is there.
 
-    Both the name as given and the place that its links lead to are looked at. Resolved paths in
-    `consented` may be read whatever their names.
+    Both the name as given and the place that its links lead to are looked at, and the begin of
+    the file. Resolved paths in `consented` may be read whatever their names.
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
-    reason = why_private(inside) or why_private(PurePath(name).name)
+    reason = why_private(inside) or why_private(PurePath(name).name) or why_private_file(path)
     if reason is not None and path not in consented:
         raise PathRefusedError(
             f"{name!r} is not read: {reason}.",
             hint="Ask the person for what you need from it, or read an example file beside it.",
         )
     return path
+
+
+def why_private_file(path: Path) -> str | None:
+    """Why no tool reads the regular file at `path`, by its content; None if one may."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        with path.open("rb") as file:
+            return why_private_content(file.read(HEAD_BYTES))
+    except OSError:  # it is not there, or whoever reads it says why not
+        return None
 
 
 def holds_home(root: Path) -> bool:

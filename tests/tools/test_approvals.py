@@ -29,7 +29,7 @@ from treadle.events.types import (
     ToolCallFailed,
     ToolFailure,
 )
-from treadle.paths import why_private
+from treadle.private_files import why_private
 from treadle.tools.approvals import Approvals, Grant, GrantStore, Question, Rules
 from treadle.tools.approvals.rules import Place
 from treadle.tools.contract import (

@@ -11,8 +11,8 @@ from treadle.paths import (
     user_cache_dir,
     user_config_dir,
     user_data_dir,
-    why_private,
 )
+from treadle.private_files import why_private, why_private_content
 
 
 @pytest.fixture
@@ -100,6 +100,13 @@ def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
     [
         ".env", ".env.local", "app/.ENV.Production", "prod.env", "id_rsa", "deploy/id_ed25519",
         "server.pem", "tls/server.KEY", ".netrc", ".git/config", "sub/.git/HEAD", ".ssh/config",
+        ".env~", ".env-prod", ".env_staging", ".env.bak", "web/.env.local.old", "id_rsa.bak",
+        "id_ed25519-work", "id_rsa (1)", "credentials.json", "app/Credentials.yml", "secrets.toml",
+        ".kube/config", "home/.kube/config.bak", ".docker/config.json", "prod.tfvars",
+        "terraform.tfstate", "terraform.tfstate.backup", "x/terraform.tfstate.1711",
+        "a.auto.tfvars.json",
+        "service-account.json", ".config/gcloud/legacy/adc.json", ".cargo/credentials.toml~",
+        ".m2/settings.xml", "server.key.old", "vault.kdbx", "release.keystore", "AuthKey.p8",
     ],
 )  # fmt: skip
 def test_names_of_secrets_are_private(root: Path, name: str) -> None:
@@ -112,7 +119,10 @@ def test_names_of_secrets_are_private(root: Path, name: str) -> None:
     "name",
     [
         ".env.example", ".env.sample", ".env.template", "id_rsa.pub", "environment.py", "keys.py",
-        ".gitignore", ".github/workflows/ci.yml", "monkey", "pem.md",
+        ".gitignore", ".github/workflows/ci.yml", "monkey", "pem.md", ".env-example",
+        "example.env", "terraform.example.tfvars", "credentials.py", "config.json", "kube/config",
+        "docker/config.json", "id_rsa_test.go", "tokens.json", "secrets.py", "environment.yml",
+        ".environment", "envoy.yaml", "credentials.json.example", "main.tf", "settings.xml",
     ],
 )  # fmt: skip
 def test_names_that_only_look_like_it_are_not(root: Path, name: str) -> None:
@@ -151,3 +161,53 @@ def test_without_it_the_platform_chooses(monkeypatch: pytest.MonkeyPatch) -> Non
     folders = {user_cache_dir(), user_data_dir(), user_config_dir()}
     assert len(folders) == 3
     assert all("treadle" in folder.parts for folder in folders)
+
+
+PEM = "-----BEGIN {}-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("deploy", PEM.format("OPENSSH PRIVATE KEY")),
+        ("key.txt", "# of the build server\n\n" + PEM.format("RSA PRIVATE KEY")),
+        ("both.crt", PEM.format("CERTIFICATE") + "-----END CERTIFICATE-----\n"
+         + PEM.format("PRIVATE KEY")),
+        ("mail.txt", PEM.format("PGP PRIVATE KEY BLOCK")),
+        ("putty.txt", "PuTTY-User-Key-File-3: ssh-ed25519\n"),
+        ("age.txt", "# created: 2026\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQ\n"),
+        ("firebase.json", '{"type": "service_account", "private_key": "x"}'),
+        ("staging.yaml", "apiVersion: v1\nkind: Config\nusers:\n- user:\n    token: abc\n"),
+        ("registries.json", '{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZA=="}}}'),
+        ("aws.ini", "[default]\naws_secret_access_key = " + "a1B2" * 10 + "\n"),
+        ("npm.txt", "//packages.example.org/:_authToken=npm_abc\n"),
+        ("state.json", '{"version": 4, "terraform_version": "1.9", "serial": 3}'),
+    ],
+)  # fmt: skip
+def test_keys_and_credentials_are_private_by_their_content(
+    root: Path, name: str, text: str
+) -> None:
+    (root / name).write_text(text)
+    assert why_private_content(text.encode()) is not None
+    assert why_private_content(text.replace("\n", "\r\n").encode()) is not None
+    with pytest.raises(PathRefusedError, match="it holds"):
+        resolve_readable(root, name)
+    assert resolve_readable(root, name, [root / name]) == root / name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'KEY = """\n' + PEM.format("RSA PRIVATE KEY") + '"""\n',
+        PEM.format("PUBLIC KEY"),
+        PEM.format("CERTIFICATE"),
+        "Look for `-----BEGIN PRIVATE KEY-----` at the begin of the file.\n",
+        "apiVersion: v1\nkind: ConfigMap\ndata:\n  token: x\n",
+        '{"type": "service_account"}',
+        "//packages.example.org/:_authToken=${NPM_TOKEN}\n",
+        "import re\n",
+        "",
+    ],
+)
+def test_text_that_only_mentions_keys_is_not_private(text: str) -> None:
+    assert why_private_content(text.encode()) is None

@@ -10,12 +10,14 @@ from pathlib import Path, PurePosixPath
 from treadle.checks.environment import check_environment, in_copy
 from treadle.checks.finding import find_checks
 from treadle.checks.model import Check, CheckRun
+from treadle.checks.program import program_of
 from treadle.checks.running import Progress, find_program, run
 from treadle.checks.scratch import scratch_copy
 from treadle.clock import Clock
 from treadle.config.model import Settings
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.paths import resolve_inside
+from treadle.tools.contract import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
 """The files that a proposal, named by its id, results in, by path relative to the root; None
@@ -68,6 +70,16 @@ class Checks:
         """Whether the program of a check is there. Blocks."""
         given = check_environment(self._environment, self._root)
         return find_program(check.argv[0], self._root, given.variables) is not None
+
+    def program(self, check: Check) -> Program | None:
+        """The program that a check starts; None where it is not installed. Blocks."""
+        given = check_environment(
+            self._environment, self._root, secret=self._secret, keep=self._settings.keep_keys
+        )
+        try:
+            return program_of(check.argv[0], self._root, given.variables)
+        except OSError:  # it cannot be read, so starting it will say why
+            return None
 
     def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
         """`paths` as they are put behind the command of a check: relative to the root. Blocks.

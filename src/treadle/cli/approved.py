@@ -20,6 +20,7 @@ def list_approvals(root: Path, *, as_json: bool) -> int:
                         "tool": each.grant.tool,
                         "path": each.grant.path or None,
                         "command": each.grant.command or None,
+                        "program": each.grant.program or None,
                         "granted_us": each.granted_us,
                     }
                     for each in remembered
@@ -32,11 +33,12 @@ def list_approvals(root: Path, *, as_json: bool) -> int:
                 str(each.number),
                 each.grant.tool,
                 each.grant.path or each.grant.command or "(every call)",
+                each.grant.program,
                 when(each.granted_us),
             )
             for each in remembered
         ]
-        say(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "ALLOWED")))
+        say(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
     else:
         say("Nothing is always allowed in this repository.")
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.ignore import IGNORE_FILES, IgnoreRules
-from treadle.paths import why_private_name
+from treadle.private_files import why_private_entry
 
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
 
@@ -35,7 +35,7 @@ class FileEntry(NamedTuple):
 def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> Iterator[FileEntry]:
     """Every regular file below `root` that no ignore rule leaves out, in a stable order.
 
-    Files that usually hold keys or passwords are passed over (see `treadle.paths`).
+    Files that usually hold keys or passwords are passed over by name (see `treadle.private_files`).
     Links are never followed: what they point to inside the tree is found at its own place.
     Nested repositories and submodules are walked like any folder, without their `.git`.
     `on_skip(path, reason)` hears of those, of what could not be read, and of links.
@@ -60,7 +60,7 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if ignored(name, is_dir):
                     continue
-                if (reason := why_private_name(name)) is not None:
+                if (reason := why_private_entry(folder, name)) is not None:
                     skip(lead + name, reason)
                 elif is_dir:
                     below.append(lead + name)

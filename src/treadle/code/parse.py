@@ -17,6 +17,7 @@ from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind, Origin, R
 from treadle.code.origins import origin_of
 from treadle.code.outlined import outlined
 from treadle.code.references import FileReferences
+from treadle.private_files import why_private_content
 
 MAX_TEXT_BYTES = 500_000
 """The limit for texts without a grammar: beyond it they are data too."""
@@ -86,7 +87,7 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     digest = content_hash(data)
     language = language_of(path, data)
     name = language.name if language else None
-    skipped = _reason_to_skip(path, data, language)
+    skipped = why_private_content(data) or _reason_to_skip(path, data, language)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     unchanged = digest == known_hash
     content = _NOTHING if skipped or unchanged else read_content(path, data, language)

@@ -33,7 +33,8 @@ from treadle.edits.undoing import Backwards, backwards, settled
 from treadle.errors import PathRefusedError, StoreError
 from treadle.events.types import ErrorKind
 from treadle.ids import IdSource, new_id
-from treadle.paths import resolve_inside, why_private
+from treadle.paths import resolve_inside
+from treadle.private_files import why_private
 
 OPEN_STATES = frozenset({
     ProposalState.STAGED, ProposalState.CONFLICTED, ProposalState.FAILED,

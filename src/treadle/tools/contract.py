@@ -71,11 +71,32 @@ SCREEN = "screen"
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """What a command starts. `path` is relative to the root where it is `inside` of it.
+
+    `digest` is a hash of the content of one that is inside, `environment` one of the variables
+    that decide what it loads.
+    """
+
+    path: str
+    inside: bool
+    digest: str = ""
+    environment: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}, which is inside this repository" if self.inside else self.path
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
-    """What a call is about, as the rules of approval see it: a path, a command, or neither."""
+    """What a call is about, as the rules of approval see it: a path, a command, or neither.
+
+    `program` is what the command starts.
+    """
 
     path: str | None = None
     command: str | None = None
+    program: Program | None = None
 
     def __str__(self) -> str:
         return self.path or self.command or ""

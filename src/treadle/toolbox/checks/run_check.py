@@ -209,10 +209,14 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         """Have the exact command allowed, for each of its paths. Raises ToolError if it is not."""
         command = check.command(paths)
         where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
+        program = await asyncio.to_thread(self._checks.program, check)
         question = Question(
             (
-                Subject(command=command),
-                *(Subject(path=path.partition("::")[0], command=command) for path in paths),
+                Subject(command=command, program=program),
+                *(
+                    Subject(path=path.partition("::")[0], command=command, program=program)
+                    for path in paths
+                ),
             ),
             self.asks,
             f"run {command}{where}",

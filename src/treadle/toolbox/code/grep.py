@@ -129,6 +129,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
             self._files(place, arguments.glob, context),
             keep=arguments.max_tokens // TOKENS_PER_HIT + 1,
             stopped=lambda: given_up.is_set() or clock.monotonic() > until,
+            consented=not place.is_dir(),
         )
         return self._fitted(arguments, found, self._note(place, found))
 
@@ -149,7 +150,13 @@ class Grep(Tool[GrepArguments, GrepResult]):
                 yield entry.path
 
     def _search(
-        self, matcher: Matcher, paths: Iterator[str], keep: int, stopped: Callable[[], bool]
+        self,
+        matcher: Matcher,
+        paths: Iterator[str],
+        keep: int,
+        stopped: Callable[[], bool],
+        *,
+        consented: bool,
     ) -> _Found:
         found = _Found()
         for path in paths:
@@ -158,7 +165,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
                 break
             before = found.total
             try:
-                for hit in matcher.lines(self._workspace.root / path, stopped):
+                for hit in matcher.lines(self._workspace.root / path, stopped, consented=consented):
                     found.total += 1
                     if len(found.hits) < keep:
                         found.hits.append((path, hit))

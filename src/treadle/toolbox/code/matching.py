@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.events.types import ErrorKind
+from treadle.private_files import why_private_content
 from treadle.toolbox.code.text import BLOCK, READABLE, SNIFFED, decode, sniff
 from treadle.tools.contract import ToolError
 
@@ -70,14 +71,18 @@ class Matcher:
             )
         self._longest_line = min(LONGEST_LINE, STEP // self._regex.programsize)
 
-    def lines(self, path: Path, stopped: Callable[[], bool]) -> Iterator[Hit]:
+    def lines(
+        self, path: Path, stopped: Callable[[], bool], *, consented: bool = False
+    ) -> Iterator[Hit]:
         """The matching lines of a file, in order; none of a file that is not text.
+
+        Nor of one that holds keys by its content, unless that was `consented` to.
 
         The file is read in blocks; a hit is given for each line at most once. Ends early when
         `stopped()` says so, which is asked for every block. Raises OSError.
         """
         number, reported = 1, 0
-        for text in _texts(path, self._longest_line):
+        for text in _texts(path, self._longest_line, consented=consented):
             if stopped():
                 return
             for hit in self._in_text(text, number):
@@ -102,11 +107,12 @@ class Matcher:
             position = end + 1
 
 
-def _texts(path: Path, longest_line: int) -> Iterator[bytes]:
+def _texts(path: Path, longest_line: int, *, consented: bool) -> Iterator[bytes]:
     """The bytes of a text file in pieces that end with a line, but for very long lines."""
     rest = b""
     with path.open("rb") as file:
-        if sniff(file.read(SNIFFED)) not in READABLE:
+        head = file.read(SNIFFED)
+        if sniff(head) not in READABLE or (not consented and why_private_content(head)):
             return
         file.seek(0)
         size = min(BLOCK, longest_line)

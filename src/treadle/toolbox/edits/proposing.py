@@ -17,7 +17,8 @@ from treadle.edits.requests import EditRequest
 from treadle.edits.service import Edits
 from treadle.events.edits import EditApplied, EditDenied, EditFailed, EditStaged, ProposalEvent
 from treadle.events.types import Effect, ErrorKind
-from treadle.paths import why_private
+from treadle.private_files import why_private
+from treadle.protected_files import why_protected
 from treadle.toolbox.edits.results import EditResult, edit_result
 from treadle.tools.approvals.question import Decision, Question
 from treadle.tools.contract import Policy, Subject, ToolContext, ToolError
@@ -117,7 +118,7 @@ class Proposer:
 
     def _approved_before(self, paths: Collection[str]) -> bool:
         """Whether the settings let every one of `paths` be changed without asking."""
-        if not self.settings.auto_approve or any(map(why_private, paths)):
+        if not self.settings.auto_approve or any(map(_needs_a_person, paths)):
             return False
         from pathspec import GitIgnoreSpec
 
@@ -169,6 +170,10 @@ class Proposer:
                 )
                 found.append(f"{path} has new syntax errors at line {lines}.")
         return found
+
+
+def _needs_a_person(path: str) -> str | None:
+    return why_private(path) or why_protected(path)
 
 
 def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:

@@ -32,6 +32,8 @@ class _Weighed:
     """What a person has to allow."""
     reason: str = ""
     private: set[Path] = field(default_factory=set)
+    protected: bool = False
+    """Whether it asks every time, whatever was allowed before."""
 
 
 @dataclass(slots=True)
@@ -121,7 +123,8 @@ class Approvals:
         private = frozenset(weighed.private)
         if weighed.denied is not None:
             return Decision(allowed=False, reason=weighed.denied)
-        if await self._is_granted(weighed.asked, _owner(context)):
+        granted = await self._is_granted(weighed.asked, _owner(context))
+        if granted and not (weighed.protected and weighed.asked):
             return Decision(allowed=True, private=private)
         if not self._attending:
             return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", unanswered=True)
@@ -132,7 +135,7 @@ class Approvals:
             return Decision(
                 allowed=False, reason=f"{weighed.reason} {_NOBODY}", scope=scope, unanswered=True
             )
-        if scope is ApprovalScope.ALWAYS:
+        if scope is ApprovalScope.ALWAYS and not weighed.protected:
             await self._remember(weighed.asked, context)
         return Decision(allowed=True, scope=scope, words=words, private=private)
 
@@ -150,8 +153,12 @@ class Approvals:
                     pass
                 case Policy.ASK:
                     path = place.paths[0] if place.paths else ""
-                    weighed.asked.add(Grant(tool, path, subject.command or ""))
-                    weighed.reason = weighed.reason or verdict.reason
+                    program = subject.program
+                    weighed.asked.add(Grant.of(tool, path, subject.command or "", program))
+                    changes = question.policy is Policy.ASK
+                    weighed.protected |= changes and place.protected is not None
+                    started = f" The program is {program}." if program else ""
+                    weighed.reason = weighed.reason or f"{verdict.reason}{started}"
                 case Policy.ALLOW:
                     pass
         return weighed

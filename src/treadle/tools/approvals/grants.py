@@ -4,27 +4,46 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Self
 
 from treadle.errors import StoreError
+from treadle.repository_identity import identity
+from treadle.tools.contract import Program
 
 _BUSY_SECONDS = 5.0
 _TABLE = """
-    CREATE TABLE IF NOT EXISTS grants (
-        id INTEGER PRIMARY KEY, root TEXT NOT NULL, tool TEXT NOT NULL,
-        path TEXT NOT NULL, command TEXT NOT NULL, granted_us INTEGER NOT NULL,
-        UNIQUE (root, tool, path, command)
+    CREATE TABLE IF NOT EXISTS bound_grants (
+        id INTEGER PRIMARY KEY, root TEXT NOT NULL, identity TEXT NOT NULL, tool TEXT NOT NULL,
+        path TEXT NOT NULL, command TEXT NOT NULL, program TEXT NOT NULL, digest TEXT NOT NULL,
+        environment TEXT NOT NULL, granted_us INTEGER NOT NULL,
+        UNIQUE (root, identity, tool, path, command, program, digest, environment)
     )"""
+"""Grants of earlier versions, which named only a path, are in another table and do not hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Exactly what was allowed: a tool, with its path relative to the root or its command."""
+    """Exactly what was allowed: a tool, with its path relative to the root or its command.
+
+    Of a command also the program that it starts, its hash where it is inside of the repository,
+    and a hash of the variables that decide what it loads.
+    """
 
     tool: str
     path: str = ""
     command: str = ""
+    program: str = ""
+    digest: str = ""
+    environment: str = ""
+
+    @classmethod
+    def of(cls, tool: str, path: str, command: str, program: Program | None) -> Self:
+        """The grant of a call about a path or a command."""
+        if program is None:
+            return cls(tool, path, command)
+        return cls(tool, path, command, program.path, program.digest, program.environment)
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.tool, self.path, self.command)))
@@ -51,26 +70,28 @@ class GrantStore:
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
         """Keep grants for the repository at `root`; what is kept already stays as it is."""
         with self._connection(make=True) as connection:
+            known = identity(root, make=True)
             connection.executemany(
-                "INSERT OR IGNORE INTO grants (root, tool, path, command, granted_us)"
-                " VALUES (?, ?, ?, ?, ?)",
-                [(str(root), each.tool, each.path, each.command, at_us) for each in grants],
+                "INSERT OR IGNORE INTO bound_grants (root, identity, tool, path, command, program,"
+                " digest, environment, granted_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(str(root), known, *astuple(each), at_us) for each in grants],
             )
 
     def remembered(self, root: Path) -> list[Remembered]:
-        """What is allowed in the repository at `root`, the oldest first."""
+        """What is allowed in the very repository that is at `root` now, the oldest first."""
         with self._connection() as connection:
             found = connection.execute(
-                "SELECT id, tool, path, command, granted_us FROM grants WHERE root = ? ORDER BY id",
-                (str(root),),
+                "SELECT id, tool, path, command, program, digest, environment, granted_us"
+                " FROM bound_grants WHERE root = ? AND identity = ? ORDER BY id",
+                (str(root), identity(root) or ""),
             )
-            return [Remembered(row[0], Grant(*row[1:4]), row[4]) for row in found]
+            return [Remembered(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
     def revoke(self, root: Path, number: int | None = None) -> int:
         """Forget the grant of that number, or all of the repository; how many were forgotten."""
         with self._connection() as connection:
             return connection.execute(
-                "DELETE FROM grants WHERE root = ?1 AND (?2 IS NULL OR id = ?2)",
+                "DELETE FROM bound_grants WHERE root = ?1 AND (?2 IS NULL OR id = ?2)",
                 (str(root), number),
             ).rowcount
 

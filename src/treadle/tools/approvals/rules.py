@@ -9,7 +9,9 @@ from pathlib import Path
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.model import ApprovalSettings
-from treadle.paths import resolve_inside, why_private
+from treadle.paths import resolve_inside, why_private_file
+from treadle.private_files import why_private
+from treadle.protected_files import why_protected
 from treadle.tools.contract import Policy, Subject
 
 
@@ -51,7 +53,15 @@ class Place:
     @property
     def private(self) -> str | None:
         """Why its path is read with consent only; None where it is not or there is none."""
-        return next(filter(None, map(why_private, self.paths)), None)
+        by_name = next(filter(None, map(why_private, self.paths)), None)
+        if by_name is None and self.real is not None:
+            return why_private_file(self.real)
+        return by_name
+
+    @property
+    def protected(self) -> str | None:
+        """Why changing it always asks; None where it need not or there is no path."""
+        return next(filter(None, map(why_protected, self.paths)), None)
 
 
 class _Matcher:
@@ -94,7 +104,9 @@ class Rules:
         self._ask = _matchers(settings.ask)
         self._allow = _matchers(settings.allow)
 
-    def verdict(self, tool: str, place: Place, otherwise: Policy) -> Verdict:
+    def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
+        self, tool: str, place: Place, otherwise: Policy
+    ) -> Verdict:
         """What is to be done with a call of `tool` about `place`; `otherwise` without a rule.
 
         Files that usually hold secrets are asked about, unless a rule that names such a file
@@ -107,11 +119,15 @@ class Rules:
         private = place.private
         if private and about([each for each in self._allow if each.names_private]) is None:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
+        if otherwise is Policy.ASK and place.protected:  # that is, something would change
+            return Verdict(Policy.ASK, f"It always asks: {place.protected}.")
         if asked := about(self._ask):
             return Verdict(Policy.ASK, f"The rule `{asked.rule}` asks for it.")
-        if allowed:
-            return Verdict(Policy.ALLOW)
-        return Verdict(otherwise, _OTHERWISE[otherwise])
+        if not allowed:
+            return Verdict(otherwise, _OTHERWISE[otherwise])
+        if place.subject.program is not None and place.subject.program.inside:
+            return Verdict(Policy.ASK, f"The rule `{allowed.rule}` is about programs elsewhere.")
+        return Verdict(Policy.ALLOW)
 
     def open_to(self, tool: str, path: str) -> bool:
         """Whether `tool` may look at a path, relative to the root, that its call did not name.

@@ -1,0 +1,180 @@
+"""Files that usually hold keys or passwords, by name and by content: all that is private, here.
+
+No tool reads them, greps them, indexes them or writes them without consent.
+"""
+
+import re
+from itertools import pairwise
+
+HEAD_BYTES = 8_000
+"""Bytes at the beginning of a file that `why_private_content` looks at."""
+
+SECRET_FOLDERS = frozenset({
+    ".git", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".password-store",
+})  # fmt: skip
+"""Folders whose content no tool reads: version control's own data and stores of keys."""
+
+SECRET_TAILS = frozenset({
+    ".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub",
+    ".config/rclone", ".config/op", ".m2/settings.xml", ".m2/settings-security.xml",
+    ".cargo/credentials", ".gem/credentials", ".bundle/config", ".composer/auth.json",
+    "composer/auth.json", ".gradle/gradle.properties", ".subversion/auth",
+    ".terraform.d/credentials.tfrc.json",
+})  # fmt: skip
+"""The last two parts of paths of files, and of folders with all that is in them, in lower case."""
+
+SECRET_NAMES = frozenset({
+    ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc",
+    ".yarnrc.yml", ".htpasswd", ".git-credentials", ".dockercfg", ".dockerconfigjson",
+    ".vault-token", ".vault_pass", ".s3cfg", ".boto", ".databrickscfg", ".snowsql",
+    "kubeconfig", "credentials", "credentials.json", "credentials.yml", "credentials.yaml",
+    "credentials.xml", "credentials.toml", "credentials.ini", "credentials.csv", "secrets.json",
+    "secrets.yml", "secrets.yaml", "secrets.toml", "secrets.ini", "secrets.env",
+    "client_secret.json", "client_secrets.json", "service_account.json", "service-account.json",
+    "serviceaccountkey.json", "application_default_credentials.json", "token.json",
+    "master.key", "accesskeys.csv", "rootkey.csv", "terraform.rc", ".terraformrc", "ansible_vault",
+    "local.settings.json", "auth.json", "keystore.properties", "signing.properties",
+})  # fmt: skip
+"""Names, in lower case."""
+
+SECRET_KEYS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk")
+"""Names of private keys of SSH; with anything but `.pub` behind it, as in `id_rsa.bak`."""
+
+SECRET_ENDINGS = (
+    ".env", ".pem", ".key", ".p12", ".p8", ".pfx", ".jks", ".bcfks", ".keystore", ".truststore",
+    ".ppk", ".kdbx", ".kdb", ".agekey", ".pkcs12", ".tfstate", ".tfvars", ".tfvars.json",
+    ".kubeconfig", ".ovpn", ".mobileprovision", ".keytab", ".asc.key", ".gpg-key", ".secret",
+    ".secrets", ".htpasswd", ".pgpass", ".netrc", ".tfplan",
+)  # fmt: skip
+"""Ends of names."""
+
+HARMLESS_ENDINGS = (
+    ".example", ".sample", ".template", ".dist", ".tmpl", ".tpl", ".defaults", ".j2", ".pub",
+    "-example", "-sample", "-template", "_example", "_sample", "_template", ".md",
+)  # fmt: skip
+"""Ends of the names of files that only show what such a file looks like."""
+
+_HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
+"""The same words anywhere in a name: `terraform.example.tfvars`, `example.env`."""
+
+_DOTENV = re.compile(r"\.env(?:[._~-]|$)|env\.(?:local|prod|dev|stag)")
+
+_CODE = (".go", ".py", ".rs", ".js", ".ts", ".java", ".c", ".h", ".rb", ".cs", ".php", ".html")
+"""Ends of names of programs about such keys."""
+
+_COPY = re.compile(
+    r"(?:~|#|\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|disabled|off|prev|\d{1,8})"
+    r"|[._-](?:bak|backup|old|copy)|\s?\(\d+\))$"
+)
+"""Ends of the names of copies, which hold what the file itself holds."""
+
+_PRIVATE_FOLDER = "the folder {} holds internal data or keys"
+_PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
+_PRIVATE_CONTENT = "it holds {}"
+
+_KEY_BLOCK = re.compile(
+    rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
+    rb"|^---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----|^PuTTY-User-Key-File-\d:"
+    rb"|^AGE-SECRET-KEY-1[0-9A-Z]{20}|^untrusted comment: .{0,80}secret key",
+    re.MULTILINE,
+)
+_BEFORE_KEY = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#|//|;)[^\n]*\n|[ \t\r]*\n|Bag Attributes[^\n]*\n"
+    rb"|[ ]{1,8}(?:localKeyID|friendlyName|Microsoft)[^\n]*\n|Key Attributes[^\n]*\n"
+    rb"|-----BEGIN CERTIFICATE-----\r?\n(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,100}"
+    rb"-----END CERTIFICATE-----\r?\n)*"
+)
+"""What may be before a key in a file that is nothing but keys."""
+
+_CONTENTS: tuple[tuple[str, tuple[re.Pattern[bytes], ...]], ...] = (
+    ("a key of a service account", (
+        re.compile(rb'"type"\s{0,9}:\s{0,9}"service_account"'),
+        re.compile(rb'"private_key"\s{0,9}:'),
+    )),
+    ("credentials of a cluster", (
+        re.compile(rb"^kind:[ \t]{0,9}Config\b", re.MULTILINE),
+        re.compile(rb"^[ \t]{2,20}(?:client-key-data|token|password):[ \t]", re.MULTILINE),
+    )),
+    ("credentials of container registries", (
+        re.compile(rb'"auths"\s{0,9}:\s{0,9}\{'),
+        re.compile(rb'"(?:auth|identitytoken)"\s{0,9}:\s{0,9}"[A-Za-z0-9+/=_.-]{8}'),
+    )),
+    ("credentials of a cloud", (
+        re.compile(rb"^\[[\w .-]{1,60}\][ \t]*\r?$", re.MULTILINE),
+        re.compile(rb"^aws_secret_access_key[ \t]{0,9}=[ \t]{0,9}[A-Za-z0-9/+=]{20}", re.MULTILINE),
+    )),
+    ("a token of a package registry", (
+        re.compile(
+            rb"^//[^\n]{1,200}:_(?:authToken|password|auth)[ \t]{0,9}=[ \t]{0,9}[^\s$]",
+            re.MULTILINE,
+        ),
+    )),
+    ("the state of Terraform", (
+        re.compile(rb'"terraform_version"\s{0,9}:'),
+        re.compile(rb'"(?:lineage|serial)"\s{0,9}:'),
+    )),
+    ("an encrypted vault", (re.compile(rb"\A\$ANSIBLE_VAULT;"),)),
+)  # fmt: skip
+"""What a file holds in whose head each of the patterns is."""
+
+
+def why_private(relative: str) -> str | None:
+    """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
+
+    Looks at names alone, whatever their case.
+    """
+    parts = relative.lower().split("/")
+    for folder in parts[:-1]:
+        if folder in SECRET_FOLDERS:
+            return _PRIVATE_FOLDER.format(folder)
+    for folder, name in pairwise(parts):
+        if f"{folder}/{_COPY.sub('', name)}" in SECRET_TAILS:
+            return _PRIVATE_NAME
+    return why_private_name(parts[-1])
+
+
+def why_private_entry(folder: str, name: str) -> str | None:
+    """`why_private` of an entry of a folder, given relative to the root, that may be read."""
+    reason = why_private_name(name)
+    if reason is None and f"{folder.rpartition('/')[2].lower()}/{name.lower()}" in SECRET_TAILS:
+        return _PRIVATE_NAME
+    return reason
+
+
+def why_private_name(name: str) -> str | None:
+    """`why_private` of one name, whose folder may be read."""
+    name = name.lower()
+    if name in SECRET_FOLDERS:
+        return _PRIVATE_FOLDER.format(name)
+    if name.endswith(HARMLESS_ENDINGS) or _HARMLESS_WORD.search(name):
+        return None
+    while True:
+        if _is_secret(name):
+            return _PRIVATE_NAME
+        shorter = _COPY.sub("", name)
+        if shorter == name:
+            return None
+        name = shorter
+
+
+def _is_secret(name: str) -> bool:
+    if name in SECRET_NAMES or name.endswith(SECRET_ENDINGS) or _DOTENV.match(name):
+        return True
+    key = next((key for key in SECRET_KEYS if name.startswith(key)), None)
+    after = name[len(key or "") :]
+    return key is not None and not after[:1].isalnum() and not after.endswith(_CODE)
+
+
+def why_private_content(head: bytes) -> str | None:
+    """Why no tool reads a file that begins with `head`, whatever its name; None if one may.
+
+    Code that mentions a key somewhere is not meant: only files that are keys or credentials.
+    """
+    head = head[:HEAD_BYTES]
+    start = _BEFORE_KEY.match(head)
+    if _KEY_BLOCK.match(head, start.end() if start else 0):
+        return _PRIVATE_CONTENT.format("a private key")
+    for what, patterns in _CONTENTS:
+        if all(pattern.search(head) for pattern in patterns):
+            return _PRIVATE_CONTENT.format(what)
+    return None

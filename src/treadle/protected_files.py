@@ -1,0 +1,72 @@
+"""Files that decide what runs, or where prompts and keys go: changing one always asks a person."""
+
+from fnmatch import fnmatchcase
+
+PROTECTED_FOLDERS = frozenset({
+    ".treadle", ".git", ".githooks", ".husky", ".github", ".gitlab", ".circleci", ".buildkite",
+    ".woodpecker", ".drone", ".tekton", ".azure-pipelines", ".teamcity", ".ci", ".vscode", ".idea",
+    ".devcontainer", ".fleet", ".zed", ".cursor", ".claude", ".continue", ".cargo", ".mvn",
+    ".bundle",
+    ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
+})  # fmt: skip
+"""Folders, in lower case, all of whose files are meant: settings of programs that run commands."""
+
+PROTECTED_NAMES = frozenset({
+    # what is ignored, and how a repository behaves
+    ".gitignore", ".ignore", ".treadleignore", ".gitattributes", ".gitmodules", ".gitconfig",
+    ".dockerignore", ".npmignore", ".editorconfig", ".mailmap",
+    # continuous integration and hooks
+    ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".appveyor.yml", "appveyor.yml",
+    "azure-pipelines.yml", "azure-pipelines.yaml", "bitbucket-pipelines.yml", "jenkinsfile",
+    ".drone.yml", ".woodpecker.yml", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
+    ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml",
+    ".overcommit.yml", ".huskyrc", "codeowners", "renovate.json", ".renovaterc",
+    # what builds, tests and starts: these name commands
+    "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile",
+    "package.json", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "noxfile.py",
+    "conftest.py",
+    "sitecustomize.py", "usercustomize.py", "pytest.ini", "tasks.py", "fabfile.py", "dodo.py",
+    "build.rs", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+    "gradlew", "gradlew.bat", "mvnw", "mvnw.cmd", "pom.xml", "build.xml", "build.sbt",
+    "cmakelists.txt",
+    "meson.build", "build", "build.bazel", "workspace", "workspace.bazel", "module.bazel",
+    ".bazelrc",
+    "configure", "configure.ac", "gemfile", "composer.json", "mix.exs", "rebar.config", "dune",
+    "package.swift", "podfile", "directory.build.props", "directory.build.targets", "nuget.config",
+    "dockerfile", "containerfile", "docker-compose.yml", "docker-compose.yaml", "compose.yml",
+    "compose.yaml", "vagrantfile", "procfile", "tiltfile", "skaffold.yaml", "devbox.json",
+    "flake.nix", "shell.nix", "default.nix", ".envrc", ".mise.toml", "mise.toml", ".tool-versions",
+    # settings of package managers, linters and editors that load code or change addresses
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpmfile.js", ".pypirc", "pip.conf",
+    ".bashrc", ".profile", ".zshrc", ".vimrc", ".exrc", ".nvimrc", ".lvimrc", ".dir-locals.el",
+    ".gdbinit", ".lldbinit", ".pdbrc", ".pylintrc", ".mcp.json", "mcp.json", "agents.md",
+    "claude.md", ".cursorrules", ".windsurfrules", "copilot-instructions.md",
+})  # fmt: skip
+"""Names, in lower case."""
+
+PROTECTED_PATTERNS = (
+    "dockerfile.*", "*.dockerfile", "makefile.*", "*.mk", "jenkinsfile.*", "*.pth",
+    "*.code-workspace",
+    "docker-compose.*.yml", "docker-compose.*.yaml", "requirements*.txt", ".eslintrc*",
+    "eslint.config.*", ".prettierrc*", "prettier.config.*", "babel.config.*", ".babelrc*",
+    "webpack.config.*", "rollup.config.*", "vite.config.*", "vitest.config.*", "jest.config.*",
+    "playwright.config.*", "karma.conf.*", "gulpfile.*", "gruntfile.*", "next.config.*",
+    "nuxt.config.*", "tailwind.config.*", "postcss.config.*", "svelte.config.*", "astro.config.*",
+    "*.gemspec", "*.podspec", "*.csproj", "*.fsproj", "*.vbproj", "*.vcxproj", "*.targets",
+    "*.props",
+    "*.service", "*.plist", "*.desktop",
+)  # fmt: skip
+"""Patterns of names, in lower case."""
+
+
+def why_protected(relative: str) -> str | None:
+    """Why changing the file at `relative` (POSIX, to the root) always asks; None if it need not."""
+    *folders, name = relative.lower().split("/")
+    for folder in folders:
+        if folder in PROTECTED_FOLDERS:
+            return f"files in {folder} decide what is run, or where prompts and keys go"
+    if name in PROTECTED_NAMES | PROTECTED_FOLDERS or any(
+        fnmatchcase(name, pattern) for pattern in PROTECTED_PATTERNS
+    ):
+        return f"{name} decides what is run, or what is left out"
+    return None
