@@ -12,11 +12,17 @@ if TYPE_CHECKING:
 _BY_POSITION = frozenset(
     {
         "pattern_list", "tuple_pattern", "list_pattern", "array_pattern", "left_assignment_list",
-        "multi_variable_declaration", "destructured_left_assignment", "arguments", "argument_list",
-        "formal_parameters", "parameter_list", "parameters", "expression_list", "array", "tuple",
+        "multi_variable_declaration", "destructured_left_assignment",
     }
 )  # fmt: skip
-"""Lists whose elements take their values, or are taken, by position."""
+"""Lists whose names take their values by position."""
+_VALUES = frozenset(
+    {
+        "arguments", "argument_list", "value_arguments", "formal_parameters", "parameter_list",
+        "parameters", "expression_list", "array", "tuple", "list",
+    }
+)  # fmt: skip
+"""Lists of values, of which an item may be one: a function that is an argument."""
 _SPECS = frozenset({"var_spec", "const_spec"})
 """Lists of names of Go, with one type, and values by position."""
 _DECLARATIONS = frozenset(
@@ -77,7 +83,11 @@ def listed(definition: "Definition", source: bytes) -> Listed | None:
             return chain
         spaced = node.type == "declaration_command"
         if spaced or any(child.type == "," for child in node.children):
-            return _list(node, definition, source, spaced=spaced)
+            found = _list(node, definition, source, spaced=spaced)
+            if node.type not in _VALUES:
+                return found
+            if found is not None and found.own == (definition.start, definition.end):
+                return found
     return None
 
 
@@ -123,7 +133,7 @@ def _list(node: "Node", definition: "Definition", source: bytes, *, spaced: bool
     place = next((n for n, each in enumerate(elements) if each.start <= at < each.end), -1)
     if place < 0 or (len(elements) < 2 and not commas):
         return None
-    by_position = node.type in _BY_POSITION
+    by_position = node.type in _BY_POSITION | _VALUES
     valued = node.type in _SPECS and node.child_by_field_name("value") is not None
     if len(elements) == 1 and (by_position or valued):
         return None

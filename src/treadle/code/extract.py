@@ -158,7 +158,7 @@ class _Captures:
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
         outer = captured.get("range", node)
-        end = captured.get("below", outer).end_byte
+        end = _content_end(self._source, captured.get("below", outer))
         key = (node.start_byte, node.end_byte)
         known = self.definitions.get(key)
         if known is None:
@@ -214,9 +214,9 @@ def _body(node: "Node") -> "Node | None":
 
 
 def _content_end(source: bytes, node: "Node") -> int:
-    """Where a comment ends without the line break that some grammars count in."""
+    """Where a node ends without the white space that some grammars count in."""
     end = node.end_byte
-    while end > node.start_byte and source[end - 1] in b"\r\n":
+    while end > node.start_byte and source[end - 1] in b" \t\r\n":
         end -= 1
     return end
 

@@ -61,33 +61,11 @@ class ItemRanges:
         try:
             source = Editable(path, data)
             entry = self._found(number, source, item.canonical_path, item.kind)
-            return self._exact(source, entry, item.code, expected_hash or content_hash(data))
+            return exact_edit(source, entry, item.code, expected_hash or content_hash(data))
         except NotEditableError as error:
             raise EditError(
                 ErrorKind.VALIDATION, error.message, path=path, number=number, hint=error.hint
             ) from error
-
-    def _exact(
-        self, source: "Editable", entry: "Entry", code: str, expected_hash: str
-    ) -> RangeEdit:
-        """The first way to make the edit that changes no other item."""
-        from treadle.code.editable import NotEditableError
-
-        changed = ""
-        for each in source.edits(entry, code):
-            request = RangeEdit(
-                source.path, each.start, each.end, each.code, expected_hash,
-                reindent=each.is_item, note=each.note,
-            )  # fmt: skip
-            other = _changed(source, entry, each, request)
-            if other is None:
-                return request
-            changed = changed or other
-        raise NotEditableError(
-            f"{entry} was not changed, since the edit would also change {changed}.",
-            hint="Check that `code` is complete and balanced. If the other item is to change too, "
-            "use `replace`, `range` or `lines`.",
-        )
 
     def _found(self, number: int, source: "Editable", name: str, kind: Kind | None) -> "Entry":
         chosen = source.meant(name, kind)
@@ -142,6 +120,32 @@ class ItemRanges:
             number=number,
             hint=f"There is one in {sendable(elsewhere[0].file)}.",
         )
+
+
+def exact_edit(
+    source: "Editable", entry: "Entry", code: str, expected_hash: str | None = None
+) -> RangeEdit:
+    """The first way to make the item `code` that changes no other item.
+
+    Raises NotEditableError where there is none.
+    """
+    from treadle.code.editable import NotEditableError
+
+    changed = ""
+    for each in source.edits(entry, code):
+        request = RangeEdit(
+            source.path, each.start, each.end, each.code, expected_hash,
+            reindent=each.is_item, note=each.note,
+        )  # fmt: skip
+        other = _changed(source, entry, each, request)
+        if other is None:
+            return request
+        changed = changed or other
+    raise NotEditableError(
+        f"{entry} was not changed, since the edit would also change {changed}.",
+        hint="Check that `code` is complete and balanced. If the other item is to change too, "
+        "use `replace`, `range` or `lines`.",
+    )
 
 
 def _changed(

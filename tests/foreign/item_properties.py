@@ -1,0 +1,90 @@
+"""What is true of an edit of any item of any file."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from treadle.code.editable import Editable, Entry, NotEditableError
+from treadle.edits.model import EditError, splice
+from treadle.edits.planning import plan
+from treadle.edits.requests import RangeEdit
+from treadle.toolbox.edits.item_ranges import exact_edit
+
+_NOTHING = "changes nothing"
+
+
+@dataclass
+class Tally:
+    """How many edits were made, and why others were refused."""
+
+    made: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def text_of(data: bytes) -> str | None:
+    """The text of `data` as a model writes it; None where it is not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def made(data: bytes, request: RangeEdit) -> bytes:
+    """The file after the edit. Raises EditError."""
+    (change,) = plan([request], lambda _path: data).changes
+    return splice(data, change.hunks)
+
+
+def check_own_code_changes_nothing(file: Editable, entry: Entry, tally: Tally) -> None:
+    """An item that is replaced by its own code stays, with or without its comments."""
+    item = entry.item
+    for start in {item.start_byte, entry.start}:
+        code = text_of(file.data[start : entry.end])
+        if code is None:
+            return
+        try:
+            after = made(file.data, exact_edit(file, entry, code))
+        except NotEditableError as error:
+            tally.refused[error.message.partition(")")[2][:50]] += 1
+            return
+        except EditError as error:
+            assert _NOTHING in error.message or "UTF-8" in error.message, error.message
+        else:
+            assert after == file.data, f"{file.path}: {entry} is not its own code"
+        tally.made += 1
+
+
+def check_deletion(file: Editable, entry: Entry, tally: Tally) -> None:
+    """Deleting an item keeps all other items, and inserting the text again restores the file."""
+    data = file.data
+    try:
+        request = exact_edit(file, entry, "")
+        after = made(data, request)
+    except NotEditableError as error:
+        tally.refused[error.message.partition(")")[2][:50]] += 1
+        return
+    except EditError as error:
+        assert "UTF-8" in error.message, error.message
+        return
+    tally.made += 1
+    new = after[request.start : request.end + len(after) - len(data)]
+    assert data[: request.start] + new + data[request.end :] == after
+    around = data[request.start : max(request.start, entry.start)]
+    behind = data[min(entry.end, request.end) : request.end]
+    for rest in (around, behind):
+        left = rest.replace(new, b"") if new else rest
+        assert not left.strip(b" \t\r\n,;") or entry.definition is not None, (entry, rest)
+    others = Counter(
+        (each.item.kind, each.item.canonical_path, data[each.start : each.end])
+        for each in file.entries
+        if each.end <= entry.start or each.start >= entry.end
+    )
+    left_over = Counter(
+        (each.item.kind, each.item.canonical_path, after[each.start : each.end])
+        for each in Editable(file.path, after).entries
+    )
+    missing = others - left_over
+    assert not missing, f"{file.path}: deleting {entry} changes {list(missing)[:3]}"
+    gone = text_of(data[request.start : request.end])
+    if gone is not None and b"\r" not in data:
+        again = RangeEdit(file.path, request.start, request.start + len(new), gone)
+        assert made(after, again) == data
