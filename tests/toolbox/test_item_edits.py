@@ -3,6 +3,7 @@
 import pytest
 
 from tests.toolbox.edit_bench import Bench
+from treadle.code.soundness import broken
 from treadle.events.types import ErrorKind
 
 
@@ -236,3 +237,63 @@ def test_the_sign_behind_an_item_is_not_doubled(bench: Bench) -> None:
 def test_the_only_title_of_a_document_is_not_removed_with_all_below_it(bench: Bench) -> None:
     source = "# Title\n\n## One\n\nText.\n\n## Two\n\nText.\n"
     assert "delete_file" in _refusal(bench, "a.md", source, "Title", "")
+
+
+_BROKEN = [
+    ("a.py", "class A:\n    def m(self):\n        pass\n", {"item": ("A.m", "")}),
+    ("a.py", "def f():\n    return 1\n", {"replace": ("    return 1", "  x = 1\n   return 1")}),
+    ("a.py", "if a:\n        b()\n", {"replace": ("        b()", "        b()\n\tc()")}),
+    ("a.py", "def f():\n    return 1\n", {"replace": ("return 1", "return (1")}),
+    ("a.py", "def f():\n    return 1\n\n\nx = 1\n", {"replace": ("x = 1", "return 1")}),
+    ("a.py", "def f():\n    return 1\n\n\ndef g():\n    pass\n", {"item": ("f", "def f():\n")}),
+    ("a.js", "function f() {\n  return 1;\n}\n", {"replace": ("return 1;", "return (1;")}),
+    ("a.c", "int f(void) {\n  return 1;\n}\n", {"replace": ("return 1;\n}", "return 1;\n")}),
+    ("a.json", '{"a": 1}\n', {"replace": ("1", "1,")}),
+    ("a.toml", "a = 1\n", {"replace": ("1", "")}),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "how"), _BROKEN)
+def test_a_newly_broken_file_is_a_warning_on_the_proposal(
+    bench: Bench, name: str, source: str, how: dict[str, tuple[str, str]]
+) -> None:
+    bench.write(name, source)
+    bench.person = None
+    if "item" in how:
+        edit = {"canonical_path": how["item"][0], "code": how["item"][1]}
+        result = bench.edit({"file": name, "item": edit})
+    else:
+        old, new = how["replace"]
+        result = bench.edit({"file": name, "replace": {"old": old, "new": new}})
+    (kept,) = bench.edits.list()
+    assert kept.warnings
+    assert f"{name} has new syntax errors at line" in kept.warnings[0]
+    assert kept.warnings[0] in result["warnings"]
+
+
+def test_a_file_that_was_broken_before_is_not_reported(bench: Bench) -> None:
+    bench.write("a.py", "print 'python 2'\n\n\ndef f():\n    print 'x'\n")
+    result = bench.edit({"file": "a.py", "replace": {"old": "'x'", "new": "'y'"}})
+    assert result["warnings"] == [text for text in result["warnings"] if "syntax" not in text]
+
+
+def test_python_that_exhausts_its_compiler_is_examined_by_the_grammar(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\n")
+    deep = "-" * 200_000 + "1"
+    result = bench.edit({"file": "a.py", "replace": {"old": "1", "new": deep}})
+    assert result["state"] == "applied"
+    assert not (bench.root / "__pycache__").exists()
+
+
+def test_warnings_follow_what_is_denied_of_a_proposal(bench: Bench) -> None:
+    lines = [f"a{number} = {number}\n" for number in range(40)]
+    bench.write("a.py", "".join(lines))
+    bench.person = None
+    bench.edit(
+        {"file": "a.py", "replace": {"old": "a1 = 1\n", "new": "a1 = (\n"}},
+        {"file": "a.py", "replace": {"old": "a39 = 39", "new": "a39 = 40"}},
+    )
+    (staged,) = bench.edits.list()
+    assert staged.warnings
+    examining = bench.edits.examining(broken)
+    assert examining.deny(staged.id, hunks=[(0, 0)]).warnings == ()

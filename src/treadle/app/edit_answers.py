@@ -54,12 +54,14 @@ class _Proposal(TypedDict):
     words: str | None
     reason: str | None
     notes: list[str]
+    warnings: list[str]
 
 
 class ListedProposal(_Proposal):
     """A proposed change without its diffs.
 
-    `words` are the person's own; `reason` says why it is conflicted or failed.
+    `words` are the person's own; `reason` says why it is conflicted or failed. `warnings` has one
+    sentence for each file that it would break.
     """
 
     files: list[ProposedFile]
@@ -159,6 +161,7 @@ def _proposal(proposal: Proposal) -> _Proposal:
         "words": proposal.words,
         "reason": proposal.reason,
         "notes": list(proposal.notes),
+        "warnings": list(proposal.warnings),
     }
 
 

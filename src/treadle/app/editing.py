@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from treadle.app.stores import proposals_path
+from treadle.code.soundness import broken
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.service import Edits
 
@@ -17,7 +18,7 @@ def open_edits(root: Path) -> Iterator[Edits]:
     """
     store = ProposalStore.open(proposals_path())
     try:
-        edits = Edits(root, store)
+        edits = Edits(root, store).examining(broken)
         edits.recover()
         yield edits
     finally:

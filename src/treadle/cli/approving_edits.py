@@ -65,7 +65,7 @@ class EditAsker:
 
     async def _show(self, proposal_id: UUID, how: Callable[..., str]) -> Proposal:
         proposal = await asyncio.to_thread(self._edits.get, proposal_id)
-        for note in proposal.notes:
+        for note in (*proposal.warnings, *proposal.notes):
             tell(f"  ! {note}")
         lines = [
             line

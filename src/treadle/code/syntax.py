@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from treadle.code.compiling import compile_errors
 from treadle.code.languages import Language, language_of
 from treadle.code.limits import TooMuchError, nested_too_deep, parse_in_time
 
@@ -17,14 +18,19 @@ _TOML_LINE = re.compile(r"at line (\d+)")
 
 
 class Problem(NamedTuple):
-    """A place that the grammar cannot read: its line, from 1, and that line's text, cut.
+    """A position that is not sound syntax: its line, from 1, and that line's text, cut.
 
-    `spans`: the error is around the place, and where it is cannot be told.
+    `spans`: the error is around the position, and where it is cannot be said. `reason` is what
+    a compiler says.
     """
 
     line: int
     text: str
     spans: bool = False
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.line} ({self.text!r}{f': {self.reason}' if self.reason else ''})"
 
     @property
     def key(self) -> str:
@@ -59,7 +65,14 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
 
 
 def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
-    """What is no sound syntax in `after` and was not there in `before`, by the lines' text."""
+    """What is not sound syntax in `after` and was not there in `before`, by the lines' text.
+
+    Python is what its compiler says it is, where that could compile the file before.
+    """
+    if path.endswith((".py", ".pyi", ".pyw")):
+        compiled = compile_errors((before, after))
+        if compiled is not None and compiled[0] is None:
+            return () if compiled[1] is None else (_at_line(after, *compiled[1]),)
     changed = _first_difference(before, after)
     present = problems(path, after, changed=changed)
     if not present:
@@ -101,9 +114,13 @@ def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
             line = int(found[1])
     else:
         return ()
+    return (_at_line(data, line),)
+
+
+def _at_line(data: bytes, line: int, reason: str = "") -> Problem:
     lines = data.split(b"\n")
     text = lines[min(line, len(lines)) - 1].strip()[:_SHOWN].decode("utf-8", "replace")
-    return (Problem(line, text),)
+    return Problem(line, text, reason=reason)
 
 
 def _is_ill(node: Node) -> bool:

@@ -128,6 +128,7 @@ class Proposal:
     `call` names the call that proposed it: the request, and the turn and slot of the call in it.
     `words` are what the person said; `reason` says why it is conflicted, failed or partly undone.
     `undone` holds the numbers of the files that are taken back while it is partly undone.
+    `warnings` are one sentence for each file that is broken by what is not denied of it.
     """
 
     id: UUID
@@ -146,6 +147,7 @@ class Proposal:
     reason: str | None = None
     notes: tuple[str, ...] = field(default=())
     undone: frozenset[int] = frozenset()
+    warnings: tuple[str, ...] = field(default=())
 
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Every (file, hunk) that a person can refuse by itself, in order.

@@ -40,6 +40,7 @@ _MIGRATIONS = (
     ) STRICT;
     """,
     "ALTER TABLE proposals ADD COLUMN undone TEXT NOT NULL DEFAULT '[]';",
+    "ALTER TABLE proposals ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]';",
 )
 """Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
 

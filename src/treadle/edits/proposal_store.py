@@ -24,7 +24,7 @@ LAST = "last"
 
 _COLUMNS = (
     "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
-    "session_id, denied, words, reason, notes, undone"
+    "session_id, denied, words, reason, notes, undone, warnings"
 )
 _SHOWN = 5
 
@@ -315,12 +315,13 @@ def _values(proposal: Proposal) -> dict[str, object]:
         "reason": _text(proposal.reason) if proposal.reason is not None else None,
         "notes": json.dumps(proposal.notes),
         "undone": json.dumps(sorted(proposal.undone)),
+        "warnings": json.dumps(proposal.warnings),
     }
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
     key, root, state, summary, changes, created, changed, request, turn, slot, session = row[:11]
-    denied, words, reason, notes, undone = row[11:]
+    denied, words, reason, notes, undone, warnings = row[11:]
     return Proposal(
         UUID(key),
         root,
@@ -338,6 +339,7 @@ def _proposal(row: tuple[Any, ...]) -> Proposal:
         reason,
         tuple(json.loads(notes)),
         frozenset(json.loads(undone)),
+        tuple(json.loads(warnings)),
     )
 
 

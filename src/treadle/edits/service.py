@@ -1,7 +1,7 @@
 """The proposals of one repository: staged, denied, applied, undone."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -52,6 +52,10 @@ class Freshness(StrEnum):
     """A file is where one is to be created."""
 
 
+Examine = Callable[[str, bytes, bytes], Sequence[str]]
+"""What is wrong with a file after a change and was not before: of its path and both contents."""
+
+
 class Edits:
     """The proposals for the repository at `root`. Every method blocks, and any thread may call it.
 
@@ -68,13 +72,23 @@ class Edits:
         clock: Clock | None = None,
         ids: IdSource = new_id,
         system: System | None = None,
+        examine: Examine | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._store = store
         self._clock = clock or SystemClock()
         self._ids = ids
-        self._tree = Tree(self.root, system or System())
+        self._system = system or System()
+        self._tree = Tree(self.root, self._system)
         self._locks = store.path.parent / "locks"
+        self._examine = examine
+
+    def examining(self, examine: Examine) -> "Edits":
+        """The same proposals; what `examine` finds in their results becomes their warnings."""
+        return Edits(
+            self.root, self._store,
+            clock=self._clock, ids=self._ids, system=self._system, examine=examine,
+        )  # fmt: skip
 
     def relative(self, name: str) -> str:
         """The path, as proposals have it, of `name`, relative to the root or absolute inside it.
@@ -140,6 +154,7 @@ class Edits:
             session_id,
             notes=planned.notes,
         )
+        proposal = replace(proposal, warnings=self._warnings(proposal))
         self._store.add(proposal)
         return proposal
 
@@ -422,7 +437,20 @@ class Edits:
     def _keep(self, former: Proposal, proposal: Proposal) -> Proposal:
         if proposal == former:
             return former
+        if proposal.state in OPEN_STATES and proposal.selected() != former.selected():
+            proposal = replace(proposal, warnings=self._warnings(proposal))
         return self._store.replace(former, proposal)
+
+    def _warnings(self, proposal: Proposal) -> tuple[str, ...]:
+        """What the examiner says of the files that are left by what is not denied."""
+        if self._examine is None:
+            return proposal.warnings
+        found: list[str] = []
+        with suppress(EditError):  # a file has changed; applying reports that
+            for change, before, after in results(self._tree, proposal.selected(), as_staged):
+                if after is not None:
+                    found += self._examine(change.target or change.path, before or b"", after)
+        return tuple(found)
 
     def _in_state(
         self, proposal_id: UUID, states: Collection[ProposalState], what: str

@@ -115,7 +115,7 @@ def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
     say(f"{proposal.summary} ({_size(proposal)})")
     for text in filter(None, (proposal.reason, proposal.words and f"You said: {proposal.words}")):
         say(text)
-    for note in proposal.notes:
+    for note in (*proposal.warnings, *proposal.notes):
         say(f"! {note}")
     number = 0
     colour = coloured(sys.stdout)
@@ -197,6 +197,9 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     some = bool(left and proposal.denied)
     denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if some else ""
     say(f"{proposal.state.value}: {files}{denied}")
+    if proposal.state in {ProposalState.STAGED, ProposalState.APPLIED}:
+        for warning in proposal.warnings:
+            tell(f"! {warning}")
     if proposal.state is ProposalState.APPLIED:
         tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
     if proposal.state is ProposalState.PARTLY_UNDONE and proposal.reason:

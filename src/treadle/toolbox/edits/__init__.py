@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from treadle.code.soundness import broken
 from treadle.config.model import EditSettings
 from treadle.edits.service import Edits
 from treadle.toolbox.edits.apply_code_edit import ApplyCodeEdit
@@ -19,6 +20,7 @@ __all__ = ["edit_tools"]
 
 def edit_tools(edits: Edits, index: "CodeIndex", settings: EditSettings) -> list[Tool[Any, Any]]:
     """The tools that change the repository of `edits`, whose index is `index`."""
+    edits = edits.examining(broken)
     proposer = Proposer(edits, index, settings)
     return [
         ApplyCodeEdit(proposer, ItemRanges(edits, index)),

@@ -3,13 +3,11 @@
 import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle.code.syntax import new_problems
 from treadle.config.model import EditSettings
 from treadle.edits.diffs import unified
 from treadle.edits.model import EditError, Proposal, ProposalState
@@ -26,7 +24,6 @@ from treadle.tools.contract import Policy, Subject, ToolContext, ToolError
 if TYPE_CHECKING:  # it brings libraries that are slow to import
     from treadle.code import CodeIndex
 
-_PROBLEMS_SHOWN = 5
 _ANEW = "Read the file again, and make the edit for what is there."
 _EDITED_FIRST = "The person changed the edit before approving it: `preview` shows what was applied."
 
@@ -53,7 +50,7 @@ class Proposer:
         Raises ToolError: of kind `denied` with the person's words, of kind `conflict` when a file
         changed meanwhile, and of others when the edits cannot be planned or written.
         """
-        proposal, broken = await asyncio.to_thread(self._staged, requests, context, field)
+        proposal = await asyncio.to_thread(self._staged, requests, context, field)
         event = partial(
             _event,
             request_id=context.request_id,
@@ -65,12 +62,12 @@ class Proposer:
         await context.publish(event(EditStaged, summary=proposal.summary))
         decision = await self._decision(proposal, context, subjects)
         if decision.unanswered:
-            return edit_result(await asyncio.to_thread(self.edits.get, proposal.id), broken)
+            return edit_result(await asyncio.to_thread(self.edits.get, proposal.id))
         try:
             if not decision.allowed and await asyncio.to_thread(self._denied, proposal, decision):
                 await context.publish(event(EditDenied, words=decision.words))
                 raise ToolError.of(decision.failure(proposal.summary))
-            applied, broken = await asyncio.to_thread(self._applied, proposal)
+            applied, edited = await asyncio.to_thread(self._applied, proposal)
         except EditError as error:
             await context.publish(event(EditFailed, reason=error.message))
             if error.kind is ErrorKind.CONFLICT:
@@ -78,14 +75,14 @@ class Proposer:
             raise tool_error(error, field) from error
         files = tuple(change.path for change in applied.selected())
         await context.publish(event(EditApplied, files=files))
-        return edit_result(applied, broken, said=decision.words)
+        return edit_result(applied, [_EDITED_FIRST] if edited else [], said=decision.words)
 
     def _staged(
         self,
         requests: Callable[[], Sequence[EditRequest]],
         context: ToolContext,
         field: str | None,
-    ) -> tuple[Proposal, list[str]]:
+    ) -> Proposal:
         try:
             proposal = self.edits.stage(
                 requests(),
@@ -95,17 +92,16 @@ class Proposer:
                 session_id=context.session_id,
                 private=context.private,
             )
-            broken = self._broken(self._contents(proposal))
         except EditError as error:
             raise tool_error(error, field) from error
-        if broken and self.settings.syntax_errors == "refuse":
+        if proposal.warnings and self.settings.syntax_errors == "refuse":
             self.edits.deny(proposal.id)
             raise ToolError(
                 ErrorKind.VALIDATION,
-                f"Refused, since the result would not be sound: {broken[0]}",
+                f"The edit is refused, since it would break a file: {proposal.warnings[0]}",
                 hint="Nothing is written. Send the edit again so that the result can be parsed.",
             )
-        return proposal, broken
+        return proposal
 
     async def _decision(
         self, proposal: Proposal, context: ToolContext, subjects: tuple[Subject, ...]
@@ -137,39 +133,14 @@ class Proposer:
                 raise
         return True
 
-    def _applied(self, staged: Proposal) -> tuple[Proposal, list[str]]:
-        """The proposal, applied, and what is to be said of it."""
+    def _applied(self, staged: Proposal) -> tuple[Proposal, bool]:
+        """The applied proposal, and whether the person edited it first."""
         approved = self.edits.get(staged.id)
-        told = [] if approved.changes == staged.changes else [_EDITED_FIRST]
+        edited = approved.changes != staged.changes
         if approved.state is not ProposalState.APPLIED:  # it may have been, from elsewhere
-            contents: list[tuple[str, bytes, bytes]] = []
-            with suppress(EditError):  # then `apply` says it, and notes it with the proposal
-                contents = self._contents(approved)
             approved = self.edits.apply(staged.id)
-            told += self._broken(contents)
         self.index.refresh()
-        return approved, told
-
-    def _contents(self, proposal: Proposal) -> list[tuple[str, bytes, bytes]]:
-        """Path, present and future bytes of each file that remains."""
-        after = self.edits.preview(proposal.id)
-        contents = []
-        for change in proposal.selected():
-            if (data := after.get(change.target or change.path)) is not None:
-                before = self.edits.read(change.path) or b""
-                contents.append((change.target or change.path, before, data))
-        return contents
-
-    def _broken(self, contents: Sequence[tuple[str, bytes, bytes]]) -> list[str]:
-        """A sentence for each file whose syntax is worse afterwards."""
-        found = []
-        for path, before, after in contents:
-            if problems := new_problems(path, before, after):
-                lines = ", ".join(
-                    f"{each.line} ({each.text!r})" for each in problems[:_PROBLEMS_SHOWN]
-                )
-                found.append(f"{path} has new syntax errors at line {lines}.")
-        return found
+        return approved, edited
 
 
 def _needs_a_person(path: str) -> str | None:

@@ -51,11 +51,11 @@ class EditResult(Result):
 
 
 def edit_result(
-    proposal: Proposal, warnings: Sequence[str], *, said: str | None = None
+    proposal: Proposal, warnings: Sequence[str] = (), *, said: str | None = None
 ) -> EditResult:
     """The result of the call that made `proposal`, which waits or is applied."""
     applied = proposal.state is ProposalState.APPLIED
-    told = [*proposal.notes, *warnings]
+    told = [*proposal.notes, *proposal.warnings, *warnings]
     if not applied:
         told.append(_NOBODY.format(proposal.id))
     elif proposal.denied:

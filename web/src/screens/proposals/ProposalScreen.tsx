@@ -67,8 +67,8 @@ function Shown({ proposal }: { proposal: ShownProposal }) {
 }
 
 function About({ proposal }: { proposal: ShownProposal }) {
-  const { reason, words, notes, state } = proposal;
-  if (!reason && !words && notes.length === 0) return null;
+  const { reason, words, notes, warnings, state } = proposal;
+  if (!reason && !words && notes.length === 0 && warnings.length === 0) return null;
   return (
     <div className={styles.about}>
       {reason && isOpen(state) && (
@@ -81,6 +81,11 @@ function About({ proposal }: { proposal: ShownProposal }) {
           <strong>You said:</strong> {visible(words)}
         </p>
       )}
+      {warnings.map((warning) => (
+        <p key={warning} className={styles.note}>
+          <strong>Warning:</strong> {visible(warning)}
+        </p>
+      ))}
       {notes.map((note) => (
         <p key={note} className={styles.note}>
           {visible(note)}
