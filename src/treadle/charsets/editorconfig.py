@@ -18,16 +18,15 @@ def configured_charset(path: str, read: Callable[[str], bytes | None]) -> str | 
     `read` gives the content of a file by such a path. The file nearest to `path` wins, and in a
     file the last section.
     """
-    folder = posixpath.dirname(path)
-    while True:
-        data = read(posixpath.join(folder, NAME))
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders), -1, -1):
+        below = "/".join([*folders[depth:], posixpath.basename(path)])
+        data = read("/".join([*folders[:depth], NAME]))
         if data is not None and len(data) <= MAX_BYTES:
-            top, value = _charset(data, posixpath.relpath(path, folder or "."))
+            top, value = _charset(data, below)
             if value is not None or top:
                 return None if value == _UNSET else value
-        if not folder:
-            return None
-        folder = posixpath.dirname(folder)
+    return None
 
 
 def _charset(data: bytes, path: str) -> tuple[bool, str | None]:
