@@ -9,17 +9,20 @@ from tests.toolbox.workbench import LARGE, workbench
 from treadle.paths import HOME_VARIABLE
 from treadle.tokens import estimate
 
-LIMITS = (60, 200, 330, 1_000, 4_000, 16_000)
+LIMITS = (60, 330, 4_000)
 
 
+@pytest.mark.parametrize(
+    "limits", [LIMITS, pytest.param((25, 100, 200, 1_000, 16_000), marks=pytest.mark.slow)]
+)
 async def test_every_tool_message_is_json_within_any_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: tuple[int, ...]
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     async with workbench(tmp_path / "repository") as bench:
         assert set(LARGE) == set(bench.calls.registry.names())
         for name, arguments in LARGE.items():
-            for limit in LIMITS:
+            for limit in limits:
                 message = await bench.message(name, arguments, limit)
                 assert estimate(message) <= limit, (name, limit)
                 assert json.loads(message)["ok"] in {True, False}, (name, limit)

@@ -1,5 +1,6 @@
 import json
 import os
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_a_whole_file_is_given_with_its_size_and_exact_bytes(repository: Reposit
         "lines": "1-4",
         "total_lines": 4,
         "total_bytes": 25,
+        "content_hash": blake2b(path.read_bytes(), digest_size=32).hexdigest(),
         "snippet": f'<code="{path}" #0:25>\nfirst\nsecond\n</code>\nlast\n</code>',
     }
 

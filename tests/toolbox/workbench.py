@@ -83,7 +83,7 @@ LARGE: dict[str, dict[str, Any]] = {
     "get_span_content": {"spanIds": ["m1", "m2", "c3"], "maxTokens": 100_000},
     "list_labels": {"limit": 500, "maxTokens": 100_000},
     "search_spans": {"query": "wool", "limit": 100, "maxTokens": 100_000},
-    "analyze_with_llm": {"spanIds": ["m1"], "focus": "errors"},
+    "analyze_with_llm": {"spanIds": ["missing"] * 900, "focus": "errors"},
     "is_valid_for_optimize": {"spanId": "m1"},
     "get_experiment_data": {"spanId": "m1", "maxTokens": 100_000},
     "evaluate_experiment_results": {"maxTokens": 100_000},
@@ -102,7 +102,8 @@ def fill(root: Path) -> None:
     (root / "loom").mkdir(parents=True)
     for number in range(40):
         body = "".join(f"    total += {place}  # Ünïcödé 漢字\n" for place in range(40))
-        text = f"def weave{number}():\n    total = 0\n{body}    return total\n"
+        head = "def spin():\n    pass\n\n\n"
+        text = f"{head}def weave{number}():\n    total = 0\n{body}    return total\n"
         (root / f"loom/weave{number}.py").write_text(text)
     members = "".join(f"    def total{n}(self):\n        return self.total()\n" for n in range(200))
     loom = f"class Loom:\n    def total(self):\n        return 1\n{members}"
@@ -121,6 +122,7 @@ def records(calls: ToolCalls) -> None:
         reply = {"role": "assistant", "content": "Network error 503 🧵 " * 200}
         label = f"label-{number}"
         spans += [
+            model_call(f"s{number}", at=number, trace_id=f"t{number + 2}"),
             model_call(f"m{number}", at=number, messages=said, reply=reply, labels=(label,)),
             tool_call(f"c{number}", at=number, result='{"error": "not found"}' * 300),
         ]

@@ -50,7 +50,9 @@ def walked(recordings: Recordings, name: str, way: str, **arguments: Any) -> lis
             place = {"cursor": answer["pagination"]["next_cursor"]}
         else:
             place = {"offset": len(rows)}
-            assert f"offset {len(rows)} " in answer["more"]
+            by_cursor = "next_cursor" in answer["pagination"]
+            told = "pagination.next_cursor" if by_cursor else f"offset {len(rows)}."
+            assert told in answer["more"]
 
 
 def test_the_tools_are_those_that_are_named(recordings: Recordings) -> None:

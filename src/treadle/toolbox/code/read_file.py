@@ -31,13 +31,17 @@ class ReadFileArguments(Arguments):
 
 
 class ReadFileResult(Result):
-    """Lines of a file. `more` says what was left out and how to get it."""
+    """Lines of a file. `more` says what was left out and how to get it.
+
+    `content_hash` is BLAKE2b-256 of the whole file, hexadecimal; edits take it as `expected_hash`.
+    """
 
     type: str = "file"
     file: str
     lines: str
     total_lines: int
     total_bytes: int
+    content_hash: str
     snippet: str
     more: str | None = None
     note: str | None = None
@@ -138,6 +142,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
             lines=f"{first}-{last}" if data else "none",
             total_lines=passage.total_lines,
             total_bytes=passage.total_bytes,
+            content_hash=passage.content_hash,
             snippet=snippet,
             more=more,
             note=note,

@@ -130,6 +130,7 @@ class Passage:
     """Some lines of a file: `data` is what stands at byte `start`, and may have been cut short.
 
     `end` is where the lines asked for really end; `start` is None when the file has fewer lines.
+    `content_hash` is that of the whole file, as in `Survey`.
     """
 
     start: int | None
@@ -138,6 +139,7 @@ class Passage:
     encoding: Encoding
     total_lines: int
     total_bytes: int
+    content_hash: str
 
 
 def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passage:
@@ -146,6 +148,7 @@ def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passag
     The file is read once in blocks, so that memory does not depend on its size. A byte order mark
     is left out. Raises OSError.
     """
+    digest = hashlib.blake2b(digest_size=32)
     newlines = size = 0
     encoding = Encoding.UTF_8
     start: int | None = None
@@ -157,6 +160,7 @@ def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passag
                 encoding = sniff(block)
                 if first == 1:
                     start = len(codecs.BOM_UTF8) if encoding is Encoding.UTF_8_BOM else 0
+            digest.update(block)
             here = block.count(b"\n")
             if start is None and newlines + here >= first - 1:
                 start = size + _after_newline(block, first - 1 - newlines)
@@ -173,7 +177,7 @@ def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passag
             file.seek(start)
             data = file.read(max(0, min(end - start, limit)))
     total_lines = newlines + (final not in {b"", b"\n"})
-    return Passage(start, end, data, encoding, total_lines, size)
+    return Passage(start, end, data, encoding, total_lines, size, digest.hexdigest())
 
 
 def _after_newline(block: bytes, count: int) -> int:

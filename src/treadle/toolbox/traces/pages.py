@@ -80,5 +80,6 @@ def rest(place: Pagination, noun: str) -> str | None:
         return None
     if not place.returned:
         return f"Not one {noun} fits: call again with a larger maxTokens."
-    many = "More" if left is None else f"{left:,} more"
-    return f"{many}: call again with offset {following} or with next_cursor as cursor."
+    if place.next_cursor is not None:
+        return "More follow: call again with cursor set to pagination.next_cursor."
+    return f"{left:,} more: call again with offset {following}."
