@@ -66,6 +66,7 @@ async def test_following_more_gives_the_whole_list(bench: Workbench) -> None:
         assert "more" not in whole, name
         rows: list[Any] = []
         added: dict[str, Any] = {}
+        part: dict[str, Any] = {}
         for _ in range(300):
             part = await bench.ok(name, **asked, **added, **{budget: 700})
             rows += part[field]

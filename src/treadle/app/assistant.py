@@ -12,6 +12,7 @@ from uuid import UUID
 
 from treadle.app.automatic_context import automatic_context
 from treadle.app.refreshing import refresh_index
+from treadle.app.small_windows import fitted
 from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import Offer, ToolCalls
 from treadle.clock import Clock, SystemClock
@@ -136,6 +137,7 @@ class Assistant:
         tools = self.calls.code.with_tools(self.calls.bridge.tools())
         if self.model.callable_tools is not None:
             tools = tools.only(self.model.callable_tools)
+        tools, role = fitted(conversation.root, tools, self.model.context_window)
         model: ChatModel = self.model
         context = automatic_context(
             self.calls.bus,
@@ -160,6 +162,7 @@ class Assistant:
             model=model,
             registry=tools,
             conversation=conversation,
+            role=role,
             store=self.conversations,
             settings=self.settings.tools,
             limits=self.settings.limits,

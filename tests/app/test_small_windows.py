@@ -1,0 +1,64 @@
+"""A small window is offered fewer tools and a shorter prompt, so that a question fits."""
+
+import pytest
+
+from scripts.write_tool_reference import registry
+from treadle.app.small_windows import ORDER, SHARE, fitted
+from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
+from treadle.llm.messages import ToolSpec, UserMessage
+from treadle.session.history import build_prompt, output_reserve, tools_tokens
+from treadle.tokens import estimate
+from treadle.tools.registry import Registry
+
+QUESTION = "Where does the parser of the configuration decide which of two values counts? " * 54
+
+
+@pytest.fixture(scope="module")
+def tools() -> Registry:
+    return in_groups(registry(), REPOSITORY_GROUPS)
+
+
+def specs(offered: Registry) -> list[ToolSpec]:
+    return [ToolSpec(spec.name, spec.description, spec.parameters) for spec in offered.specs()]
+
+
+def test_the_order_names_every_tool_of_the_repository(tools: Registry) -> None:
+    assert set(ORDER) == set(tools.names())
+
+
+@pytest.mark.parametrize("window", [2_048, 4_096, 6_000, 8_192, 12_000, 16_384, 128_000])
+def test_prompt_and_schemas_take_at_most_a_quarter_of_the_window(
+    tools: Registry, window: int
+) -> None:
+    offered, role = fitted("/path/to/repository", tools, window)
+    assert estimate(role.system) + tools_tokens(specs(offered)) <= window // SHARE
+    assert offered.names()[0] == "request_code_context"
+    for name in ("apply_code_edit", "apply_patch", "run_check"):
+        assert name in offered.names() or name not in role.system
+
+
+def test_a_large_window_has_every_tool_and_the_whole_prompt(tools: Registry) -> None:
+    offered, role = fitted("/r", tools, 32_000)
+    assert offered.names() == tools.names()
+    assert "#START:END" in role.system
+
+
+@pytest.mark.parametrize("window", [4_096, 6_000, 8_192])
+def test_seven_hundred_words_are_accepted_by_a_small_window(tools: Registry, window: int) -> None:
+    assert len(QUESTION.split()) >= 700
+    offered, role = fitted("/path/to/repository", tools, window)
+    prompt = build_prompt(
+        role.system, [UserMessage(QUESTION)], specs(offered), context_window=window
+    )
+    assert prompt.estimated_tokens <= window - output_reserve(window)
+    assert prompt.left_out == 0
+    if window >= 6_000:
+        assert prompt.room > 1_000  # what the results of calls may take
+        assert {"read_file", "grep"} <= set(offered.names())
+        assert {"apply_code_edit", "apply_patch"} & set(offered.names())
+
+
+def test_tools_of_a_front_end_do_not_push_out_those_of_the_repository(tools: Registry) -> None:
+    first = Registry([*reversed(list(tools))])
+    offered, _ = fitted("/r", first, 6_000)
+    assert "request_code_context" in offered.names()
