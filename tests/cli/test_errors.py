@@ -126,3 +126,17 @@ def test_a_home_folder_is_not_indexed_by_accident(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "name one with --repo" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["search", "add", "--json"], ["tools", "list", "--json"], ["sessions", "list"]]
+)
+def test_a_variable_of_another_program_is_a_warning_once(repo: Path, command: list[str]) -> None:
+    alone = treadle(*command, home=repo.parent / "home", repo=repo)
+    ran = treadle(*command, home=repo.parent / "home", repo=repo, TREADLE_BIN="/opt/secret")
+    assert (ran.status, alone.status) == (0, 0)
+    assert ran.err.count("TREADLE_BIN is not a setting") == 1
+    assert "TREADLE_BIN" not in ran.out
+    assert "/opt/secret" not in ran.err
+    if "--json" in command:
+        assert json.loads(ran.out).keys() == json.loads(alone.out).keys()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
 from treadle.config import schema
+from treadle.config.layers import unknown_variables
 from treadle.config.loader import LoadedConfig, config_paths, load
 from treadle.config.model import Settings
 from treadle.config.section import Section
@@ -253,16 +254,38 @@ def test_a_mistake_in_a_file_is_named_with_its_place_and_the_remedy(
 
 
 def test_a_mistake_in_a_variable_or_a_flag_is_named(place: Place) -> None:
-    unknown = place.error({"TREADLE_TOOLS__TIMOUT": "3"})
-    assert "TREADLE_TOOLS__TIMOUT" in unknown
-    assert "Did you mean TREADLE_TOOLS__TIMEOUT?" in unknown
-    assert "not a setting" in place.error({"TREADLE_TOOLS": "3"})
     ill = place.error({"TREADLE_TOOLS__TIMEOUT": "soon"})
     assert "tools.timeout (TREADLE_TOOLS__TIMEOUT) should be a valid number" in ill
-    assert "no setting" in place.error({"TREADLE_MODEL__NAME": "x"})
     assert "not UTF-8" in place.error({"TREADLE_MODEL": "p/\udcff"})
     assert "not UTF-8" in place.error(model="p/\udcff")
     assert "tools.nothing (flag)" in place.error(tools__nothing=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TREADLE_BIN", ""),
+        ("TREADLE_", ""),
+        ("TREADLE_MODEL__NAME", ""),
+        ("TREADLE_MODLE", "Did you mean TREADLE_MODEL?"),
+        ("TREADLE_TOOLS__TIMOUT", "Did you mean TREADLE_TOOLS__TIMEOUT?"),
+        ("TREADLE_TOOLS", "TREADLE_TOOLS__…"),
+        ("TREADLE_PROVIDERS__X__API_KEY", "api_key_env"),
+    ],
+)
+def test_an_unknown_variable_is_left_out_and_named_without_its_value(
+    place: Place, name: str, said: str
+) -> None:
+    assert place.load({name: SECRET}).settings == Settings()
+    (sentence,) = unknown_variables({name: SECRET, "TREADLE_MODEL": "a/b", "OTHER": "x"})
+    assert f"{name} is not a setting" in sentence
+    assert said in sentence
+    assert SECRET not in sentence
+
+
+def test_known_and_empty_variables_are_not_named() -> None:
+    known = {"TREADLE_HOME": "/x", "TREADLE_API_KEY": "k", "TREADLE_TOOLS__TIMEOUT": "3"}
+    assert unknown_variables({**known, "TREADLE_BIN": ""}) == []
 
 
 @pytest.mark.parametrize(

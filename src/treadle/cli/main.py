@@ -156,7 +156,21 @@ def _run(words: list[str]) -> int:
     )
     command.configure(parser)
     add_common_options(parser)
-    return command.run(parser.parse_args(words[1:]))
+    options = parser.parse_args(words[1:])
+    _warn_of_variables()
+    return command.run(options)
+
+
+def _warn_of_variables() -> None:
+    """Name the variables that begin as ours and are not: a slip, or another program's."""
+    from treadle.config.variables import NOT_SETTINGS, PREFIX
+
+    if any(name.startswith(PREFIX) and name not in NOT_SETTINGS for name in os.environ):
+        from treadle.cli.output import tell
+        from treadle.config.layers import unknown_variables
+
+        for sentence in unknown_variables(os.environ):
+            tell(f"warning: {sentence}")
 
 
 def _show_logs() -> None:

@@ -10,10 +10,11 @@ from pydantic.fields import FieldInfo
 
 from treadle import secrets
 from treadle.config import schema
-from treadle.config.layers import PREFIX, LayerKind, Origin
+from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import LoadedConfig, config_paths
 from treadle.config.model import Settings
 from treadle.config.section import Section
+from treadle.config.variables import PREFIX
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,9 @@ from pydantic.fields import FieldInfo
 
 from treadle.config import schema
 from treadle.config.positions import line_of
+from treadle.config.variables import NOT_SETTINGS, PREFIX
 from treadle.errors import ConfigError
 
-PREFIX = "TREADLE_"
-NOT_SETTINGS = frozenset({
-    "TREADLE_HOME", "TREADLE_DEBUG", "TREADLE_BASE_URL", "TREADLE_API_KEY", "TREADLE_SERVE_TOKEN",
-})  # fmt: skip
-"""Variables that other parts read: where data is kept, tracebacks, and the unnamed provider,
-whose key must never become part of the settings."""
 MAX_FILE_BYTES = 1_000_000
 """A larger file is no configuration; a repository could name anything so."""
 
@@ -91,26 +86,50 @@ def read_environment(env: Mapping[str, str]) -> Layer:
     """The settings in `TREADLE_…` variables: `__` goes a table down, an empty value is unset.
 
     A setting that holds no text is written as in TOML (`TREADLE_TRUSTED_ROOTS='["/a", "/b"]'`).
-    Raises ConfigError.
+    A variable that names no setting may belong to another program: it is left out here, and
+    `unknown_variables` reports it. Raises ConfigError.
     """
     layer: Layer = {}
-    for name in sorted(env):
-        if not name.startswith(PREFIX) or name in NOT_SETTINGS or not env[name]:
-            continue
-        path = tuple(name.removeprefix(PREFIX).lower().split("__"))
+    for name in _given(env):
+        path = _path(name)
         try:
             node = schema.find(path)
-        except schema.UnknownKeyError as error:
-            raise _unknown_variable(name, error) from error
+        except schema.UnknownKeyError:
+            continue
         if not isinstance(node, FieldInfo):
-            raise ConfigError(
-                f"The environment variable {name} names a table of settings, not a setting.",
-                hint=f"Name one of its settings behind it: {name}__….",
-            )
+            continue
         text = _unicode(env[name], f"The environment variable {name}")
         value = text if schema.is_text(node) else _toml_value(text)
         layer[path] = Setting(value, Origin(LayerKind.ENVIRONMENT, name))
     return layer
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """A sentence for each `TREADLE_…` variable that names no setting; its value is not shown."""
+    sentences = []
+    for name in _given(env):
+        hint = ""
+        try:
+            if isinstance(schema.find(_path(name)), FieldInfo):
+                continue
+            hint = f" It names a table: add the name of a setting, as in {name}__…."
+        except schema.UnknownKeyError as error:
+            near = PREFIX + "__".join(error.near).upper() if error.near else None
+            if near is not None or error.path[-1] in _KEY_NAMES:
+                hint = f" {_hint(error, near)}"
+        sentences.append(f"The environment variable {name} is not a setting and is ignored.{hint}")
+    return sentences
+
+
+def _given(env: Mapping[str, str]) -> list[str]:
+    """The variables that may name settings, in order; an empty value is unset."""
+    return sorted(
+        name for name in env if name.startswith(PREFIX) and name not in NOT_SETTINGS and env[name]
+    )
+
+
+def _path(variable: str) -> schema.Path:
+    return tuple(variable.removeprefix(PREFIX).lower().split("__"))
 
 
 def read_flags(overrides: Mapping[str, object]) -> Layer:
@@ -187,12 +206,6 @@ def _unicode(text: str, what: str) -> str:
 def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
     near = schema.dotted(error.near) if error.near else None
     return ConfigError(f"{error} ({where}) is not a setting.", hint=_hint(error, near))
-
-
-def _unknown_variable(name: str, error: schema.UnknownKeyError) -> ConfigError:
-    near = PREFIX + "__".join(error.near).upper() if error.near else None
-    message = f"The environment variable {name} names no setting."
-    return ConfigError(message, hint=_hint(error, near))
 
 
 def _hint(error: schema.UnknownKeyError, near: str | None) -> str:
