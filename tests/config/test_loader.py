@@ -1,6 +1,8 @@
 """Layers, origins, consent and messages of the configuration, through its public door."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from treadle.config import schema
 from treadle.config.layers import unknown_variables
-from treadle.config.loader import LoadedConfig, config_paths, load
+from treadle.config.loader import LoadedConfig, accept, config_paths, is_trusted, load
 from treadle.config.model import Settings
 from treadle.config.section import Section
 from treadle.errors import ConfigError
@@ -375,3 +377,43 @@ def test_a_rule_of_another_form_is_refused_where_it_stands(place: Place, rule: s
     place.repository(f"[approvals]\nask = ['{rule}']")
     message = place.error()
     assert message.startswith(f"approvals.ask ({place.repository_file}:2) should")
+
+
+TRUSTED = (
+    'model = "own/m"\n[providers.own]\nbase_url = "http://127.0.0.1:1/v1"\n'
+    'api_key_env = "OWN_KEY"\n'
+)
+
+
+def test_a_changed_address_of_a_trusted_repository_is_ignored_until_accepted(place: Place) -> None:
+    place.user(f'trusted_roots = ["{place.root}"]\n')
+    place.repository(TRUSTED)
+    assert place.load().settings.providers["own"].base_url == "http://127.0.0.1:1/v1"
+    place.repository(TRUSTED.replace(":1/", ":2/"))
+    changed = place.load()
+    assert changed.settings.providers["own"].base_url is None
+    assert "providers.own.base_url" in changed.warnings[0]
+    assert "`treadle config trust`" in changed.warnings[0]
+    assert changed.settings.providers["own"].api_key_env == "OWN_KEY"
+    accept(place.root)
+    assert place.load().settings.providers["own"].base_url == "http://127.0.0.1:2/v1"
+    place.repository(TRUSTED + '[checks.commands.x]\ncommand = ["sh"]\n')
+    added = place.load().settings.checks.commands
+    assert "x" not in added or not added["x"].command
+
+
+def test_trust_is_not_inherited_by_another_repository_at_the_same_path(place: Place) -> None:
+    place.user(f'trusted_roots = ["{place.root}"]\n')
+    subprocess.run(["git", "init", "-q", str(place.root)], check=True)
+    place.repository(TRUSTED)
+    assert place.load().settings.providers["own"].base_url
+    assert is_trusted(place.root, [str(place.root)])
+    shutil.rmtree(place.root / ".git")
+    subprocess.run(["git", "init", "-q", str(place.root)], check=True)
+    loaded = place.load()
+    assert "own" not in loaded.settings.providers
+    assert "another repository" in loaded.warnings[0]
+    assert not is_trusted(place.root, [str(place.root)])
+    accept(place.root)
+    assert is_trusted(place.root, [str(place.root)])
+    assert place.load().warnings == ()

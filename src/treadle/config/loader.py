@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from treadle.config import schema
+from treadle.config import schema, trust
 from treadle.config.layers import (
     Layer,
     LayerKind,
@@ -36,6 +37,8 @@ class LoadedConfig:
     settings: Settings
     origins: Mapping[str, Origin]
     warnings: tuple[str, ...] = ()
+    is_listed: bool = False
+    """Whether `trusted_roots` names the repository."""
 
     def origin_of(self, key: str) -> Origin:
         """Where the value of a dotted key is from; a key inside a setting is from its setting."""
@@ -64,30 +67,76 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     environment = read_environment(env)
     flags = read_flags(overrides)
     repository = read_file(repository_path, LayerKind.REPOSITORY)
-    trusted = is_trusted(root, _merge([user, environment, flags]).trusted_roots)
-    repository, warnings = _permitted(repository, root, user_path, trusted=trusted)
+    listed = _is_listed(root, _merge([user, environment, flags]).trusted_roots)
+    repository, warnings = _permitted(repository, root, user_path, listed=listed)
     layers = (user, repository, environment, flags)
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()
     }
-    return LoadedConfig(_merge(layers), origins, warnings)
+    return LoadedConfig(_merge(layers), origins, warnings, listed)
 
 
-def is_trusted(root: Path, trusted: Iterable[str]) -> bool:
-    """Whether the repository at `root` is one of `trusted`, by its real path."""
-    return root.resolve() in {Path(name).expanduser().resolve() for name in trusted}
+def is_trusted(root: Path, listed: Iterable[str]) -> bool:
+    """Whether the repository at `root` is one of `listed` by its real path, and the one it was."""
+    if not _is_listed(root, listed):
+        return False
+    noted = trust.trusted(root)
+    return noted is None or noted.accepts(trust.Trust.of(root, {}, make=False))
+
+
+def accept(root: Path) -> tuple[str, ...]:
+    """Trust the repository at `root` as it is now; the dotted keys that it may set from now on.
+
+    Raises ConfigError and OSError.
+    """
+    layer = read_file(config_paths(root)[1], LayerKind.REPOSITORY)
+    asking = _asking(layer)
+    trust.note(root, trust.Trust.of(root, asking, make=True))
+    return tuple(asking)
+
+
+def _is_listed(root: Path, listed: Iterable[str]) -> bool:
+    return root.resolve() in {Path(name).expanduser().resolve() for name in listed}
+
+
+def _asking(layer: Layer) -> dict[str, object]:
+    """By dotted key the values of a repository that need consent, and can be given it."""
+    return {
+        schema.dotted(path): setting.value
+        for path, setting in layer.items()
+        if schema.needs_consent(path) and not schema.is_users_alone(path)
+    }
+
+
+def _distrusted(layer: Layer, root: Path) -> tuple[frozenset[str], str]:
+    """Dotted keys that a listed repository may not set, and why; notes what is trusted at first."""
+    asking = _asking(layer)
+    noted = trust.trusted(root)
+    if noted is None:
+        with suppress(OSError):  # then it is noted another time
+            trust.note(root, trust.Trust.of(root, asking, make=True))
+        return frozenset(), ""
+    now = trust.Trust.of(root, asking, make=False)
+    if not noted.accepts(now):
+        return frozenset(asking), "another repository is at this path than the one you trusted"
+    return noted.changed(now), "it was set or changed since you trusted this repository"
 
 
 def _permitted(
-    layer: Layer, root: Path, user_path: Path, *, trusted: bool
+    layer: Layer, root: Path, user_path: Path, *, listed: bool
 ) -> tuple[Layer, tuple[str, ...]]:
     """What of its layer a repository may set, and warnings for the rest."""
     never = [path for path in layer if schema.is_users_alone(path)]
-    untrusted = [] if trusted else [path for path in layer if schema.needs_consent(path)]
-    untrusted = [path for path in untrusted if path not in never]
+    refused, why = _distrusted(layer, root) if listed else (frozenset(_asking(layer)), "")
+    untrusted = [path for path in layer if schema.dotted(path) in refused and path not in never]
     allowed = {path: layer[path] for path in layer if path not in {*never, *untrusted}}
     warnings = []
-    if untrusted:
+    if untrusted and listed:
+        warnings.append(
+            f"Ignored {_named(layer, untrusted)}: {why}. Look at it, then accept it with "
+            "`treadle config trust`."
+        )
+    elif untrusted:
         warnings.append(
             f"Ignored {_named(layer, untrusted)}: a repository may set addresses, sources of keys "
             "and routing only when you trust it. To trust it, add "

@@ -7,15 +7,21 @@ from pathlib import Path
 
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, say, table, tell
-from treadle.config.loader import LoadedConfig, config_paths, load
+from treadle.config.loader import LoadedConfig, accept, config_paths, load
+from treadle.config.trust import note
+from treadle.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the three sub-commands."""
+    """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("show", help="every setting, its value and where it is from")
     actions.add_parser("path", help="the files that are read")
     actions.add_parser("check", help="whether the configuration can be used")
+    trusting = actions.add_parser(
+        "trust", help="accept what a repository in trusted_roots sets now, where it needs consent"
+    )
+    trusting.add_argument("--forget", action="store_true", help="forget what was accepted")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
     root = repository(options)
     if options.action == "path":
         return _paths(root, as_json=options.json)
+    if options.action == "trust":
+        return _trust(root, forget=options.forget, as_json=options.json)
     loaded = load(root, os.environ, {})
     for warning in loaded.warnings:
         tell(warning)
@@ -32,6 +40,26 @@ def run(options: argparse.Namespace) -> int:
         print_json({"ok": not loaded.warnings, "warnings": list(loaded.warnings)})
     else:
         say("The configuration can be used.")
+    return 0
+
+
+def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
+    if forget:
+        note(root, None)
+        accepted: tuple[str, ...] = ()
+        told = "What was accepted of this repository is forgotten."
+    else:
+        if not load(root, os.environ, {}).is_listed:
+            raise UsageError(
+                f"{root} is not in trusted_roots.",
+                hint=f"Add it to trusted_roots in {config_paths(root)[0]} first.",
+            )
+        accepted = accept(root)
+        told = f"Accepted: {', '.join(accepted) or 'nothing needs it'}."
+    if as_json:
+        print_json({"accepted": list(accepted)})
+    else:
+        say(told)
     return 0
 
 

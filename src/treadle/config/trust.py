@@ -1,0 +1,95 @@
+"""What a person trusted of a repository: which one it was, and what its configuration set then.
+
+`trusted_roots` names paths. What is at a path can become another repository, and a trusted one's
+configuration can be changed, also by a call of a model. So the first load after a path was named
+notes both, and later changes count only once a person accepts them.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Any
+
+from treadle.paths import user_data_dir
+from treadle.repository_identity import identity
+
+_FILE = "trusted.json"
+_MOST_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What was trusted: an identity, and a hash of the value of each setting by dotted key."""
+
+    identity: str
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, root: Path, values: Mapping[str, object], *, make: bool) -> "Trust":
+        """What the repository at `root` is now, with its values of settings that need consent."""
+        try:
+            found = identity(root, make=make)
+        except OSError:
+            found = None
+        return cls(found or "", {key: _hash(value) for key, value in values.items()})
+
+    def accepts(self, now: "Trust") -> bool:
+        """Whether that is the same repository."""
+        return self.identity == now.identity
+
+    def changed(self, now: "Trust") -> frozenset[str]:
+        """Settings that are new or have another value than when they were trusted."""
+        return frozenset(
+            key for key, value in now.settings.items() if self.settings.get(key) != value
+        )
+
+
+def trusted(root: Path) -> Trust | None:
+    """What was noted for the repository at `root`, None before."""
+    noted = _all().get(str(root.resolve()))
+    try:
+        return None if noted is None else Trust(str(noted["identity"]), dict(noted["settings"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def note(root: Path, trust: Trust | None) -> None:
+    """Note what is trusted of the repository at `root`, or forget it. Raises OSError."""
+    everything = _all()
+    if trust is None:
+        everything.pop(str(root.resolve()), None)
+    else:
+        everything[str(root.resolve())] = {
+            "identity": trust.identity,
+            "settings": dict(trust.settings),
+        }
+    folder = user_data_dir()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file, name = mkstemp(dir=folder, prefix=_FILE)  # for its owner alone
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as output:
+            json.dump(everything, output)
+        Path(name).replace(folder / _FILE)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _all() -> dict[str, Any]:
+    path = user_data_dir() / _FILE
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return {}
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
