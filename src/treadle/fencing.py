@@ -2,7 +2,7 @@ r"""Names of the fences around foreign text in prompts, and the fence that keeps
 
 ::
 
-    <recorded-5f0c9a1e62d4 source="the repository">
+    <recorded-5f0c9a1e62d4 source="context of this message">
     …text of files, tools or other programs, byte for byte…
     </recorded-5f0c9a1e62d4>
 

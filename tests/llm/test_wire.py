@@ -91,7 +91,7 @@ def test_ids_of_earlier_calls_stay_when_the_history_grows() -> None:
 
 def test_the_context_stands_in_front_of_the_text() -> None:
     wire = encoded(UserMessage("Where?", context="<code>"))
-    fenced = verbatim("<code>", "the repository")
+    fenced = verbatim("<code>", "context of this message")
     assert wire == [{"role": "user", "content": f"{fenced}\n\nWhere?"}]
 
 
@@ -177,8 +177,8 @@ def test_t13_the_flat_history_tells_calls_and_results_as_text() -> None:
     )
     assert violations({"messages": wire}) == []
     assert roles(wire) == ["system", "user", "assistant", "user"]
-    fenced = verbatim("found it", "grep")
-    assert wire[-1]["content"] == f'Result of grep({{"x": 1}}):\n{fenced}\n\ntwo left'
+    fenced = verbatim('{"x": 1}\nfound it', "call and result")
+    assert wire[-1]["content"] == f"Result of grep:\n{fenced}\n\ntwo left"
 
 
 def test_lone_surrogates_can_be_sent() -> None:

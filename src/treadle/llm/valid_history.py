@@ -136,7 +136,7 @@ def _as_user(message: Message) -> Message:
     """A message that is said in the role of the user, as such; any other one as it is."""
     match message:
         case UserMessage(text=text, context=context):
-            fenced = verbatim(context, "the repository") if context.strip() else ""
+            fenced = verbatim(context, "context of this message") if context.strip() else ""
             return UserMessage("\n\n".join(part for part in (fenced, text) if part))
         case NoteMessage(text=text) | SystemMessage(text=text):
             return UserMessage(text)
@@ -271,7 +271,10 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
 
 
 def _told(history: Sequence[Message]) -> list[Message]:
-    """Calls and their results told as text of the user, for a model without tools."""
+    """Calls and their results told as text of the user, for a model without tools.
+
+    The arguments are inside the fence too: a model may have copied them from what it read.
+    """
     told: list[Message] = []
     for message, answered in with_results(history):
         if not isinstance(message, AssistantMessage):
@@ -281,8 +284,8 @@ def _told(history: Sequence[Message]) -> list[Message]:
             told.append(replace(message, calls=()))
         for call, result in answered:
             name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_LIMIT] or "unnamed"
-            head = f"Result of {name}({_json_object(call.arguments)}):"
-            told.append(UserMessage(f"{head}\n{verbatim(result.content, name)}"))
+            content = f"{_json_object(call.arguments)}\n{result.content}"
+            told.append(UserMessage(f"Result of {name}:\n{verbatim(content, 'call and result')}"))
     return told
 
 
