@@ -1,6 +1,7 @@
 """Prompts that are too long (F24), in the words of many providers, proxies and servers."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -309,3 +310,12 @@ async def test_f24_old_results_of_the_run_are_shortened() -> None:
     async with play(*calls, error(400, SAID["bedrock"][1]), DONE) as at:
         assert (await at.ask()).text == "Done."
         assert len(json.dumps(at.sent(4))) < 0.8 * len(json.dumps(at.sent(3)))
+
+
+async def test_f24_the_words_that_the_llama_cpp_server_sent() -> None:
+    recorded = Path(__file__).parent / "recorded" / "llama_cpp_too_long.json"
+    refusal = Script((recorded.read_bytes(),), 400, {"content-type": "application/json"})
+    async with play(refusal, DONE) as at:
+        long_history(at)
+        assert (await at.ask()).text == "Done."
+        assert len(at.sent(1)) < len(at.sent(0))

@@ -56,7 +56,7 @@ from treadle.tools.contract import (
 )
 
 RECORDED = Path(__file__).parent / "recorded"
-"""Bytes as the llama.cpp server sent them (see tests/fakes/llama_server.py)."""
+"""Bytes as the llama.cpp server sent them (scripts/record_llama_server.py)."""
 
 few = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=1_200, suppress_health_check=list(HealthCheck))

@@ -5,20 +5,28 @@ Cases F20 to F22, in the words of real servers.
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from tests.cases.playing import Play, both_ways, call, play, raw
 from tests.fakes import strict_endpoint as strict
+from tests.fakes.llama_server import STRICT_TEMPLATE, llama_server
 from tests.fakes.provider import Reply
 from tests.fakes.replies import Answer, Call, Script, body, error
-from tests.session.parts import Echo, Gate
+from tests.session.parts import Echo, Gate, stage
+from treadle.clock import SystemClock
+from treadle.config.model import ProviderSettings, ToolSettings
 from treadle.events.types import CallKey, FallbackApplied, RetryScheduled, StopReason
+from treadle.llm.client import HttpChatModel
+from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from treadle.session.prompts import system_prompt
 
 DONE = Answer("Done.")
+RECORDED = Path(__file__).parent / "recorded"
+"""Bytes as the llama.cpp server sent them (scripts/record_llama_server.py)."""
 FOREIGN = ["call_t1", "", "chatcmpl-tool-" + "a" * 20, "functions.echo:0", "same", "same", "é ü"]
 
 
@@ -143,6 +151,11 @@ ORDER_REFUSALS: list[Script] = [
     body({"error": {"message": JINJA, "code": 500}}),
     error(400, 'messages: first message must use the "user" role'),
     error(400, "consecutive messages of the same role are not supported"),
+    Script(
+        ((RECORDED / "llama_cpp_roles.json").read_bytes(),),
+        400,
+        {"content-type": "application/json"},
+    ),
 ]
 ORDER = strict.roles_alternate, strict.reply_after_tool, strict.begins_with_user
 
@@ -404,3 +417,24 @@ class Finder(Echo):
     """Has the name of the tool that the system prompt demands."""
 
     name: ClassVar[str] = "request_code_context"
+
+
+@pytest.mark.slow
+@pytest.mark.model
+async def test_f21_a_real_server_whose_template_wants_alternating_roles() -> None:
+    with llama_server(STRICT_TEMPLATE) as base_url:
+        endpoint = Endpoint("llamacpp", "m", base_url, settings=ProviderSettings(max_retries=0))
+        model = HttpChatModel(endpoint)
+        try:
+            async with stage(Finder(), clock=SystemClock()) as at:
+                made = ToolCall(CallKey(0, 0), "a", "request_code_context", "{}")
+                at.conversation.add(UserMessage("Where is it?"), 0)
+                at.conversation.add(AssistantMessage(None, (made,)), 0)
+                at.conversation.add(ToolMessage(made.key, '{"ok": true}'), 0)
+                for question in ("And the parser?", "And saving?"):
+                    settings = ToolSettings(max_turns=2)
+                    await at.session(model, settings=settings).run(question)
+                changes = [event.change for event in at.seen(FallbackApplied)]
+                assert changes == ["the roles are sent alternating"]
+        finally:
+            await model.close()

@@ -48,10 +48,25 @@ TEMPLATE = r"""
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"""
 
 
+STRICT_TEMPLATE = (
+    r"""
+{%- set ns = namespace(index=0) -%}
+{%- for message in messages if message.role in ['user', 'assistant'] and not message.tool_calls %}
+  {%- if (message.role == 'user') != (ns.index % 2 == 0) %}
+    {{- raise_exception('After the optional system message, conversation roles must alternate '
+      + 'user and assistant roles except for tool calls and results.') }}
+  {%- endif %}
+  {%- set ns.index = ns.index + 1 %}
+{%- endfor %}"""
+    + TEMPLATE
+)
+"""The same with the check that templates of Mistral models make."""
+
+
 @contextmanager
-def llama_server() -> Iterator[str]:
+def llama_server(template: str = TEMPLATE) -> Iterator[str]:
     """The base URL of a running server, version included. Needs the embedded model's packages."""
-    server = start_server(chat_template=TEMPLATE, longest_reply=120)
+    server = start_server(chat_template=template, longest_reply=120)
     try:
         yield f"{server.listening_address}/v1"
     finally:

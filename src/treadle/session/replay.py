@@ -91,15 +91,22 @@ class ReplayModel:
         exchange = cassette.exchanges[self._next]
         check(number, exchange["request"], request, cassette.head["treadle"])
         self._next = number
-        reply = _reply(exchange["reply"]) if "reply" in exchange else None
-        for told in exchange["told"]:
-            await _tell(observer, told, reply)
-        self._state = exchange["model"]
+        try:
+            reply = _reply(exchange["reply"]) if "reply" in exchange else None
+            failed = _error(exchange.get("error"))
+            for told in exchange["told"]:
+                await _tell(observer, told, reply)
+            self._state = exchange["model"]
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"Exchange {number} of {cassette.path} cannot be replayed: {error}.",
+                hint="Record the session again.",
+            ) from error
         if reply is not None:
             return reply
         if "replaced" in exchange:
             raise ModelReplacedError
-        raise _error(exchange.get("error"))
+        raise failed
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -238,7 +245,8 @@ async def _tell(observer: ModelObserver, told: Json, reply: ModelReply | None) -
 
 def _reply(recorded: Json) -> ModelReply:
     message = message_from(recorded["message"])
-    assert isinstance(message, AssistantMessage)
+    if not isinstance(message, AssistantMessage):
+        raise TypeError("its reply is not a model's message")
     return ModelReply(**{**recorded, "message": message, "usage": Usage(**recorded["usage"])})
 
 
