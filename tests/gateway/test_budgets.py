@@ -1,5 +1,7 @@
 """Budgets and the cache of answers."""
 
+import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,8 @@ async def test_a_client_cannot_use_up_a_budget_that_its_calls_do_not_count_for(
 
 
 async def test_a_budget_of_dollars_by_key(tmp_path: Path) -> None:
-    budgets = {"alice": {"key_env": "ALICE", "cost": 0.5, "period": "month"}}
+    alice = {"key_env": "ALICE", "cost": 0.5, "period": "month", "unknown_price": 1}
+    budgets = {"alice": alice}
     reply = Answer("a", usage=usage(10, 5, cost=0.5))
     async with FakeProvider([reply] * 3) as provider:
         config = settings(provider, budgets=budgets)
@@ -166,3 +169,56 @@ async def test_the_cache_is_off_unless_it_is_switched_on(tmp_path: Path) -> None
         answers = [await gateway.chat() for _ in range(2)]
     assert [a.json()["choices"][0]["message"]["content"] for a in answers] == ["a", "b"]
     assert "x-treadle-cache" not in answers[0].headers
+
+
+async def test_parallel_calls_cannot_pass_a_budget_together(tmp_path: Path) -> None:
+    budgets = {"all": {"tokens": 2_000}}
+    async with FakeProvider([Answer("a", usage=usage(10, 5))] * 20) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            answers = await asyncio.gather(*(gateway.chat() for _ in range(10)))
+            statuses = Counter(answer.status_code for answer in answers)
+            assert statuses[200] + statuses[429] == 10
+            assert 1 <= statuses[200] <= 2  # each reserves its output until it is over
+            await eventually(
+                lambda: gateway.gateway.budgets.used()["all"].tokens == 15 * statuses[200]
+            )
+            again = await gateway.chat()  # what was reserved is free again
+            assert again.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+async def test_a_call_that_may_pass_the_budget_is_refused_before_it_is_made(
+    tmp_path: Path, name: str
+) -> None:
+    async with FakeProvider([Answer("a", usage=usage(10, 5))] * 2) as provider:
+        config = settings(provider, budgets={"all": {"tokens": 1_000}})
+        async with running(tmp_path, config) as gateway:
+            refused = await gateway.chat(**{name: 5_000})
+            assert refused.status_code == 429
+            assert not provider.requests
+            assert (await gateway.chat(**{name: 500})).status_code == 200
+
+
+async def test_a_model_without_a_price_is_refused_under_a_budget_of_dollars(tmp_path: Path) -> None:
+    async with FakeProvider([Answer("a", usage=usage(10, 5))] * 2) as provider:
+        config = settings(provider, budgets={"all": {"cost": 100}})
+        async with running(tmp_path, config) as gateway:
+            refused = await gateway.chat()
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "price_unknown")
+    assert "gateway.budgets.all.unknown_price" in refused.json()["error"]["message"]
+    assert not provider.requests
+
+
+@pytest.mark.parametrize(("price", "status"), [(0.0, 200), (1.0, 200), (700_000.0, 429)])
+async def test_an_unknown_price_is_estimated_by_a_setting(
+    tmp_path: Path, price: float, status: int
+) -> None:
+    async with FakeProvider([Answer("a", usage=usage(10, 5))] * 2) as provider:
+        config = settings(provider, budgets={"all": {"cost": 10, "unknown_price": price}})
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat()).status_code == 200
+            await used(gateway, "all", 15)
+            spent = gateway.gateway.budgets.used()["all"].cost
+            assert spent == pytest.approx(15 * price / 1e6)
+            assert (await gateway.chat()).status_code == status

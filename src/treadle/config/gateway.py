@@ -67,6 +67,8 @@ class GatewayBudget(Section):
     """Tokens, input and output together."""
     period: Annotated[Literal["day", "month"], UserOnly()] = "day"
     """When it begins anew."""
+    unknown_price: Annotated[float | None, UserOnly()] = Field(default=None, ge=0)
+    """US dollars for a million tokens of a model without a known price; unset refuses its calls."""
 
 
 class GatewayCache(Section):

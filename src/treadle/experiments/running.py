@@ -78,7 +78,12 @@ def run_id(batch: Batch, cell: Cell) -> str:
 
 
 def over_budget(budget: Budget, used: Progress) -> str | None:
-    """Which limit is reached, in words; None while none is."""
+    """Which limit is reached, in words; None while none is.
+
+    A limit of cost is reached as well once runs are done whose cost nobody knows.
+    """
+    if budget.cost is not None and used.cost is None and used.done > used.failed:
+        return "The cost of this model is not known, so the budget of cost cannot be kept."
     limits = (
         ("cost", budget.cost, used.cost or 0.0, "${:.4f}"),
         ("tokens", budget.tokens, used.tokens, "{:,} tokens"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from treadle.gateway.asked import Asked
+from treadle.gateway.budgets import Used
 from treadle.gateway.trace_context import new_span_id
 from treadle.llm.endpoint import Endpoint
 
@@ -67,6 +68,8 @@ class Finished:
     route: str | None = None
     hold: Hold | None = None
     budgets: tuple[str, ...] = ()
+    aside: Mapping[str, Used] = field(default_factory=dict)
+    """What its budgets reserved for it."""
     cached: bool = False
     """Whether the only attempt is an answer that was kept."""
     refusal: tuple[int, str, str] | None = None

@@ -8,14 +8,19 @@ record that fails makes no budget endless.
 import asyncio
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from treadle.clock import Clock
 from treadle.config.gateway import GatewayBudget
-from treadle.gateway.asked import Asked
+from treadle.events.types import Usage
+from treadle.gateway.asked import Asked, Operation
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import matches
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.prices import cost
+from treadle.llm.profiles import EMBEDDED
+from treadle.tokens import estimate
 from treadle.traces.span import BUDGET_LABEL
 
 
@@ -29,6 +34,54 @@ class Used:
     def __add__(self, other: "Used") -> "Used":
         return Used(self.tokens + other.tokens, self.cost + other.cost)
 
+    def __sub__(self, other: "Used") -> "Used":
+        return Used(max(0, self.tokens - other.tokens), max(0.0, self.cost - other.cost))
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a call may use up, before it is made: what budgets reserve for it.
+
+    `input` is estimated; `output` is the most that the request allows, None where it does not say.
+    `cost` is that of the most expensive model that may be asked, None where a price is unknown.
+    """
+
+    input: int = 0
+    output: int | None = None
+    cost: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input + (_USUAL_OUTPUT if self.output is None else self.output)
+
+    @property
+    def certain(self) -> int:
+        """The tokens that the request itself names."""
+        return self.output or 0
+
+
+_USUAL_OUTPUT = 1_024
+"""Tokens that are reserved for the output of a request that does not bound it."""
+
+_OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+
+
+def planned_use(asked: Asked, targets: Sequence[Endpoint]) -> Planned:
+    """What a call may use up at one of these; loads the price data, so call it in a thread."""
+    given = estimate(asked.body.text[:_ESTIMATED]) + max(0, len(asked.body.text) - _ESTIMATED) // 3
+    limits = [asked.body.values.get(name) for name in _OUTPUT_LIMITS]
+    declared = next((each for each in limits if isinstance(each, int) and each > 0), None)
+    output = 0 if asked.operation is Operation.EMBEDDINGS else declared
+    tokens = Planned(given, output)
+    usage = Usage(input=given, output=tokens.tokens - given)
+    costs = [0.0 if each.provider == EMBEDDED else cost(each, usage) for each in targets]
+    known = [each for each in costs if each is not None]
+    return replace(tokens, cost=max(known, default=0.0) if len(known) == len(costs) else None)
+
+
+_ESTIMATED = 200_000
+"""Characters of a body whose tokens are estimated; of the rest three make one."""
 
 Sums = Callable[[str, int], Used]
 """What the calls with a label used up since a moment (Unix microseconds). Raises StoreError."""
@@ -49,6 +102,7 @@ class Budgets:
         self._sums = sums
         self._clock = clock
         self._used: dict[str, tuple[int, Used]] = {}
+        self._reserved: dict[str, Used] = {}
         self._lock = asyncio.Lock()
 
     def covering(self, asked: Asked) -> tuple[str, ...]:
@@ -62,25 +116,56 @@ class Budgets:
             begin, end = self._period(budget)
             async with self._lock:
                 used = await self._so_far(name, begin)
-            over = _over(budget, used)
+            over = _over(budget, used + self._reserved.get(name, Used()))
             if over:
-                seconds = max(1, round((end - self._clock.now_us()) / 1e6))
-                anew = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
-                raise RefusalError(
-                    f"The budget {name!r} of {over} a {budget.period} is used up.",
-                    hint=f"It begins anew at {anew}; gateway.budgets.{name} sets it.",
-                    status=429,
-                    code="budget_exceeded",
-                    headers={"retry-after": str(seconds), "x-should-retry": "false"},
-                )
+                raise self._used_up(name, over, end)
 
-    def add(self, names: Sequence[str], used: Used) -> None:
-        """Count what a call has used up."""
+    async def reserve(self, names: Sequence[str], planned: Planned) -> dict[str, Used]:
+        """Set aside what a call may use up, by budget, until `settle`: others see it as used.
+
+        Raises RefusalError when it does not fit, or when a budget of dollars cannot know its cost.
+        """
+        await self.check(names)  # from here on nothing waits, so that no other call comes between
+        aside: dict[str, Used] = {}
         for name in names:
-            begin, _ = self._period(self._budgets[name])
+            budget = self._budgets[name]
+            _, end = self._period(budget)
+            amount = _reserved(name, budget, planned)
+            spoken_for = self._used[name][1] + self._reserved.get(name, Used())
+            over = _over(budget, spoken_for)
+            if planned.output is not None and not over:
+                over = _beyond(budget, spoken_for + replace(amount, tokens=planned.certain))
+            if over:
+                raise self._used_up(name, over, end)
+            aside[name] = amount
+        for name, amount in aside.items():
+            self._reserved[name] = self._reserved.get(name, Used()) + amount
+        return aside
+
+    def settle(self, names: Sequence[str], aside: Mapping[str, Used], used: Used) -> None:
+        """Count what a call has used up, in the place of what was set aside for it."""
+        for name in names:
+            budget = self._budgets[name]
+            if name in aside:
+                self._reserved[name] = self._reserved[name] - aside[name]
+            begin, _ = self._period(budget)
             kept = self._used.get(name)
             if kept is not None and kept[0] == begin:
-                self._used[name] = begin, kept[1] + used
+                rate = 0.0 if used.cost else budget.unknown_price or 0.0
+                told = replace(used, cost=used.cost or used.tokens * rate / 1e6)
+                self._used[name] = begin, kept[1] + told
+
+    def _used_up(self, name: str, over: str, end: int) -> RefusalError:
+        budget = self._budgets[name]
+        seconds = max(1, round((end - self._clock.now_us()) / 1e6))
+        anew = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
+        return RefusalError(
+            f"The budget {name!r} of {over} a {budget.period} is used up or reserved.",
+            hint=f"It begins again at {anew}; gateway.budgets.{name} sets it.",
+            status=429,
+            code="budget_exceeded",
+            headers={"retry-after": str(seconds), "x-should-retry": "false"},
+        )
 
     def used(self) -> dict[str, Used]:
         """What was used up in the present period, as far as it was asked for."""
@@ -119,6 +204,32 @@ class Budgets:
             begin = begin.replace(day=1)
             end = (begin + timedelta(days=32)).replace(day=1)
         return int(begin.timestamp()) * 1_000_000, int(end.timestamp()) * 1_000_000
+
+
+def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
+    """What a budget sets aside for a call. Raises RefusalError where its cost cannot be known."""
+    price = planned.cost
+    if price is None and budget.cost is not None:
+        if budget.unknown_price is None:
+            raise RefusalError(
+                f"The budget {name!r} counts dollars, and the price of this model is not known.",
+                hint=f"Set gateway.budgets.{name}.unknown_price to its dollars for a million "
+                "tokens, 0 for a model that costs nothing.",
+                status=403,
+                code="price_unknown",
+                headers={"x-should-retry": "false"},
+            )
+        price = planned.tokens * budget.unknown_price / 1e6
+    return Used(planned.tokens, price or 0.0)
+
+
+def _beyond(budget: GatewayBudget, used: Used) -> str | None:
+    """The limit that so much would pass, in words."""
+    if budget.cost is not None and used.cost > budget.cost:
+        return f"${budget.cost:,.2f}"
+    if budget.tokens is not None and used.tokens > budget.tokens:
+        return f"{budget.tokens:,} tokens"
+    return None
 
 
 def _over(budget: GatewayBudget, used: Used) -> str | None:

@@ -13,7 +13,7 @@ from treadle.gateway.answer_cache import AnswerCache, Kept
 from treadle.gateway.asked import Body
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
-from treadle.gateway.budgets import Budgets
+from treadle.gateway.budgets import Budgets, planned_use
 from treadle.gateway.headers import forwarded, returned
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import Router
@@ -102,6 +102,9 @@ class Exchange:
             return
         plan = await parts.router.plan(call.asked)
         call.route = plan.route
+        if call.budgets:
+            planned = await asyncio.to_thread(planned_use, call.asked, plan.targets)
+            call.aside = await parts.budgets.reserve(call.budgets, planned)
         failure: _Failure | None = None
         for endpoint in plan.targets:
             failure = await self._ask(endpoint)

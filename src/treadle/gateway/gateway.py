@@ -104,7 +104,7 @@ class Gateway:
         budgets = Budgets(own.budgets, env, sums, clock)
 
         def used(call: Finished, amount: Used) -> None:
-            loop.call_soon_threadsafe(budgets.add, call.budgets, amount)
+            loop.call_soon_threadsafe(budgets.settle, call.budgets, call.aside, amount)
 
         def lost(reason: str) -> None:
             text = f"Calls through the gateway cannot be recorded: {reason}"
