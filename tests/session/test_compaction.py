@@ -28,7 +28,7 @@ from treadle.session.calibration import Calibration
 from treadle.session.compaction import coverable
 from treadle.session.history import TokenCounts, begins_turn, build_prompt
 from treadle.traces import Recorder, SpanKind, SqliteTraceStore, trace_lines, view_trace
-from treadle.traces.span import totals
+from treadle.traces.totals import totals
 
 LONG = "word " * 600
 WINDOW = 4_000

@@ -233,7 +233,10 @@ class Columns(TypedDict):
 
 
 class Skeleton(TypedDict):
-    """A trace without contents. `root` is the place of the true root, null while there is none.
+    """A trace without contents.
+
+    `root` is the place of the span that names the trace: its true root, or the earliest span
+    until that arrives.
 
     `revision` is the newest of its spans: what was written later is not in it.
     """

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TypeVar, cast
+from typing import cast
 
 from treadle.events.types import Usage
 
-Number = TypeVar("Number", int, float)
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Attributes = Mapping[str, JsonValue]
 
@@ -210,34 +209,6 @@ class Totals:
     unpriced: int
 
 
-def totals(spans: Sequence[Span]) -> Totals:
-    """The totals of `spans`. Tokens and cost come from model calls alone, so each counts once."""
-    models = [span for span in spans if span.kind is SpanKind.MODEL]
-    tools = [span for span in spans if span.kind is SpanKind.TOOL]
-    replies = [span for span in models if span.status in REPLIED]
-    return Totals(
-        spans=len(spans),
-        model_calls=len(models),
-        tool_calls=len(tools),
-        failed=sum(span.status is SpanStatus.ERROR for span in (*models, *tools)),
-        tokens=Usage(
-            input=_sum([span.tokens.input for span in models]),
-            output=_sum([span.tokens.output for span in models]),
-            cached=_sum([span.tokens.cached for span in models]),
-            cache_write=_sum([span.tokens.cache_write for span in models]),
-            reasoning=_sum([span.tokens.reasoning for span in models]),
-        ),
-        cost=_sum([span.cost for span in models]),
-        unmetered=sum(span.tokens.input is None or span.tokens.output is None for span in replies),
-        unpriced=sum(span.cost is None for span in replies),
-    )
-
-
-def _sum(values: Sequence[Number | None]) -> Number | None:
-    known = [value for value in values if value is not None]
-    return sum(known[1:], start=known[0]) if known else None
-
-
 @dataclass(frozen=True, slots=True)
 class Trace:
     """All stored spans of one trace, by start time and then by id."""
@@ -247,20 +218,25 @@ class Trace:
 
     @property
     def root(self) -> Span | None:
-        """The true root: the run without a parent, else the earliest span without one."""
+        """The span that names the trace; None for one without spans."""
         return true_root(self.spans)
 
     @property
     def status(self) -> SpanStatus:
-        """The status of the root; unfinished while there is none."""
+        """The status of the root; unfinished of a trace without spans."""
         return self.root.status if self.root else SpanStatus.UNFINISHED
 
 
 def true_root(spans: Sequence[Span]) -> Span | None:
-    """The root that names a trace; a later child that calls itself a root does not."""
-    parentless = [span for span in spans if span.parent_id is None]
-    return min(
-        parentless,
-        key=lambda span: (span.kind is not SpanKind.RUN, span.start_us, span.span_id),
-        default=None,
-    )
+    """The root that names a trace, by the rule that the store has too (`trace_states`).
+
+    It is the earliest run without a parent, else the earliest span without one, else the earliest
+    span: that of a trace whose root has not arrived. A span that is its own parent has none. A
+    later child that calls itself a root is not it.
+    """
+
+    def rank(span: Span) -> tuple[bool, bool, int, str]:
+        child = span.parent_id is not None and span.parent_id != span.span_id
+        return child, child or span.kind is not SpanKind.RUN, span.start_us, span.span_id
+
+    return min(spans, key=rank, default=None)

@@ -16,8 +16,8 @@ from treadle.traces.span import (
     SpanStatus,
     Totals,
     Trace,
-    totals,
 )
+from treadle.traces.totals import totals
 
 _DETAIL_LENGTH = 120
 _CONTROLS = {

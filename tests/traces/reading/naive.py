@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tests.traces.naive_counts import naive_counted
 from treadle.traces.query import Condition, Field, GroupBy, Operator, Query, Sort, SortKey
 from treadle.traces.query.conditions import NUMERIC
 from treadle.traces.query.patterns import compiled
@@ -60,20 +61,13 @@ def kept(versions: Iterable[Span]) -> list[NaiveSpan]:
     threads = _derived(
         spans.values(), lambda span: run_of[span.trace_id], lambda span: span.thread_id
     )
-    calls = [span for span in spans.values() if span.kind is SpanKind.MODEL]
-    parents = {(span.trace_id, span.span_id): span.parent_id for span in calls}
-    within = {
-        (call.trace_id, call.parent_id)
-        for call in calls
-        # A ring of one or two hides neither from the sums.
-        if call.span_id not in {call.parent_id, parents.get((call.trace_id, call.parent_id or ""))}
-    }
+    counted_keys = naive_counted(spans.values())
     found = []
     for key, span in spans.items():
         run = run_of[span.trace_id]
         thread = threads[run]
-        counted = span.kind is SpanKind.MODEL and key not in within
-        found.append(NaiveSpan(span, run, run if thread is None else thread, counted))
+        own_thread = run if thread is None else thread
+        found.append(NaiveSpan(span, run, own_thread, key in counted_keys))
     return found
 
 

@@ -83,7 +83,7 @@ def test_a_cycle_is_cut_open_and_shown_as_root(store: SqliteTraceStore) -> None:
     assert flags(found)["own"] == Flag.CYCLE
     assert flags(found)["one"] == Flag.CYCLE
     assert Flag.CYCLE not in flags(found)["two"]
-    assert found.root is None
+    assert found.root == found.columns.span_ids.index("own")
 
 
 def test_a_missing_parent_is_a_node_until_it_arrives(store: SqliteTraceStore) -> None:
@@ -93,6 +93,7 @@ def test_a_missing_parent_is_a_node_until_it_arrives(store: SqliteTraceStore) ->
     assert flags(found) == {"gone": Flag.MISSING, "one": Flag(0), "two": Flag(0)}
     assert found.columns.starts[0] is None
     assert found.columns.names[0] == -1
+    assert found.root == found.columns.span_ids.index("one")
 
     arrived = skeleton(store, span("gone"))
 

@@ -1,19 +1,24 @@
 """In whatever order, how often and in which batches spans arrive: the store is the same."""
 
+import random
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.traces.naive_counts import naive_counted
 from tests.traces.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
 from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
 from treadle.traces.span import more_complete
+from treadle.traces.totals import totals
 
 WORDS = ["alpha", "beta", "gamma"]
 HOUR_US = 3_600_000_000
@@ -22,6 +27,9 @@ maybe = st.none() | st.integers(0, 9)
 texts = st.none() | st.sampled_from(
     [*WORDS, "alpha \ud800", '[{"role": "user", "content": "beta"}]']
 )
+
+
+KINDS = (SpanKind.MODEL, SpanKind.MODEL, SpanKind.OTHER, SpanKind.TOOL, SpanKind.RUN)
 
 
 @st.composite
@@ -33,7 +41,7 @@ def versions(draw: st.DrawFn) -> Span:
         trace_id=draw(st.sampled_from(["t1", "t2", "t3"])),
         span_id=draw(st.sampled_from(["a", "b", "c", "d \udfff"])),
         parent_id=draw(st.sampled_from([None, "a", "b", "c", "never"])),
-        kind=draw(st.sampled_from([SpanKind.MODEL, SpanKind.MODEL, SpanKind.RUN, SpanKind.TOOL])),
+        kind=draw(st.sampled_from(KINDS)),
         operation=draw(st.sampled_from(["chat", "work"])),
         name=draw(st.sampled_from(["one", "two"])),
         start_us=start,
@@ -75,16 +83,8 @@ def test_the_order_of_arrival_leaves_no_trace(data: st.DataObject, arriving: lis
 
 def expected(kept: Sequence[Span]) -> list[int]:
     """Spans, model calls, tool calls, failed, input tokens, cost, errors, durations: by hand."""
-    calls = {
-        (one.trace_id, one.span_id): one.parent_id for one in kept if one.kind is SpanKind.MODEL
-    }
-    holding = {
-        (trace_id, parent_id)
-        for (trace_id, span_id), parent_id in calls.items()
-        if parent_id != span_id and calls.get((trace_id, str(parent_id))) != span_id
-    }
-    models = [one for one in kept if one.kind is SpanKind.MODEL]
-    models = [one for one in models if (one.trace_id, one.span_id) not in holding]
+    counting = naive_counted(kept)
+    models = [one for one in kept if (one.trace_id, one.span_id) in counting]
     tools = [one for one in kept if one.kind is SpanKind.TOOL]
     return [
         len(kept),
@@ -208,3 +208,126 @@ def test_cents_add_up_exactly() -> None:
             (cost,) = connection.execute("SELECT cost_nano FROM threads").fetchone()
         store.close()
     assert cost == 100_000_000_000
+
+
+def wrapper(span_id: str, parent_id: str | None, **fields: Any) -> Span:
+    return replace(span(span_id, parent_id, kind=SpanKind.OTHER), **fields)
+
+
+STACK = (
+    call("client", None),
+    wrapper("http", "client"),
+    wrapper("socket", "http"),
+    replace(wrapper("step", "socket"), kind=SpanKind.AGENT, operation="gateway"),
+    call("gateway", "step"),
+)
+
+
+@pytest.mark.parametrize("order", list(permutations(STACK)), ids=str)
+@pytest.mark.slow
+def test_call_recorded_twice_counts_once_in_every_order(order: tuple[Span, ...]) -> None:
+    assert counted(order) == (1, 10, 500_000_000)
+
+
+def test_call_recorded_twice_counts_once_when_the_middle_arrives_last() -> None:
+    client, http, socket, step, gateway = STACK
+    assert counted([client, gateway]) == (2, 20, 1_000_000_000)
+    assert counted([gateway, client, step, http, socket]) == (1, 10, 500_000_000)
+    assert counted([socket, gateway, http, step, client]) == (1, 10, 500_000_000)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"kind": SpanKind.TOOL},
+        {"kind": SpanKind.AGENT},
+        {"kind": SpanKind.RETRIEVAL},
+        {"operation": "guardrail"},
+        {"operation": "evaluate"},
+    ],
+)
+def test_calls_with_work_of_another_kind_between_both_count(between: dict[str, Any]) -> None:
+    outer, inner = call("outer", None), call("inner", "http")
+    spans = [outer, wrapper("middle", "outer", **between), wrapper("http", "middle"), inner]
+    assert counted(spans) == (2, 20, 1_000_000_000)
+    assert counted(spans[::-1]) == (2, 20, 1_000_000_000)
+
+
+def test_outer_call_counts_when_no_inner_one_knows_its_tokens() -> None:
+    unknown = replace(call("gateway", "http"), tokens=Usage(), cost=None)
+    spans = [call("client", None, tokens=30), wrapper("http", "client"), unknown]
+    for order in permutations(spans):
+        assert counted(order) == (1, 30, 500_000_000)
+    known = replace(unknown, tokens=Usage(input=7), end_us=unknown.start_us + 9, cost=0.0)
+    assert counted([*spans, known]) == (1, 7, 0)
+
+
+def test_every_attempt_within_one_call_counts() -> None:
+    failed = replace(call("one", "client"), tokens=Usage(), cost=None, status=SpanStatus.ERROR)
+    assert counted([call("client", None), failed, call("two", "client")])[:2] == (2, 10)
+
+
+def test_wrapper_that_turns_out_to_be_a_tool_makes_two_calls() -> None:
+    http = replace(wrapper("http", "client"), end_us=None)
+    spans = [call("client", None), http, call("gateway", "http")]
+    assert counted(spans) == (1, 10, 500_000_000)
+    tool = replace(span("http", "client"), kind=SpanKind.TOOL)
+    assert counted([*spans, tool]) == (2, 20, 1_000_000_000)
+
+
+@st.composite
+def layered(draw: st.DrawFn) -> list[Span]:
+    """Spans of one trace, some the same call at several levels, in batches of any order."""
+    number = draw(st.integers(1, 9))
+    made = []
+    for place in range(number):
+        kind, operation = draw(
+            st.sampled_from([
+                (SpanKind.MODEL, "chat"), (SpanKind.MODEL, "chat"), (SpanKind.OTHER, "http"),
+                (SpanKind.OTHER, "guardrail"), (SpanKind.AGENT, "chain"),
+                (SpanKind.AGENT, "invoke_agent"), (SpanKind.TOOL, "execute_tool"),
+            ])
+        )  # fmt: skip
+        parent = draw(st.none() | st.integers(0, number))
+        tokens = draw(st.none() | st.integers(1, 9))
+        one = replace(
+            span(f"s{place}", None if parent is None else f"s{parent}", kind=kind),
+            operation=operation,
+            start_us=1_000 + draw(st.integers(0, 3)),
+            end_us=draw(st.sampled_from([None, 999, 2_000])),
+            tokens=Usage(input=tokens),
+            cost=None if tokens is None else tokens / 10,
+        )
+        made.append(one)
+    return made
+
+
+@settings(max_examples=60, deadline=None)
+@given(spans=layered(), seed=st.randoms(use_true_random=False))
+def test_sums_and_root_are_the_same_everywhere(spans: list[Span], seed: random.Random) -> None:
+    calls = naive_counted(spans)
+    expected = [one for one in spans if (one.trace_id, one.span_id) in calls]
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteTraceStore.open(Path(folder) / "traces.db")
+        waiting = [*spans, *seed.sample(spans, seed.randrange(len(spans)))]
+        seed.shuffle(waiting)
+        while waiting:
+            size = seed.randint(1, len(waiting))
+            store.write(waiting[:size]).result()
+            del waiting[:size]
+        trace = store.trace(spans[0].trace_id)
+        with store.reader() as connection:
+            kept = {
+                connection.execute(f"SELECT model_calls, input_tokens FROM {table}").fetchone()
+                for table in ("traces", "runs", "threads")
+            }
+            (root,) = connection.execute(
+                "SELECT span_id FROM traces JOIN spans ON spans.id = traces.root"
+            ).fetchone()
+        store.close()
+    sums = totals(trace.spans)
+    tokens = sum(one.tokens.input or 0 for one in expected)
+    assert (sums.model_calls, sums.tokens.input or 0) == (len(expected), tokens)
+    assert kept == {(len(expected), tokens)}
+    assert trace.root is not None
+    assert trace.root.span_id == root

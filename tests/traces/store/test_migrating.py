@@ -143,3 +143,29 @@ def test_two_processes_may_migrate_one_file_at_once(tmp_path: Path) -> None:
     counted = [opener.communicate(timeout=60)[0] for opener in openers]
 
     assert counted == ["1000\n", "1000\n"]
+
+
+def test_calls_that_an_earlier_form_counted_twice_are_counted_once(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    client = span("client", kind=SpanKind.MODEL)
+    client = replace(client, tokens=Usage(input=10), cost=0.5)
+    gateway = replace(client, span_id="gateway", parent_id="http")
+    store = SqliteTraceStore.open(path)
+    store.write([client, span("http", "client", kind=SpanKind.OTHER), gateway]).result()
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE spans SET counted = 1 WHERE span_id = 'client'")
+        for table in ("traces", "runs", "threads", "rollups"):
+            connection.execute(
+                f"UPDATE {table} SET model_calls = 2, input_tokens = 20, cost_nano = 1000000000"
+            )
+        connection.execute("DROP INDEX calls_by_parent")
+        connection.execute("PRAGMA user_version = 6")
+    SqliteTraceStore.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        for table in ("traces", "runs", "threads", "rollups"):
+            found = connection.execute(
+                f"SELECT DISTINCT model_calls, input_tokens, cost_nano FROM {table}"
+                f"{' WHERE model_calls' if table == 'rollups' else ''}"
+            ).fetchall()
+            assert (1, 10, 500_000_000) in found, table

@@ -8,8 +8,15 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.traces.span import SpanKind, more_complete
-from treadle.traces.store import blobs, contents, findings_tables, statements, trace_states
+from treadle.traces.span import more_complete
+from treadle.traces.store import (
+    blobs,
+    call_counts,
+    contents,
+    findings_tables,
+    statements,
+    trace_states,
+)
 from treadle.traces.store.arriving import Arrival
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import labels_of
@@ -23,16 +30,6 @@ _THERE = f"""
     SELECT {", ".join(f"spans.{name}" for name in SPAN_COLUMNS)}
     FROM (VALUES {{}}) AS wanted
     CROSS JOIN spans ON spans.trace = wanted.column1 AND spans.span_id = wanted.column2"""  # noqa: S608
-_HOLDS_CALL = """ WHERE spans.kind = 'model' AND spans.counted = EXISTS (
-    SELECT 1 FROM spans AS child
-    WHERE child.trace = spans.trace AND child.parent_id = spans.span_id AND child.kind = 'model'
-        AND child.span_id NOT IN (spans.span_id, ifnull(spans.parent_id, spans.span_id))
-    )"""
-_MISCOUNTED = _THERE + _HOLDS_CALL
-"""A model call counts unless a call within it does. A ring of two hides neither from the sums."""
-
-_Place = tuple[int, Text]
-"""A trace (`traces.id`) and a span id."""
 
 
 @dataclass(slots=True)
@@ -184,19 +181,12 @@ def _allot(connection: sqlite3.Connection, changes: Sequence[_Change], keys: Key
     allotted = keys.allot(connection, [change.row.start_us for change in moving])
     new = dict(zip(map(id, moving), allotted, strict=True))
     first = newest_revision(connection) + 1
-    within = {
-        (change.arrival.trace_id, change.row.parent_id)
-        for change in changes
-        if change.row.kind == SpanKind.MODEL and change.row.parent_id != change.row.span_id
-    }
     for revision, change in enumerate(changes, start=first):
         kept = change.before.id if change.before else 0
-        holds_call = (change.arrival.trace_id, change.row.span_id) in within
         change.row = change.row._replace(
             id=new.get(id(change), kept),
             trace=change.state.id,
             revision=revision,
-            counted=0 if holds_call else change.row.counted,
         )
     connection.execute(
         "UPDATE given SET number = ? WHERE what = 'revision'", (first + len(changes) - 1,)
@@ -236,20 +226,30 @@ def _insert(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
 
 
 def _recount(connection: sqlite3.Connection, changes: Sequence[_Change], sums: Sums) -> None:
-    """Count the model calls that changed, and those that they are or were within, as is right."""
-    states = {change.state.id: change.state for change in changes}
-    places: set[_Place] = set()
+    """Correct which model calls count, now that the changed spans are in place."""
+    rows = [change.row for change in changes if call_counts.is_step(change.row)]
+    left: set[call_counts.Place] = set()
     for change in changes:
-        for row in filter(None, (change.before, change.row)):
-            if row.kind == SpanKind.MODEL:
-                places.add((change.state.id, row.span_id))
-                if row.parent_id is not None:
-                    places.add((change.state.id, row.parent_id))
-    wrong = [Row(*found) for found in statements.select(connection, _MISCOUNTED, places)]
+        if change.before is not None:
+            left |= call_counts.left_by(change.before, change.row)
+    traces = {change.state.id: change.state for change in changes}
+    recount(connection, [(row.trace, row.span_id) for row in rows], left, traces, sums)
+
+
+def recount(
+    connection: sqlite3.Connection,
+    changed: Iterable[call_counts.Place],
+    left: Iterable[call_counts.Place],
+    traces: Mapping[int, TraceState],
+    sums: Sums,
+) -> None:
+    """Correct which model calls around these places count, and the sums with them."""
+    found = call_counts.miscounted(connection, changed, left)
+    wrong = [Row(*values) for values in statements.select(connection, _THERE, found)]
     for row in wrong:
         right = row._replace(counted=1 - row.counted)
         share = added(counters(right), counters(row), -1)
-        sums.count(row, labels_of(row.labels), states[row.trace], share, 1)
+        sums.count(row, labels_of(row.labels), traces[row.trace], share, 1)
     statements.run(
         connection,
         "UPDATE spans SET counted = 1 - counted WHERE id IN ({})",

@@ -10,20 +10,29 @@ from treadle.databases import transaction, use_write_ahead_log
 from treadle.errors import StoreError
 from treadle.events.types import Usage
 from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import findings_tables, keeping
+from treadle.traces.store import call_counts, findings_tables, keeping, trace_states
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import INDEXES, TABLES
+from treadle.traces.store.sums import Sums
 
-VERSION = 6
+VERSION = 7
 """`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums;
-forms 3 and 4 knew nothing of faults, and up to form 5 there were fewer indexes."""
+forms 3 and 4 knew nothing of faults, up to form 5 there were fewer indexes, and up to form 6 calls
+within calls were counted by another rule."""
 
 _SUMMED, _EXAMINED = 3, 5
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
+
+_NESTED = f"""
+    SELECT DISTINCT traces.trace_id
+    FROM spans s JOIN spans parent ON parent.span_id = s.parent_id AND parent.trace = s.trace
+    JOIN traces ON traces.id = s.trace
+    WHERE s.kind = 'model' AND parent.{call_counts.KINDS}"""  # noqa: S608  (constants)
+_CALLS = "SELECT trace, span_id FROM spans WHERE trace = ? AND kind = 'model'"
 
 _OLD_SPANS = """
     SELECT spans.trace_id, spans.span_id, parent_id, kind, operation, name, start_us, end_us,
@@ -59,6 +68,8 @@ def migrate(connection: sqlite3.Connection) -> None:
             elif version < _EXAMINED:
                 _execute_all(connection, findings_tables.TABLES)
             _execute_all(connection, INDEXES)
+            if version >= _SUMMED:
+                _count_again(connection)
             connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -85,6 +96,18 @@ def _take_over(connection: sqlite3.Connection) -> None:
     spans = _old_spans(connection.execute(_OLD_SPANS))
     while some := list(islice(spans, _AT_ONCE)):
         keeping.keep(connection, arrive(some), keys)
+
+
+def _count_again(connection: sqlite3.Connection) -> None:
+    """Correct which model calls count: those that may be within another one, or around one."""
+    for (trace_id,) in connection.execute(_NESTED).fetchall():
+        states = trace_states.states(connection, [trace_id])
+        traces = {state.id: state for state in states.values()}
+        sums = Sums()
+        for key in traces:
+            calls = connection.execute(_CALLS, (key,)).fetchall()
+            keeping.recount(connection, calls, (), traces, sums)
+        sums.store(connection, traces.values())
 
 
 def _old_spans(rows: Iterable[tuple[object, ...]]) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""The tables of the span store, as the third migration makes them, and the indexes of the sixth.
+"""The tables of the span store, as the third migration makes them, and the indexes of later ones.
 
 Three ideas carry it:
 
@@ -37,8 +37,8 @@ COUNTERS = (
     "timed",  # spans with a duration
     "busy_us",  # the sum of their durations
 )
-"""Additive integers. Tokens, cost and calls come from counted model calls alone: a model call
-within a model call (a client's span around the gateway's) counts once, at the innermost."""
+"""Additive integers. Tokens, cost and calls come from counted model calls alone; which ones count
+is in `traces.counted_calls`."""
 
 SPAN_COLUMNS = (
     "id",
@@ -78,6 +78,10 @@ SPAN_COLUMNS = (
 
 _SUMS = ", ".join(f"{name} INTEGER NOT NULL DEFAULT 0" for name in COUNTERS)
 
+CALLS_BY_PARENT = """
+    CREATE INDEX IF NOT EXISTS calls_by_parent ON spans (trace, parent_id)
+        WHERE kind IN ('model', 'other', 'agent')"""
+
 TABLES: tuple[str, ...] = (
     # One row a span: what lists, filters and skeletons need.
     """CREATE TABLE spans (
@@ -104,7 +108,7 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX spans_of_trace ON spans (trace)",
     "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",
     "CREATE INDEX roots_of_trace ON spans (trace) WHERE parent_id IS NULL",
-    "CREATE INDEX model_calls_of_parent ON spans (trace, parent_id) WHERE kind = 'model'",
+    CALLS_BY_PARENT,
     "CREATE INDEX spans_by_model ON spans (model) WHERE model IS NOT NULL",
     "CREATE INDEX spans_by_operation ON spans (operation)",
     "CREATE INDEX spans_not_ok ON spans (status) WHERE status != 'ok'",
@@ -197,6 +201,8 @@ TABLES: tuple[str, ...] = (
 )
 
 INDEXES: tuple[str, ...] = (
+    "DROP INDEX IF EXISTS model_calls_of_parent",
+    CALLS_BY_PARENT,
     # All of a span but what is long, in the order of time, where each new one goes to the end: what
     # sums up many spans reads a tenth of what it would of the rows.
     """CREATE INDEX IF NOT EXISTS spans_in_short ON spans (
@@ -211,4 +217,4 @@ INDEXES: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS runs_by_size ON runs (spans DESC, run_id)",
     "CREATE INDEX IF NOT EXISTS threads_by_size ON threads (spans DESC, thread_id)",
 )
-"""What the sixth form adds to `TABLES`: it changes no row."""
+"""What the sixth and seventh form add to `TABLES`: it changes no row."""

@@ -26,7 +26,8 @@ _BOUNDS = """
     WHERE trace = ?"""
 
 _BEST_ROOT = """
-    SELECT id, parent_id, kind, start_us, span_id FROM spans WHERE trace = ? AND parent_id IS NULL
+    SELECT id, parent_id, kind, start_us, span_id FROM spans
+    WHERE trace = ? AND (parent_id IS NULL OR parent_id = span_id)
     ORDER BY kind != 'run', start_us, span_id LIMIT 1"""
 
 _EARLIEST = """
@@ -176,8 +177,8 @@ def store(connection: sqlite3.Connection, changed: Iterable[TraceState]) -> None
 
 
 def _rank(parent_id: Text | None, kind: str, start_us: int, span_id: Text) -> Rank:
-    """The smallest is the true root of a trace, else the earliest span, as SQLite orders them."""
-    child = parent_id is not None
+    """The smallest is the root of a trace, by the rule of `span.true_root`, as SQLite orders."""
+    child = parent_id is not None and parent_id != span_id
     run = kind == SpanKind.RUN
     return child, not (child or run), start_us, isinstance(span_id, bytes), span_id
 

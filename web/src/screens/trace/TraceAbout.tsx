@@ -6,7 +6,7 @@ import { StatusBadge } from "../../components/Badge";
 import { cost, count, duration, shortCount } from "../../format/numbers";
 import { exactMoment, moment } from "../../format/times";
 import { sumsOf } from "./model/notable";
-import { FLAG, has, type Tree, textAt } from "./model/tree";
+import { type Tree, textAt } from "./model/tree";
 import type { TraceRead } from "./useSkeleton";
 
 interface Props extends Pick<TraceRead, "tree" | "skeleton"> {
@@ -58,8 +58,6 @@ function wholeTime(tree: Tree, { start_us, last_us, root }: Skeleton): number | 
   return whole > 0 ? whole : root === null ? null : (tree.durations[root] ?? null);
 }
 
-/** Where a ring was cut open there is no root to wait for: what stands first is in its place. */
 function statusOf(tree: Tree, root: number | null): string {
-  const first = root ?? (has(tree, 0, FLAG.cycle) ? 0 : null);
-  return first === null ? "unfinished" : textAt(tree, tree.statuses, first);
+  return root === null ? "unfinished" : textAt(tree, tree.statuses, root);
 }

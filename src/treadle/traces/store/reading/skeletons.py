@@ -63,8 +63,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A trace without contents. `root` is the place of the true root, None while there is none.
+    """A trace without contents.
 
+    `root` is the place of the span that names the trace: its true root, or the earliest span
+    until that arrives.
     `start_us` is the first start, in Unix microseconds, `last_us` the last moment that is known.
     """
 
@@ -106,7 +108,7 @@ _MISSING_ROW = _Row(
 """What is known of a parent that never arrived."""
 
 _TRACE = """
-    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root, t.rooted
+    SELECT t.id, t.run_id, r.thread_id, t.start_us, t.last_us, t.root
     FROM traces t JOIN runs r ON r.run_id = t.run_id WHERE t.trace_id = ?"""
 _SPANS = """
     SELECT span_id, parent_id, id, name, kind, operation, model, status, start_us, end_us,
@@ -121,11 +123,11 @@ def skeleton(connection: sqlite3.Connection, trace_id: str) -> Skeleton:
         raise NotFoundError(
             f"There is no trace {trace_id}.", hint="`treadle traces list` shows what was recorded."
         )
-    key, run_id, thread_id, start_us, last_us, root, rooted = map(plain, found)
+    key, run_id, thread_id, start_us, last_us, root = map(plain, found)
     rows = _rows(connection.execute(_SPANS, (key,)).fetchall())
     texts: dict[str, int] = {}
     columns = _columns(arrange(rows), texts, start_us)
-    root_id = next((row.span_id for row in rows if rooted and row.key == root), None)
+    root_id = next((row.span_id for row in rows if row.key == root), None)
     return Skeleton(
         trace_id=trace_id,
         run_id=run_id,

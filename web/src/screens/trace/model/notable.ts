@@ -49,6 +49,9 @@ export interface Sums {
   unpriced: number;
 }
 
+/** How calls end that may have been charged, as in the sums of the server. */
+const REPLIED = new Set(["ok", "cancelled"]);
+
 const known = new WeakMap<Tree, Sums>();
 
 export function sumsOf(tree: Tree): Sums {
@@ -68,7 +71,7 @@ function summedUp(tree: Tree): Sums {
     input = plus(input, tree.inputTokens[place]);
     output = plus(output, tree.outputTokens[place]);
     cost = plus(cost, tree.costs[place]);
-    if (tree.costs[place] == null && textAt(tree, tree.statuses, place) === "ok")
+    if (tree.costs[place] == null && REPLIED.has(textAt(tree, tree.statuses, place)))
       sums.unpriced += 1;
   }
   const dollars = cost == null ? null : cost / 1e9;
