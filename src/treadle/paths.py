@@ -5,7 +5,8 @@ import stat
 from collections.abc import Collection
 from pathlib import Path, PurePath
 
-from treadle.errors import PathRefusedError
+from treadle.errors import PathRefusedError, StoreError
+from treadle.owner_only import private_folder
 from treadle.private_files import HEAD_BYTES, why_private, why_private_content
 
 HOME_VARIABLE = "TREADLE_HOME"
@@ -93,9 +94,19 @@ def user_config_dir() -> Path:
 
 def data_path(name: str) -> Path:
     """The path of a file in the data folder, which is made, for its owner alone, if missing."""
-    folder = user_data_dir()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / name
+    return private_folder(user_data_dir()) / name
+
+
+def cache_folder() -> Path:
+    """The cache folder, which is made, for its owner alone, if missing. Raises StoreError."""
+    folder = user_cache_dir()
+    try:
+        return private_folder(folder)
+    except OSError as error:
+        raise StoreError(
+            f"The cache folder {folder} cannot be used: {error.strerror}.",
+            hint="Set TREADLE_HOME to a folder that can be written.",
+        ) from error
 
 
 def _own_folder(kind: str) -> Path:

@@ -208,9 +208,9 @@ def test_an_unchanged_file_is_read_again_only_once(
     (root / "a.py").write_text("def spindle(): pass\n")
     reads: list[str] = []
 
-    def counted(path: Path) -> tuple[bytes | None, os.stat_result]:
-        reads.append(path.name)
-        return read_file(path)
+    def counted(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result]:
+        reads.append(path)
+        return read_file(root, path)
 
     monkeypatch.setattr(refreshing, "read_file", counted)
     clock = time.time_ns

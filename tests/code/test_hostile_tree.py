@@ -91,10 +91,12 @@ def test_a_folder_that_cannot_be_read_is_reported(
     (tmp_path / "tree/a.py").write_bytes(CODE)
     real = os.scandir
 
-    def scandir(path: str) -> object:
-        if path.endswith("locked"):
+    locked = (tmp_path / "tree/locked").stat()
+
+    def scandir(folder: int) -> object:
+        if os.path.samestat(os.fstat(folder), locked):
             raise PermissionError(13, "Permission denied")
-        return real(path)
+        return real(folder)
 
     monkeypatch.setattr(os, "scandir", scandir)
     with CodeIndex.open(tmp_path / "tree", cache_dir=tmp_path / "cache") as index:

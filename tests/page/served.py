@@ -33,7 +33,9 @@ class Served:
     """A server that runs, the repository that it serves, and the provider that it calls."""
 
     address: str
-    token: str | None
+    token: str
+    page: str
+    """The link that gives a page access."""
     repo: Path
     http: httpx2.Client
     provider: FakeProvider
@@ -120,9 +122,9 @@ def serving(
             assert line, (folder / "errors.txt").read_text()
             ready = json.loads(line)
             address = ready["address"].replace("0.0.0.0", "127.0.0.1")
-            headers = {"Authorization": f"Bearer {ready['token']}"} if ready["token"] else {}
+            headers = {"Authorization": f"Bearer {ready['token']}"}
             with httpx2.Client(base_url=address, timeout=60, headers=headers) as http:
-                yield Served(address, ready["token"], repo, http, provider)
+                yield Served(address, ready["token"], ready["page"], repo, http, provider)
         finally:
             process.terminate()
             process.communicate(timeout=60)

@@ -149,16 +149,19 @@ def beyond(tmp_path: Path) -> Iterator[Served]:
         yield served
 
 
-def test_the_address_with_the_token_opens_the_page_and_is_forgotten(
+def test_the_printed_link_opens_the_page_and_its_key_leaves_the_address(
     browser: Browser, beyond: Served
 ) -> None:
     with context_of(browser, beyond.address) as (page, _):
-        page.goto(f"/tools?token={TOKEN}")
-        assert page.url == f"{beyond.address}/tools"
+        key = beyond.page.partition("#")[2]
+        page.goto(f"/tools#{key}")
         expect(page.get_by_role("main")).to_be_visible()
-        assert TOKEN not in page.evaluate("document.cookie + JSON.stringify(localStorage)")
-        status = page.evaluate("fetch('/api/v1/tools').then(answer => answer.status)")
-        assert status == 200
+        expect(page.get_by_text("list_dir").first).to_be_visible()
+        assert page.url == f"{beyond.address}/tools"
+        assert TOKEN not in page.evaluate("JSON.stringify(localStorage)")
+        assert page.evaluate("document.cookie") == ""
+        assert page.context.cookies() == []
+        page.wait_for_function("!document.body.innerText.includes('No connection')")
     with context_of(browser, beyond.address) as (page, faults):
         faults.expect("401|WebSocket")
         page.goto("/tools")

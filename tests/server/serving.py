@@ -19,7 +19,9 @@ class Served:
     """A server that runs, and a client of it."""
 
     address: str
-    token: str | None
+    token: str
+    page: str
+    """The link that gives a page access."""
     http: httpx2.AsyncClient
     pid: int
 
@@ -53,7 +55,7 @@ async def serving(repo: Path, *options: str, **env: str) -> AsyncIterator[Served
     try:
         ready = json.loads(line)
         async with httpx2.AsyncClient(base_url=ready["address"], timeout=60) as http:
-            yield Served(ready["address"], ready["token"], http, process.pid)
+            yield Served(ready["address"], ready["token"], ready["page"], http, process.pid)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGINT)

@@ -60,13 +60,15 @@ async def test_a_program_calls_and_the_call_is_found(repo: Path) -> None:
 async def test_the_guard_covers_the_gateway(repo: Path) -> None:
     async with FakeProvider([Answer("Hello")]) as provider:
         configure(repo, provider)
-        async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN="t0ken-t0ken") as served:
+        async with serving(
+            repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN="t0ken-t0ken-t0ken"
+        ) as served:
             port = served.address.rsplit(":", 1)[1]
             address = f"http://127.0.0.1:{port}/v1"
             body = {"model": "m", "messages": HI}
             async with httpx2.AsyncClient() as http:
                 without = await http.post(f"{address}/chat/completions", json=body)
-                bearer = {"authorization": "Bearer t0ken-t0ken"}
+                bearer = {"authorization": "Bearer t0ken-t0ken-t0ken"}
                 strange = await http.post(
                     f"{address}/chat/completions", json=body, headers={**bearer, "host": "evil.com"}
                 )

@@ -25,8 +25,13 @@ async def test_only_this_machine_by_its_own_name_is_answered(repo: Path) -> None
         assert await status(served, Origin=served.address) == 200
         assert await status(served, Host="rebound.example") == 421
         assert await status(served, Host=f"127.0.0.1.rebound.example:{port}") == 421
+        no_names = ("127.0.0.1:{}.evil.example", "localhost:{}@evil", "127.0.0.1:{}:80", "[::1")
+        for name in (*no_names, "localhost:{}/", "[::1].evil", "127.0.0.1, evil", "[::1]:999999"):
+            assert await status(served, Host=name.format(port)) == 421, name
         assert await status(served, Origin="https://evil.example") == 403
         assert await status(served, Origin="null") == 403
+        for origin in ("http://[", f"chrome-extension://{host}", f"http://u@{host}", host, ""):
+            assert await status(served, Origin=origin) == 403, origin
         assert await status(served, Origin=f"http://{host}.evil.example") == 403
         assert await status(served, Origin=f"http://127.0.0.1:{int(port) + 1}") == 403
 
@@ -48,12 +53,13 @@ async def test_beyond_loopback_every_request_needs_the_token(repo: Path) -> None
         async with httpx2.AsyncClient(base_url=here) as http:
             tools = "/api/v1/tools"
             assert (await http.get(tools)).status_code == 401
-            assert (await http.get(f"{tools}?token=wrong")).status_code == 401
             wrong = {"Authorization": "Bearer wrong"}
             assert (await http.get(tools, headers=wrong)).status_code == 401
             right = {"Authorization": f"Bearer {token}"}
             assert (await http.get(tools, headers=right)).status_code == 200
-            found = await http.get(f"/api/v1/code/search?q=add&token={token}")
+            assert (await http.get(f"{tools}?token={token}")).status_code == 401
+            own = {"X-Treadle-Token": token}
+            found = await http.get("/api/v1/code/search?q=add", headers=own)
             assert found.status_code == 200
             assert token not in found.text
 

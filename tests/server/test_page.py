@@ -17,6 +17,8 @@ from starlette.applications import Starlette
 
 from tests.server.serving import serving
 from treadle.server.built_page import FOLDER, BuiltPage, is_of_page
+from treadle.server.connections import Admission, ServerConfig
+from treadle.server.peers import PeerUsers
 from treadle.server.safe_headers import SafeHeaders
 from treadle.ui.addresses import SCREENS
 
@@ -50,7 +52,9 @@ def built(tmp_path: Path) -> Path:
 def answering(folder: Path) -> Iterator[str]:
     """The page alone, at a real port."""
     app = SafeHeaders(Starlette(routes=BuiltPage(folder).routes()))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
+    admission = Admission(PeerUsers(), most_strangers=10)
+    config = ServerConfig(app, admission, port=0, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
     listening = server.config.bind_socket()
     listening.listen()
     running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -126,7 +130,7 @@ def test_each_answer_has_a_strict_policy_with_a_nonce_of_its_own(built: Path) ->
             "default-src": "'none'",
             "script-src": "'self'",
             "style-src": "",
-            "img-src": "'self' data:",
+            "img-src": "'self' data: blob:",
             "font-src": "'self'",
             "connect-src": "'self'",
             "manifest-src": "'self'",
@@ -240,25 +244,27 @@ async def beyond_loopback(repo: Path) -> AsyncIterator[httpx2.AsyncClient]:
             yield http
 
 
-async def test_the_token_in_the_address_becomes_a_cookie(repo: Path) -> None:
-    async with beyond_loopback(repo) as http:
+async def test_the_key_of_the_printed_link_opens_what_the_page_asks_for(repo: Path) -> None:
+    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=TOKEN) as served:
+        page, _, key = served.page.partition("#key=")
+        assert page.startswith("http://127.0.0.1:")
+        assert TOKEN not in served.page
         tools = "/api/v1/tools"
-        assert (await http.get(tools)).status_code == 401
-        wrong = await http.get("/?token=wrong")
-        assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
-        assert "printed" in wrong.text
-        opened = await http.get(f"/traces/a%2Fb?token={TOKEN}&span=1&q=a+b")
-        assert opened.status_code == 303
-        assert opened.headers["location"] == "/traces/a%2Fb?span=1&q=a+b"
-        cookie = opened.headers["set-cookie"]
-        assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
-        assert TOKEN not in cookie
-        assert (await http.get(tools)).status_code == 200
-        assert (await http.get(f"{tools}?token=wrong")).status_code == 401
-        async with asyncio.timeout(30), http.stream("GET", "/api/v1/events") as events:
-            assert events.status_code == 200
-        for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-            assert (await http.post("/v1/traces", json={}, headers=headers)).status_code == 403
+        async with httpx2.AsyncClient(base_url=page) as http:
+            for address in (f"/?token={TOKEN}", f"/traces/a?key={key}"):
+                opened = await http.get(address)
+                assert opened.status_code in {200, 503}
+                assert "set-cookie" not in opened.headers
+            assert (await http.get(tools)).status_code == 401
+            assert (await http.get(tools, headers={"Cookie": f"treadle={key}"})).status_code == 401
+            wrong = {"X-Treadle-Token": "wrong"}
+            assert (await http.get(tools, headers=wrong)).status_code == 401
+            http.headers["X-Treadle-Token"] = key
+            assert (await http.get(tools)).status_code == 200
+            async with asyncio.timeout(30), http.stream("GET", "/api/v1/events") as events:
+                assert events.status_code == 200
+            for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+                assert (await http.post("/v1/traces", json={}, headers=headers)).status_code == 403
 
 
 async def test_the_page_itself_needs_no_token_and_no_address_leads_elsewhere(repo: Path) -> None:
@@ -270,4 +276,4 @@ async def test_the_page_itself_needs_no_token_and_no_address_leads_elsewhere(rep
             assert (await http.get(path)).status_code == 401
         address = str(http.base_url)
         status, _ = await asyncio.to_thread(raw, address, f"//evil.example/traces?token={TOKEN}")
-        assert status == 404
+        assert status == 401  # no address of the page

@@ -13,6 +13,7 @@ from tests.server.serving import serving
 
 grpc: Any = pytest.importorskip("grpc")
 
+TOKEN = "a-token-of-the-user"
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -43,28 +44,31 @@ async def test_spans_over_grpc_are_kept_like_all_others(repo: Path) -> None:
     port = free_port()
     configured(repo, port)
     async with serving(repo) as served:
-        code, answer = await asyncio.to_thread(send, port, binary(export(span(1))))
+        token = served.token
+        code, answer = await asyncio.to_thread(send, port, binary(export(span(1))), token)
         assert (code, answer) == ("OK", b"")
         listed = await served.get("/spans")
         assert [each["span_id"] for each in listed["data"]] == [f"{1:016x}"]
-        assert (await asyncio.to_thread(send, port, b"\xff\xff"))[0] == "INVALID_ARGUMENT"
+        assert (await asyncio.to_thread(send, port, b"\xff\xff", token))[0] == "INVALID_ARGUMENT"
         large = binary(export(span(2, text="x" * 3_000_000)))
-        assert (await asyncio.to_thread(send, port, large))[0] == "RESOURCE_EXHAUSTED"
+        assert (await asyncio.to_thread(send, port, large, token))[0] == "RESOURCE_EXHAUSTED"
         health = (await served.get("/health"))["traces"]
         assert health["recorder"] == "on"
         assert health["size_bytes"] > 0
         assert (health["lost"], health["pending_bytes"]) == (0, 0)
 
 
-async def test_beyond_loopback_grpc_needs_the_token(repo: Path) -> None:
+async def test_grpc_needs_the_token_on_every_address(repo: Path) -> None:
     port = free_port()
     configured(repo, port)
     body = binary(export(span(1)))
-    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN="a-token") as served:
+    async with serving(repo):
+        assert (await asyncio.to_thread(send, port, body))[0] == "UNAUTHENTICATED"
+    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=TOKEN) as served:
         assert (await asyncio.to_thread(send, port, body))[0] == "UNAUTHENTICATED"
         assert (await asyncio.to_thread(send, port, body, "wrong"))[0] == "UNAUTHENTICATED"
-        assert (await asyncio.to_thread(send, port, body, "a-token"))[0] == "OK"
+        assert (await asyncio.to_thread(send, port, body, TOKEN))[0] == "OK"
         here = f"http://127.0.0.1:{served.address.rpartition(':')[2]}"
         async with httpx2.AsyncClient(base_url=here) as http:
-            listed = await http.get("/api/v1/spans?token=a-token")
+            listed = await http.get("/api/v1/spans", headers={"X-Treadle-Token": TOKEN})
             assert len(listed.json()["data"]) == 1

@@ -211,13 +211,15 @@ async def test_a_rule_is_tried_without_changing_anything(repo: Path) -> None:
         assert (await served.get("/spans/trace/one"))["span"]["input"] == message
 
 
+TOKEN = "a-token-of-the-user"
+
 ROUTES = ["/redaction/preview?pattern=x"]
 ROUTES += ["/spans", "/runs", "/threads", "/traces/x", "/spans/x/y", f"/blobs/{'0' * 64}"]
 ROUTES += ["/groups?group_by=model", "/labels", "/search?q=x", "/summary", "/health", "/events"]
 
 
 async def test_beyond_loopback_every_route_needs_the_token(repo: Path) -> None:
-    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN="a-token") as served:
+    async with serving(repo, "--host", "0.0.0.0", TREADLE_SERVE_TOKEN=TOKEN) as served:
         here = f"http://127.0.0.1:{served.address.rpartition(':')[2]}"
         async with httpx2.AsyncClient(base_url=here) as http:
             for route in ROUTES:
@@ -225,10 +227,10 @@ async def test_beyond_loopback_every_route_needs_the_token(repo: Path) -> None:
             for path in ("/api/v1/runs/x", "/api/v1/threads/x"):
                 assert (await http.delete(path)).status_code == 401
             assert (await http.post("/v1/traces", json={})).status_code == 401
-            token = {"Authorization": "Bearer a-token"}
+            token = {"Authorization": f"Bearer {TOKEN}"}
             assert (await http.post("/v1/traces", json={}, headers=token)).status_code == 200
-            assert (await http.get("/api/v1/spans?token=a-token")).status_code == 200
-            assert (await http.get("/api/v1/runs?token=a-token&status=ok")).status_code == 200
+            assert (await http.get("/api/v1/spans", headers=token)).status_code == 200
+            assert (await http.get("/api/v1/runs?status=ok", headers=token)).status_code == 200
         evil = {"Origin": "https://evil.example"} | token
         async with httpx2.AsyncClient(base_url=here, headers=evil) as http:
             assert (await http.post("/v1/traces", json={})).status_code == 403

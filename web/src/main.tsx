@@ -3,6 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { takeKey } from "./api/access";
 import { newQueryClient } from "./api/queries";
 import { NoticesProvider } from "./components/Notices";
 import { LiveProvider } from "./live/LiveProvider";
@@ -15,6 +16,10 @@ import { keepTheme } from "./styles/theme";
 
 async function start(): Promise<void> {
   keepTheme();
+  takeKey();
+  addEventListener("hashchange", () => {
+    if (takeKey()) location.reload(); // a link that was opened in this tab
+  });
   await claimPageId();
   const root = document.getElementById("root");
   if (!root) throw new Error("index.html has no #root");

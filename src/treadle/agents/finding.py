@@ -14,6 +14,7 @@ from treadle.agents.definitions import (
     problem_of,
 )
 from treadle.errors import ConfigError
+from treadle.inside import read_regular
 from treadle.paths import user_config_dir
 
 FOLDER = "agents"
@@ -96,8 +97,7 @@ def _in_folder(folder: Path, origin: Origin, warnings: list[str]) -> dict[str, A
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+        data = read_regular(str(path), LARGEST_FILE + 1)
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as text: {error}.") from error

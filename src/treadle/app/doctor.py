@@ -15,6 +15,7 @@ from treadle.app.stores import approvals_path, conversations_path, log_path, tra
 from treadle.app.workspace import open_index
 from treadle.config.loader import config_paths, load
 from treadle.errors import TreadleError
+from treadle.owner_only import private_folder
 from treadle.paths import user_cache_dir, user_data_dir
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _grammars() -> Finding:
 
 def _writable(name: str, folder: Path) -> Finding:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

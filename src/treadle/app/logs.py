@@ -10,9 +10,10 @@ import logging
 import queue
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from treadle.config.model import LogSettings
 from treadle.events import Event, EventBus, Subscription
 from treadle.events import types as ev
 from treadle.events.encoding import plain
+from treadle.owner_only import close_to_others, private_file
 from treadle.secrets import redact
 
 FILES = 3
@@ -81,6 +83,14 @@ class LineFormatter(logging.Formatter):
 
 class _File(RotatingFileHandler):
     """A log must never be what stops the work: what cannot be written is dropped."""
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        private_file(path)
+        for number in range(1, FILES):  # left open by an earlier version
+            with suppress(FileNotFoundError):
+                close_to_others(path.with_name(f"{path.name}.{number}"))
+        return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  (logging's)
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.embedding import embedders_for
 from treadle.code import CodeIndex
-from treadle.paths import user_cache_dir
+from treadle.paths import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ def open_index(root: Path) -> CodeIndex:
     Raises StoreError when the cache folder cannot be written.
     """
     static, embedder = embedders_for(root)
-    return CodeIndex.open(root, cache_dir=user_cache_dir(), static=static, embedder=embedder)
+    return CodeIndex.open(root, cache_dir=cache_folder(), static=static, embedder=embedder)
 
 
 def code_registry(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TextIO
 
-from treadle.cli.output import printable
+from treadle.cli.output import in_line, printable
 from treadle.edits.diffs import unified
 from treadle.edits.model import FileChange, Hunk
 
@@ -39,7 +39,7 @@ def side_by_side(change: FileChange, *, colour: bool, width: int | None = None) 
     width = max(_NARROWEST, width or shutil.get_terminal_size().columns)
     half = (width - 3) // 2
     target = f" -> {change.target}" if change.target else ""
-    out = [printable(f"{change.kind.value} {change.path}{target}")]
+    out = [in_line(f"{change.kind.value} {change.path}{target}")]
     for number, hunk in enumerate(change.hunks):
         if number:
             out.append("…".center(width).rstrip())

@@ -25,6 +25,16 @@ def printable(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_visible())
 
 
+_LINE_BREAKS = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def in_line(text: str) -> str:
+    """`printable` on a single line: a name of a file may hold line breaks."""
+    if text.isascii() and text.isprintable():
+        return text
+    return printable(text.translate(_LINE_BREAKS))
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object as one line on standard output."""
     import json
@@ -37,6 +47,11 @@ def say(text: str = "") -> None:
     print(printable(text))
 
 
+def say_line(text: str) -> None:
+    """Print a line with foreign names in it for a person, on standard output."""
+    print(in_line(text))
+
+
 def tell(text: str) -> None:
     """Print for a person beside the result, on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
@@ -44,7 +59,7 @@ def tell(text: str) -> None:
 
 def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
     """Rows as aligned columns under their headers; the last column is left as long as it is."""
-    cells = [headers, *((*map(printable, row),) for row in rows)]
+    cells = [headers, *((*map(in_line, row),) for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers) - 1)]
     lines = []
     for row in cells:

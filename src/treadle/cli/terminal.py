@@ -10,7 +10,7 @@ from treadle.app.tool_calls import ToolCalls
 from treadle.cli.approving import Asker, prompt
 from treadle.cli.lines import Lines
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
-from treadle.cli.output import printable, say, short_id, tell
+from treadle.cli.output import printable, say, say_line, short_id, tell
 from treadle.cli.progress import IndexBar
 from treadle.clock import Clock
 from treadle.errors import TreadleError
@@ -165,12 +165,12 @@ class Terminal:
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
             changed = " (changed since)" if source.stale else ""
-            say(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
+            say_line(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
         if outcome.quotes:
             say("\nQuoted (the code in the answer, held against the disk)")
         for quote in outcome.quotes:
             lines = f":{quote.start_line}-{quote.end_line}" if quote.start_line else ""
-            say(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
+            say_line(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
         used = tokens(outcome.usage) or "tokens unknown"
         price = "cost unknown" if outcome.cost is None else cost(outcome.cost)
         calls = f"{outcome.tool_calls} tool call{'s' * (outcome.tool_calls != 1)}"

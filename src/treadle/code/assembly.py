@@ -83,7 +83,7 @@ class _Files:
         """The bytes of the file if they are those that were indexed."""
         if hit.file not in self._data:
             try:
-                data, _ = read_file(self._root / hit.file)
+                data, _ = read_file(self._root, hit.file)
             except OSError:
                 data = None
             same = data is not None and content_hash(data) == hit.file_hash

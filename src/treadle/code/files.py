@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.ignore import IGNORE_FILES, IgnoreRules
+from treadle.inside import Folders, read_inside
 from treadle.private_files import why_private_entry
 
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
@@ -42,50 +43,49 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
     """
     rules = IgnoreRules(root)
     skip = on_skip or (lambda _path, _reason: None)
-    top = os.path.join(root, "")  # noqa: PTH118  (a Path for each folder takes longer than the rest)
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        try:
-            with os.scandir(top + folder) as listing:
-                entries = {entry.name: entry for entry in listing}
-        except OSError as error:
-            skip(folder or ".", f"unreadable folder: {error.strerror}")
-            continue
-        ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
-        lead = folder and folder + "/"
-        below: list[str] = []
-        for name, entry in sorted(entries.items()):
+    pending = [""]
+    with Folders(root) as folders:
+        while pending:
+            folder = pending.pop()
             try:
-                is_dir = entry.is_dir(follow_symlinks=False)
-                if ignored(name, is_dir):
-                    continue
-                if (reason := why_private_entry(folder, name)) is not None:
-                    skip(lead + name, reason)
-                elif is_dir:
-                    below.append(lead + name)
-                else:
-                    status = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(status.st_mode):
-                        yield FileEntry(
-                            lead + name, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
-                            status.st_ino,
-                        )  # fmt: skip
-                    elif stat.S_ISLNK(status.st_mode):
-                        skip(lead + name, "link")
+                entries = {entry.name: entry for entry in folders.entries(folder)}
             except OSError as error:
-                skip(lead + name, f"unreadable: {error.strerror}")
-        folders.extend(reversed(below))
+                skip(folder or ".", f"unreadable folder: {error.strerror}")
+                continue
+            ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
+            lead = folder and folder + "/"
+            below: list[str] = []
+            for name, entry in sorted(entries.items()):
+                try:
+                    is_dir = entry.is_dir(follow_symlinks=False)
+                    if ignored(name, is_dir):
+                        continue
+                    if (reason := why_private_entry(folder, name)) is not None:
+                        skip(lead + name, reason)
+                    elif is_dir:
+                        below.append(lead + name)
+                    else:
+                        status = entry.stat(follow_symlinks=False)
+                        if stat.S_ISREG(status.st_mode):
+                            yield FileEntry(
+                                lead + name, status.st_size, status.st_mtime_ns,
+                                status.st_ctime_ns, status.st_ino,
+                            )  # fmt: skip
+                        elif stat.S_ISLNK(status.st_mode):
+                            skip(lead + name, "link")
+                except OSError as error:
+                    skip(lead + name, f"unreadable: {error.strerror}")
+            pending.extend(reversed(below))
 
 
-def read_file(path: Path) -> tuple[bytes | None, os.stat_result]:
-    """The bytes of a regular file, None if it is too large. Never waits on a pipe or a link."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result]:
+    """The bytes of the regular file at `path` below `root`, None if it is too large.
+
+    No link is followed and no pipe waited for. Raises OSError.
+    """
+    with read_inside(root, path) as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "not a regular file")
-        most = MAX_NOTEBOOK_BYTES if path.suffix == ".ipynb" else MAX_FILE_BYTES
+        most = MAX_NOTEBOOK_BYTES if path.endswith(".ipynb") else MAX_FILE_BYTES
         data = file.read(most + 1)
     return (None if len(data) > most else data), status
 

@@ -5,6 +5,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from treadle.inside import read_regular
+
+_LARGEST = 1_000_000
+"""Bytes that are read of a file: a repository decides what is in some of them."""
+
 _SECTION = re.compile(r"\[\s*([^\]\s\"]*)\s*(\"[^\]]*\")?\s*\](.*)")
 _SETTING = re.compile(r"excludesfile\s*=\s*(.*)", re.IGNORECASE)
 
@@ -82,7 +87,6 @@ def _value(text: str) -> str:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
+        return read_regular(path, _LARGEST).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):  # ValueError: a NUL in a path that a file names
         return ""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
+from treadle.inside import read_regular
+
 IGNORE_FILES = (".gitignore", ".ignore", ".treadleignore")
 """Names of ignore files, weakest first; those of a folder are weaker than those below it."""
 
@@ -196,10 +198,7 @@ def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet
 def read_lines(path: str) -> list[str]:
     """The lines of an ignore file; none if it is absent, unreadable, a link, or absurdly long."""
     try:
-        if os.path.islink(path) or not os.path.isfile(path):  # noqa: PTH113, PTH114  (in each folder)
-            return []
-        with open(path, "rb") as file:  # noqa: PTH123
-            data = file.read(_MAX_IGNORE_FILE)
+        data = read_regular(path, _MAX_IGNORE_FILE, follow=False)
     except OSError:
         return []
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")

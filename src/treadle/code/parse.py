@@ -78,7 +78,7 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     With `known_hash` equal to the hash of the bytes, parsing is left out and `items` is empty.
     """
     try:
-        data, status = read_file(root / path)
+        data, status = read_file(root, path)
     except OSError as error:
         return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
     stat = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

@@ -73,7 +73,7 @@ def difference(root: Path, known: dict[str, StoredFile]) -> _Difference:
 
 def _same(root: Path, entry: FileEntry, known: StoredFile) -> bool:
     try:
-        data, _ = read_file(root / entry.path)
+        data, _ = read_file(root, entry.path)
     except OSError:
         return not known.hash
     return (b"" if data is None else content_hash(data)) == known.hash

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.databases import use_write_ahead_log
 from treadle.errors import StoreError
+from treadle.owner_only import private_file
 
 try:
     from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of what a search may take
@@ -67,7 +68,6 @@ class Store:
         self._write_lock = threading.RLock()
         self._read_lock = threading.RLock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._open()
         except (OSError, sqlite3.OperationalError) as error:
             raise cannot_use(path, error) from error
@@ -83,6 +83,7 @@ class Store:
         self._opened_writer: sqlite3.Connection | None = None
 
     def _prepared(self) -> sqlite3.Connection:
+        private_file(self.path)
         connection = self._connect()
         try:
             if version(connection) != SCHEMA_VERSION:

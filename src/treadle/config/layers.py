@@ -1,5 +1,6 @@
 """Reads one layer of configuration: a TOML file, the environment, or the flags of a command."""
 
+import os
 import re
 import stat
 import tomllib
@@ -14,6 +15,8 @@ from treadle.config import schema
 from treadle.config.positions import line_of
 from treadle.config.variables import NOT_SETTINGS, PREFIX
 from treadle.errors import ConfigError
+from treadle.inside import read_regular
+from treadle.owner_only import is_foreign
 
 MAX_FILE_BYTES = 1_000_000
 """A larger file is no configuration; a repository could name anything so."""
@@ -152,6 +155,19 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
     return layer
 
 
+def why_not_obeyed(path: Path) -> str | None:
+    """Why the settings in a file are those of somebody else; None if they are this user's."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    if is_foreign(status):
+        return f"it belongs to another user (uid {status.st_uid})"
+    if os.name == "posix" and status.st_mode & stat.S_IWOTH:
+        return "every user of this machine may change it"
+    return None
+
+
 def _text(path: Path) -> str | None:
     try:
         status = path.stat()
@@ -162,7 +178,7 @@ def _text(path: Path) -> str | None:
                 f"{path} has {status.st_size:,} bytes, which is no configuration.",
                 hint=f"Keep it under {MAX_FILE_BYTES:,} bytes.",
             )
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular(str(path), MAX_FILE_BYTES + 1).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -17,6 +17,7 @@ from treadle.config.layers import (
     read_environment,
     read_file,
     read_flags,
+    why_not_obeyed,
 )
 from treadle.config.model import Settings
 from treadle.errors import ConfigError
@@ -63,12 +64,24 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     Raises ConfigError, which names the key, the file and the line, and never shows a key.
     """
     user_path, repository_path = config_paths(root)
+    if (reason := why_not_obeyed(user_path)) is not None:
+        raise ConfigError(
+            f"{user_path} is not read: {reason}.",
+            hint=f"Check what it says; then `chown $USER {user_path} && chmod 600 {user_path}`.",
+        )
     user = read_file(user_path, LayerKind.USER)
     environment = read_environment(env)
     flags = read_flags(overrides)
-    repository = read_file(repository_path, LayerKind.REPOSITORY)
     listed = _is_listed(root, _merge([user, environment, flags]).trusted_roots)
-    repository, warnings = _permitted(repository, root, user_path, listed=listed)
+    repository: Layer = {}
+    warnings: tuple[str, ...] = ()
+    if not listed and (reason := why_not_obeyed(repository_path)) is not None:
+        own_name = json.dumps(str(root.resolve()))
+        ignored = f"Ignored {repository_path}: {reason}. To use it all the same, add "
+        warnings = (f"{ignored}{own_name} to trusted_roots in {user_path}.",)
+    else:
+        repository = read_file(repository_path, LayerKind.REPOSITORY)
+        repository, warnings = _permitted(repository, root, user_path, listed=listed)
     layers = (user, repository, environment, flags)
     origins = {
         ".".join(path): setting.origin for layer in layers for path, setting in layer.items()

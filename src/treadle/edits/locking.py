@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treadle.edits.model import EditError
 from treadle.events.types import ErrorKind
+from treadle.owner_only import private_folder
 
 WAIT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
@@ -27,7 +28,7 @@ def locked(folder: Path, paths: Collection[Path], *, wait: float = WAIT_SECONDS)
     nobody waits in a circle. Not re-entrant. Raises BusyError after `wait`
     seconds, and OSError when `folder` cannot be written.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     names = sorted({_name(path) for path in paths})
     until = time.monotonic() + wait
     with ExitStack() as held:

@@ -10,6 +10,8 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
+from treadle.inside import open_file, open_folder, open_root
+
 if TYPE_CHECKING:
     from ctypes import _NamedFuncPointer
 
@@ -26,14 +28,14 @@ class System:
     """The machine itself. Every method raises OSError, and does nothing when it does."""
 
     def open_root(self, path: str) -> int:
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | _CLOSE)
+        return open_root(path)
 
     def open_folder(self, folder: int, name: str) -> int:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | _STRAIGHT, dir_fd=folder)
+        return open_folder(folder, name)
 
     def open_file(self, folder: int, name: str) -> int:
         """For reading; does not wait on a pipe."""
-        return os.open(name, os.O_RDONLY | os.O_NONBLOCK | _STRAIGHT, dir_fd=folder)
+        return open_file(folder, name)
 
     def create_file(self, folder: int, name: str, mode: int) -> int:
         """A new file, for writing."""

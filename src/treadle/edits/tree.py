@@ -12,6 +12,7 @@ from stat import S_IMODE, S_ISLNK, S_ISREG
 from treadle.edits.model import EditError
 from treadle.edits.system import System
 from treadle.events.types import ErrorKind
+from treadle.inside import BY_FOLDER
 
 MAX_BYTES = 64 * 1024 * 1024
 """Larger files are not edited: several copies of one are in memory at a time."""
@@ -39,7 +40,7 @@ class Tree:
     """
 
     def __init__(self, root: Path, system: System) -> None:
-        if os.open not in os.supports_dir_fd:
+        if not BY_FOLDER:
             raise EditError(
                 ErrorKind.UNAVAILABLE,
                 "This system cannot open files without following links; nothing is edited on it.",

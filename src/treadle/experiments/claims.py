@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from treadle.errors import UsageError
+from treadle.owner_only import private_folder
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def is_claimed(path: Path) -> bool:
 def _take(path: Path) -> int:
     import fcntl  # not everywhere, and reading experiments does not need it
 
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(path.parent)
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -1,7 +1,6 @@
 """The file with the experiments: each step is on disk before the next one begins."""
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from treadle.experiments.model import (
     Plan,
     Version,
 )
+from treadle.owner_only import private_file
 
 _MIGRATIONS = (
     """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
@@ -351,8 +351,7 @@ class ExperimentStore:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    private_file(path)
     connection = sqlite3.connect(
         path, check_same_thread=False, isolation_level=None, timeout=_BUSY_SECONDS
     )

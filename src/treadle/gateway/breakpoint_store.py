@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import StoreError
+from treadle.owner_only import private_file
 
 _KEPT = 500
 """Held calls that are remembered after they were decided."""
@@ -86,7 +87,7 @@ class BreakpointStore:
     def open(cls, path: Path) -> Self:
         """Open the file, which is made where it is not there. Raises StoreError."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_file(path)
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             use_write_ahead_log(connection)
             migrate(connection, _MIGRATIONS, path, "breakpoints")

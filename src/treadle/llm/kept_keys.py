@@ -19,6 +19,7 @@ from pathlib import Path
 
 from treadle import secrets
 from treadle.errors import ConfigError
+from treadle.owner_only import private_folder, refuse_foreign
 from treadle.paths import user_config_dir
 
 FILE_NAME = "providers.key"
@@ -137,7 +138,9 @@ def _all() -> Mapping[str, KeptKey]:
 
 def _parsed(at: Path) -> dict[str, KeptKey]:
     try:
-        mode = at.stat().st_mode
+        status = at.stat()
+        refuse_foreign(at, status)
+        mode = status.st_mode
         content = at.read_bytes() if stat.S_ISREG(mode) else b""
     except OSError as error:
         raise ConfigError(
@@ -172,7 +175,7 @@ def _write(everything: Mapping[str, KeptKey]) -> None:
     }
     at = path()
     try:
-        at.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(at.parent)
         handle, name = tempfile.mkstemp(dir=at.parent, prefix=f".{FILE_NAME}.", suffix=".key")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

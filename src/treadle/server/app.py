@@ -1,5 +1,6 @@
 """The application: the routes, what guards them, and what is open while it runs."""
 
+import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -51,6 +52,7 @@ from treadle.server.routes import (
 from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
 from treadle.server.safe_headers import SafeHeaders
+from treadle.server.token import Credentials
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
@@ -71,15 +73,17 @@ def create_app(
     env: Mapping[str, str],
     *,
     hosts: Iterable[str] = LOOPBACK_NAMES,
-    token: str | None = None,
+    credentials: Credentials | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
     """The server of the repository at `root`, called by one of the names in `hosts`.
 
-    With a `token` every request must bring it. `host` is the address for what has a port of its
-    own, which is OTLP/gRPC if the settings ask for it.
+    `credentials` are what a request may prove itself by; without any there are some that nobody
+    knows. `host` is the address for what has a port of its own, which is OTLP/gRPC if the settings
+    ask for it.
     """
     settings = loaded.settings
+    credentials = credentials or Credentials(secrets.token_urlsafe())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -88,7 +92,7 @@ def create_app(
             OverMcp(house.calls) as over_mcp,
             open_gateway(house, settings, env) as opened,
             open_batches(house) as batches,
-            _over_grpc(house, host, settings.traces.grpc_port, token),
+            _over_grpc(house, host, settings.traces.grpc_port, credentials),
             Configuration(root, loaded, env) as configuration,
         ):
             app.state.configuration = configuration
@@ -123,15 +127,17 @@ def create_app(
     app.router.routes.extend(page.routes())
     app.router.default = page.or_else(app.router.default)
     app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
-    app.add_middleware(Guard, hosts=hosts, token=token)
+    app.add_middleware(Guard, hosts=hosts, credentials=credentials)
     app.add_middleware(SafeHeaders)
     return app
 
 
 def _over_grpc(
-    house: House, host: str, port: int | None, token: str | None
+    house: House, host: str, port: int | None, credentials: Credentials
 ) -> AbstractAsyncContextManager[None]:
-    return nullcontext() if port is None else serve_grpc(house.intake, host, port, token)
+    if port is None:
+        return nullcontext()
+    return serve_grpc(house.intake, host, port, credentials.token)
 
 
 class _Mcp:

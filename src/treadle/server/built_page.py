@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle.server.notices import NOT_BUILT, notice
+from treadle.server.peers import OWN_PEER
 from treadle.server.safe_headers import page_policy
 from treadle.server.whole_ids import rest
 from treadle.ui.addresses import SCREENS
@@ -106,7 +107,9 @@ class BuiltPage:
             return notice(NOT_BUILT, HTTPStatus.SERVICE_UNAVAILABLE)
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
-        if trace := _TRACE.fullmatch(request.scope["raw_path"]):
+        # A browser sends no key with it: only a connection of this user can be answered.
+        known = request.scope.get("state", {}).get(OWN_PEER) is True
+        if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
             # Read while the scripts still load: the page asks for the same, and takes it from here.
             wanted = f"</api/v1/{trace[1].decode()}>"
             headers["Link"] = f"{wanted}; rel=preload; as=fetch; crossorigin=anonymous"

@@ -1,35 +1,46 @@
-"""Who may talk to the server: this machine's own pages and programs, or whoever has the token.
+"""Who may talk to the server: its user, or whoever has the token; pages only its own.
 
-A page of another site can reach a server on loopback through its visitor's browser. It cannot
-choose the Host that a request is for (which stops names that are made to mean this machine), nor
-hide its Origin, nor say itself in Sec-Fetch-Site where a request comes from.
+A request proves who sends it by the token, by the key of the page, or by its connection: over
+loopback the system says that a process of the same user holds the other end. The user's browser is
+such a process, and a page of another site can make it send requests. That page cannot choose the
+Host of a request (which stops names that are made to mean this machine), hide its Origin, or say
+itself in Sec-Fetch-Site where a request comes from.
 """
 
+import re
 from collections.abc import Iterable
-from http import HTTPStatus
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.server.built_page import is_of_page
-from treadle.server.notices import WRONG_TOKEN, notice
-from treadle.server.token import Token, without_token
+from treadle.server.peers import OWN_PEER
+from treadle.server.token import SUBPROTOCOL, Credentials
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _READING = frozenset({"GET", "HEAD"})
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
+_FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""Headers of proxies: who holds the other end then speaks for somebody else."""
+
+
+class _Refusal(NamedTuple):
+    status: int
+    message: str
+    hint: str
 
 
 class Guard:
-    """Refuses what is meant for another host, comes from another site, or lacks the token."""
+    """Refuses what is meant for another host, comes from another site, or is from a stranger."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], token: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], credentials: Credentials) -> None:
         """`hosts` are the names, without a port, by which the server may be called."""
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._token = None if token is None else Token(token)
+        self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it with what is wrong."""
@@ -38,69 +49,92 @@ class Guard:
             return
         headers = Headers(scope=scope)
         opens_page = scope["type"] == "http" and _opens_page(scope)
-        refusal = self._foreign(headers, opens_page) or self._unknown(headers, scope, opens_page)
-        if refusal is not None and scope["type"] == "websocket":
-            await receive()  # closed before it is accepted: the client sees a 403
-            await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})
-            return
-        answer: Response | None = None
-        if refusal is not None:
-            answer = _answer(*refusal)
-        elif opens_page and self._token is not None:
-            answer = _admitted(headers, scope, self._token)
-        await (answer or self._app)(scope, receive, send)
+        refusal = self._foreign(headers, opens_page) or self._stranger(headers, scope, opens_page)
+        if refusal is None:
+            await self._app(scope, receive, _choosing(scope, send))
+        elif scope["type"] == "http":
+            await _answer(refusal)(scope, receive, send)
+        else:
+            await _refuse_socket(refusal, scope, receive, send)
 
-    def _foreign(self, headers: Headers, opens_page: bool) -> tuple[int, str, str] | None:
-        """Status, message and hint of what is meant for another host or comes from another site."""
+    def _foreign(self, headers: Headers, opens_page: bool) -> _Refusal | None:
+        """What is wrong with a request for another host or from another site."""
         host = headers.get("host", "")
-        if _name(host) not in self._hosts:
+        if _name(host) not in self._hosts or len(headers.getlist("host")) != 1:
             known = ", ".join(sorted(self._hosts))
-            return 421, f"This server is not {host or 'without a name'}.", f"Call it {known}."
+            shown = repr(host[:200]) if host else "without a name"
+            return _Refusal(421, f"This server is not {shown}.", f"Call it {known}.")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return 403, f"Requests from pages of {origin} are refused.", "Open the page from here."
+        if origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
+            shown = repr(origin[:200])
+            return _Refusal(
+                403, f"Requests from pages of {shown} are refused.", "Open the page from here."
+            )
         # Requests that load images, scripts or frames have no Origin. A link may lead to the page.
         follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
-            return 403, "Requests from other pages are refused.", "Open the page from here."
+            return _Refusal(
+                403, "Requests from other pages are refused.", "Open the page from here."
+            )
         return None
 
-    def _unknown(
-        self, headers: Headers, scope: Scope, opens_page: bool
-    ) -> tuple[int, str, str] | None:
-        """The same of what needs the token and lacks it; the page itself tells nothing."""
-        if self._token is None or opens_page or self._token.is_known(headers, scope):
+    def _stranger(self, headers: Headers, scope: Scope, opens_page: bool) -> _Refusal | None:
+        """What to tell a sender who proves nothing; the page itself tells nothing of the user."""
+        proven = self._credentials.taken_from(scope, headers)
+        if proven or opens_page or _is_own_peer(scope, headers):
             return None
-        hint = (
-            "Send it as `Authorization: Bearer TOKEN`, or open the address with the token that "
-            "`treadle serve` printed."
+        return _Refusal(
+            401,
+            "This request does not prove who sends it.",
+            "Send the token as `Authorization: Bearer TOKEN` (the API key of OpenAI's clients): "
+            "`treadle serve` prints the file that holds it. In a browser open the link that "
+            "`treadle serve` prints.",
         )
-        return 401, "The token is missing or wrong.", hint
 
 
 def _opens_page(scope: Scope) -> bool:
     return scope["method"] in _READING and is_of_page(scope["path"])
 
 
-def _admitted(headers: Headers, scope: Scope, token: Token) -> Response | None:
-    """What turns the token in an address of the page into a cookie, and takes it from there."""
-    address = without_token(scope)
-    if address is None:
-        return None
-    if not token.is_known(headers, scope):
-        return notice(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
-    admitted = RedirectResponse(address, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
-    admitted.set_cookie(token.cookie_name(scope), token.cookie, httponly=True, samesite="strict")
-    return admitted
+def _is_own_peer(scope: Scope, headers: Headers) -> bool:
+    """Whether this user sent it, and not a proxy of theirs for somebody else."""
+    own = scope.get("state", {}).get(OWN_PEER) is True
+    return own and not any(name in headers for name in _FORWARDING)
 
 
-def _name(host: str) -> str:
-    """The host of a Host header without its port, in lower case."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+def _name(host: str) -> str | None:
+    """The host of a Host header without its port, in lower case; None if it cannot be one."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else None
 
 
-def _answer(status: int, message: str, hint: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": message, "hint": hint}}, status_code=status)
+def _answer(refusal: _Refusal) -> JSONResponse:
+    error = {"message": refusal.message, "hint": refusal.hint}
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse({"error": error}, status_code=refusal.status, headers=headers)
+
+
+def _choosing(scope: Scope, send: Send) -> Send:
+    """`send`, which answers a page that offers subprotocols at a WebSocket with ours."""
+    if scope["type"] != "websocket" or SUBPROTOCOL not in scope.get("subprotocols", ()):
+        return send
+
+    async def choosing(message: Message) -> None:
+        if message["type"] == "websocket.accept":
+            message = {**message, "subprotocol": SUBPROTOCOL}
+        await send(message)
+
+    return choosing
+
+
+async def _refuse_socket(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the request for a WebSocket like any other, before it becomes one."""
+    await receive()
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})
+        return
+    answer = _answer(refusal)
+    start = {"status": answer.status_code, "headers": answer.raw_headers}
+    await send({"type": "websocket.http.response.start", **start})
+    await send({"type": "websocket.http.response.body", "body": answer.body})

@@ -28,12 +28,6 @@ NOT_BUILT = Notice(
     "make web",
 )
 
-WRONG_TOKEN = Notice(
-    "The token is wrong.",
-    "Each start of the server has a token of its own, unless TREADLE_SERVE_TOKEN holds one. Open "
-    "the address that treadle serve printed when it was last started.",
-)
-
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 
 _SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 _GRACE_SECONDS = 1
+_REFUSED = (
+    "The token is missing or wrong. Send the metadata `authorization: Bearer TOKEN` "
+    "(OTEL_EXPORTER_OTLP_HEADERS); `treadle serve` prints the file that holds the token."
+)
 
 
 @asynccontextmanager
-async def serve_grpc(
-    intake: SpanIntake, host: str, port: int, token: str | None
-) -> AsyncIterator[None]:
-    """Take exports at that address while it is entered; with a `token` only with it.
+async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> AsyncIterator[None]:
+    """Take exports that carry the token at that address while it is entered.
 
-    It is sent as over HTTP, in the metadata `authorization: Bearer TOKEN`. Raises ConfigError when
-    the extra is not installed or the port cannot be used.
+    It is sent as over HTTP, in the metadata `authorization: Bearer TOKEN`, also over loopback: gRPC
+    does not show the connection that a call came by, so its user cannot be looked up safely. Raises
+    ConfigError when the extra is not installed or the port cannot be used.
     """
     try:
         import grpc
@@ -35,7 +38,7 @@ async def serve_grpc(
 
     async def export(request: bytes, context: "grpc.aio.ServicerContext") -> bytes:
         if not _knows(token, context.invocation_metadata()):
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong.")
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, _REFUSED)
         try:
             with intake.holding() as hold:
                 hold(len(request))
@@ -67,9 +70,7 @@ async def serve_grpc(
         await server.stop(_GRACE_SECONDS)
 
 
-def _knows(token: str | None, metadata: object) -> bool:
-    if token is None:
-        return True
+def _knows(token: str, metadata: object) -> bool:
     given = dict(metadata or ()).get("authorization", "")  # type: ignore[call-overload]  # pairs
     scheme, _, rest = str(given).partition(" ")
     known = hmac.compare_digest(rest.strip().encode(), token.encode())

@@ -1,9 +1,10 @@
 """Running the server: the address it binds to, who may call it by which name, and its end."""
 
-import secrets
+import logging
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -12,10 +13,27 @@ import uvicorn
 from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
+from treadle.server.connections import Admission, ServerConfig, most_strangers
 from treadle.server.guard import LOOPBACK_NAMES
+from treadle.server.peers import PeerUsers
+from treadle.server.token import VARIABLE, Credentials, load_token, token_path
 
 _GRACE_SECONDS = 1
 """How long connections may end by themselves when the server stops; event streams never do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """How the server that now runs is reached."""
+
+    address: str
+    page: str
+    """A link that gives the page access for as long as the server runs."""
+    knows_user: bool
+    """Whether programs of this user on this machine are let in without the token."""
+    token: str = field(repr=False)
+    token_path: Path | None
+    """The file that holds the token; None where the variable does."""
 
 
 async def serve(
@@ -25,22 +43,29 @@ async def serve(
     *,
     host: str,
     port: int,
-    ready: Callable[[str, str | None], None],
+    require_token: bool = False,
+    ready: Callable[[Ready], None],
 ) -> None:
     """Serve the repository until the process is told to end (port 0: any free one).
 
-    `ready` is given the address, and the token if one is needed: beyond loopback it is, and it is
-    made anew at each start unless the variable TREADLE_SERVE_TOKEN holds one. Raises UsageError
-    when the address cannot be used.
+    Programs of this user need no token on loopback, where the system tells users apart, unless
+    `require_token` says so. Beyond loopback every request needs it. Raises UsageError when the
+    address cannot be used, ConfigError when there is no usable token.
     """
     listening = _bind(host, port)
-    with listening:
+    with listening, ExitStack() as stack:
         loopback = _is_loopback(host)
-        token = None if loopback else env.get("TREADLE_SERVE_TOKEN") or secrets.token_urlsafe(24)
+        credentials = Credentials(load_token(env))
+        peers = None
+        if loopback and not require_token:
+            peers = stack.enter_context(closing(PeerUsers()))
+            if not peers.works:
+                peers = None
         hosts = LOOPBACK_NAMES if loopback else _names(host)
-        app = create_app(root, loaded, env, hosts=hosts, token=token, host=host)
-        config = uvicorn.Config(
+        app = create_app(root, loaded, env, hosts=hosts, credentials=credentials, host=host)
+        config = ServerConfig(
             app,
+            Admission(peers, most_strangers()),
             lifespan="on",
             log_level="error",
             access_log=False,
@@ -50,10 +75,31 @@ async def serve(
         )
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}"
-        server = _Server(config, lambda: ready(address, token))
+        reached = Ready(
+            address,
+            f"{_reachable(address)}/#key={credentials.page_key}",
+            peers is not None,
+            credentials.token,
+            None if env.get(VARIABLE, "").strip() else token_path(),
+        )
+        server = _Server(config, lambda: ready(reached))
+        logging.getLogger("uvicorn.error").addFilter(_is_fault)
+        stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])
         if not server.started:
             raise TreadleError("The server did not start.", hint="What is above says why.")
+
+
+_NO_FAULTS = frozenset({
+    # An answer is cut on purpose, since the provider's was.
+    "ASGI callable returned without completing response.",
+    # A WebSocket was refused with an answer of its own, which uvicorn has sent.
+    "ASGI callable returned without completing handshake.",
+})  # fmt: skip
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    return record.getMessage() not in _NO_FAULTS
 
 
 class _Server(uvicorn.Server):
@@ -100,3 +146,8 @@ def _is_loopback(host: str) -> bool:
 def _names(host: str) -> frozenset[str]:
     """The names by which a server beyond loopback may be called."""
     return LOOPBACK_NAMES | {host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
+def _reachable(address: str) -> str:
+    """The same server at an address that every browser takes, if it is bound to all of them."""
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -28,7 +28,7 @@ def page_policy(nonce: str) -> str:
         "default-src 'none'",
         "script-src 'self'",
         f"style-src 'self' 'nonce-{nonce}'",
-        "img-src 'self' data:",
+        "img-src 'self' data: blob:",
         "font-src 'self'",
         "connect-src 'self'",
         "manifest-src 'self'",

@@ -1,50 +1,118 @@
-"""The token of a server beyond loopback, as programs send it and as a browser keeps it."""
+"""The secrets that prove to the server who sends a request, and where a request carries them.
+
+The token is for programs. It lasts: it is kept in a file that only this user can read. The key is
+for the page. It lasts as long as one server: what listens at its port later, in the place of the
+server, receives a key that opens nothing.
+"""
 
 import hmac
-from urllib.parse import parse_qsl, urlencode
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-_PARAMETER = "token"
+from treadle.errors import ConfigError
+from treadle.owner_only import close_to_others
+from treadle.paths import data_path
+from treadle.secrets import register
+
+VARIABLE = "TREADLE_SERVE_TOKEN"
+FILE_NAME = "server-token"
+HEADER = "x-treadle-token"
+SUBPROTOCOL = "treadle"
+"""What the page asks for at a WebSocket, whose headers a browser does not let it choose."""
+SUBPROTOCOL_PREFIX = "treadle.key."
+"""How the subprotocol begins that carries the key. It is read here and never answered."""
+
+_LEAST_CHARACTERS = 16
 
 
-class Token:
-    """Knows whether a request bears the token."""
+class Credentials:
+    """Knows whether a request carries the token, or the key of the page."""
 
-    def __init__(self, value: str) -> None:
-        self._value = value.encode()
-        # A browser sends its cookies to all ports of a host: what other servers there get to see
-        # is not the token itself, which may be in use elsewhere.
-        self.cookie = hmac.new(self._value, b"the page of treadle", "sha256").hexdigest()
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.page_key = secrets.token_urlsafe(24)
+        self._known = (token.encode(), self.page_key.encode())
+        register(token)
+        register(self.page_key)
 
-    def is_known(self, headers: Headers, scope: Scope) -> bool:
-        """Whether it is there: in Authorization, else in the address, else as the cookie."""
+    def taken_from(self, scope: Scope, headers: Headers) -> bool:
+        """Whether the request carries either. It is taken out of it: nothing passes it on."""
+        found = False
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return hmac.compare_digest(given.strip().encode(), self._value)
-        in_address = dict(_query(scope)).get(_PARAMETER)
-        if in_address is not None:
-            return hmac.compare_digest(in_address.strip().encode(), self._value)
-        kept = cookie_parser(headers.get("cookie", "")).get(self.cookie_name(scope), "")
-        return hmac.compare_digest(kept.encode(), self.cookie.encode())
+        if scheme.lower() == "bearer" and self._fits(given):
+            _remove(scope, b"authorization")
+            found = True
+        if HEADER in headers:
+            _remove(scope, HEADER.encode())
+            found = self._fits(headers[HEADER]) or found
+        if scope["type"] == "websocket":
+            offered = scope.get("subprotocols", [])
+            scope["subprotocols"] = [
+                name for name in offered if not name.startswith(SUBPROTOCOL_PREFIX)
+            ]
+            keys = [name for name in offered if name.startswith(SUBPROTOCOL_PREFIX)]
+            found = any(self._fits(key.removeprefix(SUBPROTOCOL_PREFIX)) for key in keys) or found
+        return found
 
-    def cookie_name(self, scope: Scope) -> str:
-        """Its own for each port, since a host may have several servers."""
-        server = scope.get("server") or ("", None)
-        return f"treadle-{server[1]}"
-
-
-def without_token(scope: Scope) -> str | None:
-    """The path and query of the request without the token; None if it has none."""
-    pairs = _query(scope)
-    rest = [(name, value) for name, value in pairs if name != _PARAMETER]
-    if len(rest) == len(pairs):
-        return None
-    raw_path: bytes = scope["raw_path"]  # in which %2F still differs from a slash
-    return raw_path.decode("latin-1") + (f"?{urlencode(rest)}" if rest else "")
+    def _fits(self, given: str) -> bool:
+        text = given.strip().encode("utf-8", "surrogateescape")
+        matches = [hmac.compare_digest(text, known) for known in self._known]
+        return any(matches)
 
 
-def _query(scope: Scope) -> list[tuple[str, str]]:
-    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+def token_path() -> Path:
+    """The file of the token, in the data folder, which is made if missing."""
+    return data_path(FILE_NAME)
+
+
+def load_token(env: Mapping[str, str]) -> str:
+    """The token: from the variable TREADLE_SERVE_TOKEN, else from the file, made at the first call.
+
+    Raises ConfigError when the file or the variable does not hold one, OSError when the file
+    cannot be used.
+    """
+    if given := env.get(VARIABLE, "").strip():
+        return _checked(given, f"The variable {VARIABLE}", "Set a longer one, or unset it.")
+    path = token_path()
+    try:
+        close_to_others(path)
+    except FileNotFoundError:
+        _make(path)
+    text = path.read_text("ascii", errors="replace").strip()
+    return _checked(text, str(path), "Delete the file; the next start makes a new one.")
+
+
+def _checked(token: str, where: str, hint: str) -> str:
+    if len(token) < _LEAST_CHARACTERS or not token.isascii() or not token.isprintable():
+        raise ConfigError(
+            f"{where} does not hold a token: at least {_LEAST_CHARACTERS} printable ASCII "
+            "characters.",
+            hint=hint,
+        )
+    return token
+
+
+def _make(path: Path) -> None:
+    """Put a file with a new token in place as a whole; the first of several processes wins."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(name)
+        except FileExistsError:
+            return
+    finally:
+        Path(name).unlink()
+
+
+def _remove(scope: Scope, name: bytes) -> None:
+    scope["headers"] = [each for each in scope["headers"] if each[0] != name]

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from treadle.databases import migrate, use_write_ahead_log
+from treadle.owner_only import private_file
 
 _BUSY_SECONDS = 10.0
 """How long a statement waits for another process."""
@@ -54,8 +55,7 @@ def connect(path: Path) -> sqlite3.Connection:
     Readable for its owner alone. Raises sqlite3.Error, OSError, and StoreError for a file of a
     newer version.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
+    private_file(path)
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
     try:
         use_write_ahead_log(connection)

@@ -50,7 +50,8 @@ def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
 def _checked(root: Path, snippet: Snippet) -> Quote:
     try:
         path = resolve_readable(root, snippet.path)
-        data, _ = read_file(path)
+        real_root = os.path.realpath(root)
+        data, _ = read_file(real_root, path.relative_to(real_root).as_posix())
     except (PathRefusedError, OSError, ValueError):
         data, path = None, Path(snippet.path)
     real_root = os.path.realpath(root)

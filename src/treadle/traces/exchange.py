@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 from treadle.errors import UsageError
 from treadle.events.types import Usage
 from treadle.llm.usage import read_cost
+from treadle.owner_only import open_output
 from treadle.traces.otlp import Decoded, OtlpError, decode_json
 from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 
@@ -34,8 +35,11 @@ class ExchangeError(UsageError):
 
 def write_spans(path: Path, spans: Iterable[Span]) -> int:
     """Write `spans` to a new file and give their number. Raises OSError."""
-    with _open(path, "wb") as stream:
-        return write_span_lines(stream, spans)
+    with open_output(path) as file:
+        if path.suffix != ".gz":
+            return write_span_lines(file, spans)
+        with gzip.open(file, "wb") as stream:
+            return write_span_lines(cast("BinaryIO", stream), spans)
 
 
 def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
@@ -53,7 +57,8 @@ def read_spans(path: Path) -> Iterator[Decoded]:
 
     Raises ExchangeError at the first line that makes no sense, and OSError.
     """
-    with _open(path, "rb") as stream:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with cast("BinaryIO", opened(path, "rb")) as stream:
         yield from read_span_lines(stream, path.name)
 
 
@@ -218,8 +223,3 @@ def _encoded(values: Mapping[str, Any]) -> bytes:
         return json.dumps(values, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair can only be written as an escape
         return json.dumps(values).encode() + b"\n"
-
-
-def _open(path: Path, mode: str) -> BinaryIO:
-    opened = gzip.open if path.suffix == ".gz" else open
-    return cast("BinaryIO", opened(path, mode))

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from treadle.owner_only import open_output
 from treadle.traces.span import Attributes, JsonValue, Span, SpanStatus
 
 _STATUS_CODES = {SpanStatus.OK: 1, SpanStatus.ERROR: 2, SpanStatus.CANCELLED: 2}
@@ -20,7 +21,7 @@ _SCOPE = "otel.scope."
 
 def write_otlp(path: Path, spans: Iterable[Span]) -> int:
     """Write `spans` to a new file and give their number. Raises OSError."""
-    with path.open("wb") as stream:
+    with open_output(path) as stream:
         return write_otlp_lines(stream, spans)
 
 

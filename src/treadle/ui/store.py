@@ -14,6 +14,7 @@ from uuid import UUID
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import StoreError, UsageError
+from treadle.owner_only import private_file
 from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
 from treadle.ui.views import SavedView
 
@@ -268,8 +269,7 @@ class UiStore:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.touch(mode=0o600)
+    private_file(path)
     connection = sqlite3.connect(
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

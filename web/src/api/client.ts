@@ -1,11 +1,18 @@
 // The typed client of the server's API, and the one shape in which its errors reach the screens.
 import createClient, { defaultPathSerializer } from "openapi-fetch";
+import { accessHeaders } from "./access";
 import type { paths } from "./schema";
 
 export const client = createClient<paths>({
   baseUrl: "/",
   headers: { "x-treadle-page": "1" },
   pathSerializer: pathWith,
+});
+
+client.use({
+  onRequest({ request }) {
+    for (const [name, value] of Object.entries(accessHeaders())) request.headers.set(name, value);
+  },
 });
 
 /** What the server says is wrong, or that it cannot be reached. */
@@ -57,7 +64,7 @@ export async function ok<T>(asking: Promise<Answer<T>>): Promise<T> {
 export async function getJson<T>(address: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(address, signal ? { signal } : {});
+    response = await fetch(address, { headers: accessHeaders(), ...(signal ? { signal } : {}) });
   } catch (error) {
     throw unreachable(error);
   }

@@ -1,5 +1,6 @@
 // The connection over which the server tells what happens: it is kept, retried and gone on with
 // where it broke off.
+import { accessProtocols } from "../api/access";
 import { GAP, type LiveEvent, OPEN } from "./events";
 
 export type ConnectionState = "connecting" | "open" | "lost";
@@ -41,7 +42,7 @@ export class LiveSocket {
 
   open(): void {
     this.closed = false;
-    this.socket = new WebSocket(this.address(this.after));
+    this.socket = new WebSocket(this.address(this.after), accessProtocols());
     this.socket.onopen = () => {
       this.tries = 0;
       this.become({ state: "open", retryAt: null });

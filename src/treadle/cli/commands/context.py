@@ -5,6 +5,7 @@ import json
 
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.tools import call_tool, print_outcome
+from treadle.cli.output import in_line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,10 @@ def run(options: argparse.Namespace) -> int:
 def _show(result: dict[str, object]) -> str:
     entries = result["context"]
     assert isinstance(entries, list)
-    parts = [f"{e['file']}:{e['lines']}  {e['canonical_path']}\n{e['snippet']}" for e in entries]
+    parts = [
+        in_line(f"{e['file']}:{e['lines']}  {e['canonical_path']}") + f"\n{e['snippet']}"
+        for e in entries
+    ]
     parts.append(f"{result['omitted']} more left out by the budget." if result["omitted"] else "")
     parts.append(str(result.get("note", "")))
     return "\n\n".join(part for part in parts if part)

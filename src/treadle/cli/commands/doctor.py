@@ -6,7 +6,7 @@ import os
 
 from treadle.app.doctor import Finding, Verdict, examine
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say
+from treadle.cli.output import print_json, say, say_line
 
 _MARKS = {Verdict.OK: "✓", Verdict.WARNING: "!", Verdict.FAILED: "✗"}
 
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         print_json({"ok": not failed, "findings": [_as_json(finding) for finding in findings]})
     else:
         for finding in findings:
-            say(f"{_MARKS[finding.verdict]} {finding.name}: {finding.detail}")
+            say_line(f"{_MARKS[finding.verdict]} {finding.name}: {finding.detail}")
             if finding.hint:
                 say(f"    {finding.hint}")
     return 1 if failed else 0

@@ -11,7 +11,7 @@ from treadle.app.editing import open_edits
 from treadle.app.workspace import proposed
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.diffs import coloured, side_by_side, unified_text
-from treadle.cli.output import print_json, say, short_id, table, tell, when
+from treadle.cli.output import print_json, say, say_line, short_id, table, tell, when
 from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
@@ -134,7 +134,7 @@ def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
 
 def _say_stale(path: str, fresh: Freshness) -> None:
     if fresh is not Freshness.FRESH:
-        say(f"! {path}: {_STALE[fresh]}")
+        say_line(f"! {path}: {_STALE[fresh]}")
 
 
 _STALE = {
@@ -196,7 +196,7 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     files = ", ".join(change.path for change in left or proposal.changes)
     some = bool(left and proposal.denied)
     denied = f"; denied: {counted(len(proposal.denied), 'hunk')}" if some else ""
-    say(f"{proposal.state.value}: {files}{denied}")
+    say_line(f"{proposal.state.value}: {files}{denied}")
     if proposal.state in {ProposalState.STAGED, ProposalState.APPLIED}:
         for warning in proposal.warnings:
             tell(f"! {warning}")

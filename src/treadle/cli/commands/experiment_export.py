@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from treadle.cli.experiments import opened
 from treadle.cli.output import tell
 from treadle.cli.trace_queries import Actions
+from treadle.owner_only import open_output
 
 if TYPE_CHECKING:
     from treadle.experiments.shapes import ExportedExperiment
@@ -41,9 +42,14 @@ async def _export(options: argparse.Namespace) -> int:
     if options.output == "-":
         print(text, end="")
     else:
-        await asyncio.to_thread(Path(options.output).write_text, text, encoding="utf-8")
+        await asyncio.to_thread(_write, Path(options.output), text)
         tell(f"Written to {options.output}.")
     return 0
+
+
+def _write(path: Path, text: str) -> None:
+    with open_output(path) as stream:
+        stream.write(text.encode())
 
 
 def _lines(whole: "ExportedExperiment") -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle.app.workspace import open_index
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, tell
+from treadle.cli.output import print_json, say, say_line, tell
 from treadle.cli.progress import IndexBar
 from treadle.code import CodeIndex, FileReading, Reading, RefreshReport
 from treadle.errors import UsageError
@@ -74,7 +74,7 @@ def _tell_readings(readings: tuple[FileReading, ...], report: RefreshReport) -> 
         say(f"{kind.value}: {len(files):,}")
         if kind is not Reading.PARSED:
             for file in files:
-                say(f"  {file}")
+                say_line(f"  {file}")
 
 
 def _as_json(index: CodeIndex, report: RefreshReport, *, with_skipped: bool) -> dict[str, object]:

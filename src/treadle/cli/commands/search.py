@@ -7,7 +7,7 @@ import os
 from treadle.app.answers import search_answer
 from treadle.app.workspace import open_index
 from treadle.cli.command import Command, positive, repository
-from treadle.cli.output import print_json, say, tell
+from treadle.cli.output import print_json, say_line, tell
 from treadle.cli.progress import IndexBar
 from treadle.code import View
 from treadle.errors import UsageError
@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for hit in results.results:
         reason = f"  ({hit.reason})" if hit.reason else ""
-        say(f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}{reason}")
+        say_line(
+            f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}{reason}"
+        )
     if not results.files:
         tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
     elif not results.results:

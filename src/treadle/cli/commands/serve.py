@@ -5,10 +5,20 @@ import asyncio
 import contextlib
 import gc
 import os
+from html import escape
+from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, say, tell
+from treadle.owner_only import open_output
+from treadle.paths import data_path
+
+if TYPE_CHECKING:
+    from treadle.server.running import Ready
+
+VARIABLE = "TREADLE_SERVE_TOKEN"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--port", type=_port, default=7070, metavar="N", help="0: any (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--require-token",
+        action="store_true",
+        help="let nobody in without the token, not even your own programs on this machine",
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
@@ -32,41 +47,71 @@ def run(options: argparse.Namespace) -> int:
     for warning in loaded.warnings:
         tell(f"! {warning}")
 
-    def ready(address: str, token: str | None) -> None:
-        page = address if token is None else f"{_reachable(address)}/?token={token}"
+    def ready(served: "Ready") -> None:
         if options.json:
-            print_json({"type": "ready", "address": address, "token": token, "root": str(root)})
+            print_json({
+                "type": "ready",
+                "address": served.address,
+                "page": served.page,
+                "token": served.token,
+                "root": str(root),
+            })  # fmt: skip
         else:
-            say(f"Serving {root} at {address}  (Ctrl-C ends it)")
-            say(f"  page  {page}\n  API   {address}/api/openapi.json\n  MCP   {address}/mcp")
-            if token is not None:
-                say(f"  Every request of a program needs the token {token}")
+            _say(root, served)
         if options.open:
             # Beside the server, which has to answer meanwhile; a browser may be the one that ends.
-            Thread(target=_open, args=(page,), daemon=True).start()
+            Thread(target=_open, args=(served,), daemon=True).start()
         gc.freeze()  # all that is there stays: each look through it held up requests for 70 ms
 
-    serving = serve(root, loaded, os.environ, host=options.host, port=options.port, ready=ready)
+    serving = serve(
+        root,
+        loaded,
+        os.environ,
+        host=options.host,
+        port=options.port,
+        require_token=options.require_token,
+        ready=ready,
+    )
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
         asyncio.run(serving)
     return 0
 
 
-def _reachable(address: str) -> str:
-    """The same server at an address that every browser takes, if it is bound to all of them."""
-    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+def _say(root: Path, served: "Ready") -> None:
+    address = served.address
+    say(f"Serving {root} at {address}  (Ctrl-C ends it)")
+    say(f"  page  {served.page}\n  API   {address}/api/openapi.json\n  MCP   {address}/mcp")
+    where = served.token_path or f"the variable {VARIABLE}"
+    if served.knows_user:
+        say(f"  Your own programs on this machine need no token; all others need that in {where}")
+    else:
+        say(f"  Every program needs the token in {where}, as `Authorization: Bearer TOKEN`")
 
 
-def _open(page: str) -> None:
-    """Show the page to the person, or tell that it could not be shown."""
+def _open(served: "Ready") -> None:
+    """Show the page to the person, or say that it could not be shown.
+
+    The command line of a browser can be read by every user of the machine, so the key is not in it:
+    where the system knows its user the page needs none, else a file of this user passes it on.
+    """
     import webbrowser
 
+    link = served.address if served.knows_user else _redirect(served.page)
     try:
-        opened = webbrowser.open(page)
+        opened = webbrowser.open(link)
     except webbrowser.Error:
         opened = False
     if not opened:
-        tell(f"! No browser could be opened here. Open {page} yourself.")
+        tell(f"! No browser could be opened here. Open {served.page} yourself.")
+
+
+def _redirect(page: str) -> str:
+    """The address of a file, for this user alone, that leads a browser to the page."""
+    path = data_path("open-page.html")
+    to = escape(page)
+    with open_output(path) as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={to}">'.encode())
+    return path.as_uri()
 
 
 def _port(text: str) -> int:

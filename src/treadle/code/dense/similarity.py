@@ -111,15 +111,15 @@ class Dense:
         texts: list[str | None] = []
         for hit in hits:
             if hit.file not in files:
-                files[hit.file] = _verified(self._root / hit.file, hit.file_hash)
+                files[hit.file] = _verified(self._root, hit.file, hit.file_hash)
             data = files[hit.file]
             texts.append(None if data is None else _text(hit, data))
         return texts
 
 
-def _verified(path: Path, expected: bytes) -> bytes | None:
+def _verified(root: Path, path: str, expected: bytes) -> bytes | None:
     try:
-        data, _ = read_file(path)
+        data, _ = read_file(root, path)
     except OSError:
         return None
     return data if data is not None and content_hash(data) == expected else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.databases import use_write_ahead_log
+from treadle.owner_only import private_file
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Vectors
@@ -30,7 +31,7 @@ class VectorStore:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_file(path)
         self._connection = sqlite3.connect(
             path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )

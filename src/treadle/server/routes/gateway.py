@@ -1,7 +1,6 @@
 """The gateway within the server: where its calls arrive, and what is held at its breakpoints."""
 
 import json
-import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -21,8 +20,6 @@ from treadle.llm.profiles import register_keys
 from treadle.server.house import House
 
 _METHODS = ["GET", "POST"]
-_CUT = "ASGI callable returned without completing response."
-"""What uvicorn says when an answer is cut on purpose, since the provider's was."""
 
 
 @asynccontextmanager
@@ -32,28 +29,17 @@ async def open_gateway(
     """The gateway of a server, open as long as it runs."""
     register_keys(settings, env)
     recording = house.calls.recording
-    quiet = _Quiet()
-    logger = logging.getLogger("uvicorn.error")
-    logger.addFilter(quiet)
-    try:
-        async with Gateway.open(
-            settings,
-            env,
-            store=recording.store,
-            why_not=recording.missing,
-            bus=house.calls.bus,
-            breakpoints_path=breakpoints_path(),
-        ) as gateway:
-            trying = house.calls.experimenting
-            with trying.caller.lent(gateway) if trying else nullcontext():
-                yield gateway
-    finally:
-        logger.removeFilter(quiet)
-
-
-class _Quiet(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.getMessage() != _CUT
+    async with Gateway.open(
+        settings,
+        env,
+        store=recording.store,
+        why_not=recording.missing,
+        bus=house.calls.bus,
+        breakpoints_path=breakpoints_path(),
+    ) as gateway:
+        trying = house.calls.experimenting
+        with trying.caller.lent(gateway) if trying else nullcontext():
+            yield gateway
 
 
 class _Calls:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from treadle.code.model import FoundItem
 from treadle.events.types import ToolView
+from treadle.inside import read_inside
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.items import InFile, ItemName, ItemShown, OfKind, none_of_that_name, shown
@@ -95,7 +96,7 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
         if not open_to(item.file):
             return ItemFound(**shown(item).model_dump(), signature="")
         try:
-            with (self._workspace.root / item.file).open("rb") as file:
+            with read_inside(self._workspace.root, item.file) as file:
                 file.seek(item.signature_start)
                 raw = file.read(item.signature_end - item.signature_start)
         except OSError:  # gone since the refresh

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code.files import IgnoreRules, walk
 from treadle.events.types import ErrorKind, ToolView
+from treadle.inside import Folders, read_inside
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
@@ -159,20 +160,22 @@ class Grep(Tool[GrepArguments, GrepResult]):
         consented: bool,
     ) -> _Found:
         found = _Found()
-        for path in paths:
-            if stopped():
-                found.stopped = True
-                break
-            before = found.total
-            try:
-                for hit in matcher.lines(self._workspace.root / path, stopped, consented=consented):
-                    found.total += 1
-                    if len(found.hits) < keep:
-                        found.hits.append((path, hit))
-            except OSError:  # gone since the walk, or not ours to read
-                continue
-            found.files += found.total > before
-            found.searched += 1
+        with Folders(self._workspace.root) as folders:
+            for path in paths:
+                if stopped():
+                    found.stopped = True
+                    break
+                before = found.total
+                try:
+                    with folders.read(path) as file:
+                        for hit in matcher.lines(file, stopped, consented=consented):
+                            found.total += 1
+                            if len(found.hits) < keep:
+                                found.hits.append((path, hit))
+                except OSError:  # gone since the walk, a link by now, or not ours to read
+                    continue
+                found.files += found.total > before
+                found.searched += 1
         found.stopped = found.stopped or stopped()
         return found
 
@@ -225,10 +228,10 @@ class Grep(Tool[GrepArguments, GrepResult]):
         shown = {line: f"{line}: {text}" for line, text in matching.items()}
         if around:
             near = {line + step for line in matching for step in range(-around, around + 1)}
-            lines = first_lines(self._workspace.root / path, max(near))
-            for number, text in enumerate(lines, start=1):
-                if number in near and number not in shown:
-                    shown[number] = f"{number}- {text}"
+            with read_inside(self._workspace.root, path) as file:
+                for number, text in enumerate(first_lines(file, max(near)), start=1):
+                    if number in near and number not in shown:
+                        shown[number] = f"{number}- {text}"
         return [shown[line] for line in sorted(shown)]
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code.files import IgnoreRules
 from treadle.events.types import ToolView
+from treadle.inside import Folders
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
@@ -84,16 +85,17 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
         inside = folder.relative_to(self._workspace.root)
         entries: list[os.DirEntry[str]] = []
         ignored = 0
-        with os.scandir(folder) as listing:
-            for entry in listing:
+        with Folders(self._workspace.root) as folders:
+            at = "" if inside == PurePath() else inside.as_posix()
+            for entry in folders.entries(at):
                 is_dir = entry.is_dir(follow_symlinks=False)
                 left_out = rules.ignored((inside / entry.name).as_posix(), is_dir=is_dir)
                 if left_out and not arguments.include_ignored:
                     ignored += 1
                 else:
                     entries.append(entry)
-        entries.sort(key=lambda entry: entry.name)
-        wanted = [_described(entry) for entry in entries[arguments.offset :]]
+            entries.sort(key=lambda entry: entry.name)
+            wanted = [_described(entry, at, folders) for entry in entries[arguments.offset :]]
 
         def built(count: int) -> ListDirResult:
             following = arguments.offset + count
@@ -112,11 +114,11 @@ class ListDir(Tool[ListDirArguments, ListDirResult]):
         return built(most_that_fit(len(wanted), tokens, arguments.max_tokens))
 
 
-def _described(entry: os.DirEntry[str]) -> DirEntry:
+def _described(entry: os.DirEntry[str], folder: str, folders: Folders) -> DirEntry:
     name = sendable(entry.name)
     try:
         if entry.is_symlink():
-            target = os.readlink(entry.path)  # noqa: PTH115  (the text as it stands)
+            target = folders.target(f"{folder}/{entry.name}" if folder else entry.name)
             return DirEntry(name=name, kind="link", target=sendable(target))
         if entry.is_dir(follow_symlinks=False):
             return DirEntry(name=name, kind="folder")

@@ -7,8 +7,7 @@ and a thread in it can be neither stopped nor left behind.
 import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from treadle.events.types import ErrorKind
 from treadle.private_files import why_private_content
@@ -72,7 +71,7 @@ class Matcher:
         self._longest_line = min(LONGEST_LINE, STEP // self._regex.programsize)
 
     def lines(
-        self, path: Path, stopped: Callable[[], bool], *, consented: bool = False
+        self, file: BinaryIO, stopped: Callable[[], bool], *, consented: bool = False
     ) -> Iterator[Hit]:
         """The matching lines of a file, in order; none of a file that is not text.
 
@@ -82,7 +81,7 @@ class Matcher:
         `stopped()` says so, which is asked for every block. Raises OSError.
         """
         number, reported = 1, 0
-        for text in _texts(path, self._longest_line, consented=consented):
+        for text in _texts(file, self._longest_line, consented=consented):
             if stopped():
                 return
             for hit in self._in_text(text, number):
@@ -107,41 +106,39 @@ class Matcher:
             position = end + 1
 
 
-def _texts(path: Path, longest_line: int, *, consented: bool) -> Iterator[bytes]:
+def _texts(file: BinaryIO, longest_line: int, *, consented: bool) -> Iterator[bytes]:
     """The bytes of a text file in pieces that end with a line, but for very long lines."""
     rest = b""
-    with path.open("rb") as file:
-        head = file.read(SNIFFED)
-        if sniff(head) not in READABLE or (not consented and why_private_content(head)):
-            return
-        file.seek(0)
-        size = min(BLOCK, longest_line)
-        block = file.read(size).removeprefix(codecs.BOM_UTF8)
-        while block:
-            block = rest + block
-            cut = block.rfind(b"\n") + 1
-            if not cut and len(block) >= longest_line:
-                cut = len(block)
-            if cut:
-                yield block[:cut]
-            rest = block[cut:]
-            block = file.read(size)
+    head = file.read(SNIFFED)
+    if sniff(head) not in READABLE or (not consented and why_private_content(head)):
+        return
+    file.seek(0)
+    size = min(BLOCK, longest_line)
+    block = file.read(size).removeprefix(codecs.BOM_UTF8)
+    while block:
+        block = rest + block
+        cut = block.rfind(b"\n") + 1
+        if not cut and len(block) >= longest_line:
+            cut = len(block)
+        if cut:
+            yield block[:cut]
+        rest = block[cut:]
+        block = file.read(size)
     if rest:
         yield rest
 
 
-def first_lines(path: Path, last: int) -> Iterator[str]:
+def first_lines(file: BinaryIO, last: int) -> Iterator[str]:
     """The first `last` lines of a text file, if it has so many, cut as shown. Raises OSError."""
-    with path.open("rb") as file:
-        for number in range(1, last + 1):
-            head = line = file.readline(LONGEST_LINE)
-            if not line:
-                return
-            while line and not line.endswith(b"\n"):
-                line = file.readline(LONGEST_LINE)
-            if number == 1:
-                head = head.removeprefix(codecs.BOM_UTF8)
-            yield _around(head.rstrip(b"\r\n"), 0)
+    for number in range(1, last + 1):
+        head = line = file.readline(LONGEST_LINE)
+        if not line:
+            return
+        while line and not line.endswith(b"\n"):
+            line = file.readline(LONGEST_LINE)
+        if number == 1:
+            head = head.removeprefix(codecs.BOM_UTF8)
+        yield _around(head.rstrip(b"\r\n"), 0)
 
 
 def _around(line: bytes, position: int) -> str:

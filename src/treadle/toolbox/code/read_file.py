@@ -82,7 +82,8 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
                 expected=f"a line from {first} on",
                 received=str(last),
             )
-        passage = read_passage(path, first, last, arguments.max_tokens * BYTES_PER_TOKEN)
+        opened = self._workspace.opened(path)
+        passage = read_passage(opened, first, last, arguments.max_tokens * BYTES_PER_TOKEN)
         self._refuse_unreadable(path, first, passage)
         ends = _line_ends(passage)
         built = {0: self._result(path, first, passage, 0)}

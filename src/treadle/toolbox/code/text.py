@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import BinaryIO
 
 BLOCK = 1 << 18
@@ -82,14 +81,14 @@ class Survey:
     content_hash: str
 
 
-def survey(path: Path) -> Survey:
-    """Read `path` once, in blocks. Raises OSError."""
+def survey(opened: BinaryIO) -> Survey:
+    """Read a file once, in blocks, and close it. Raises OSError."""
     digest = hashlib.blake2b(digest_size=32)
     size = newlines = crlf = 0
     last = b""
     encoding = Encoding.UTF_8
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
+    with opened as file:
         for block in blocks(file):
             if size == 0:
                 encoding = sniff(block)
@@ -142,11 +141,11 @@ class Passage:
     content_hash: str
 
 
-def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passage:
+def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> Passage:
     """Lines `first` to `last` (from 1, included; None: to the end), at most `limit` bytes of them.
 
-    The file is read once in blocks, so that memory does not depend on its size. A byte order mark
-    is left out. Raises OSError.
+    The file is read once in blocks, so that memory does not depend on its size, and closed. A byte
+    order mark is left out. Raises OSError.
     """
     digest = hashlib.blake2b(digest_size=32)
     newlines = size = 0
@@ -154,7 +153,7 @@ def read_passage(path: Path, first: int, last: int | None, limit: int) -> Passag
     start: int | None = None
     end: int | None = None
     final = b""
-    with path.open("rb") as file:
+    with opened as file:
         for block in blocks(file):
             if size == 0:
                 encoding = sniff(block)

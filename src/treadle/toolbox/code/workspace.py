@@ -4,9 +4,10 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from treadle.events.types import ErrorKind
+from treadle.inside import read_inside
 from treadle.paths import resolve_readable
 from treadle.tools.contract import ToolError
 
@@ -66,6 +67,22 @@ class Workspace:
         if not path.is_file():  # a pipe or a device, which might never end
             raise ToolError(ErrorKind.UNAVAILABLE, f"{name!r} is not a regular file.", field="path")
         return path
+
+    def opened(self, path: Path) -> BinaryIO:
+        """The file at a path that `file` returned, for reading; ToolError where it cannot be read.
+
+        What has become a link since then is not followed.
+        """
+        relative = path.relative_to(self.root).as_posix()
+        try:
+            return read_inside(self.root, relative)
+        except OSError as error:
+            raise ToolError(
+                ErrorKind.UNAVAILABLE,
+                f"{sendable(relative)!r} cannot be read: {error.strerror}.",
+                field="path",
+                hint="Look with list_dir whether it is still there, and call again.",
+            ) from error
 
     def folder(self, name: str, private: Collection[Path] = ()) -> Path:
         """The folder of that name; ToolError where it is something else or missing."""

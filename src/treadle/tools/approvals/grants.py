@@ -1,6 +1,5 @@
 """What a person has allowed for good: kept for each repository, listed and revoked."""
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from treadle.errors import StoreError
+from treadle.owner_only import private_file
 from treadle.repository_identity import identity
 from treadle.tools.contract import Program
 
@@ -99,8 +99,7 @@ class GrantStore:
     def _connection(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
         try:
             if make:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+                private_file(self._path)
             name = str(self._path) if self._path.exists() else ":memory:"
             with closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as connection, connection:
                 connection.execute(_TABLE)

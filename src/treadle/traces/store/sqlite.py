@@ -4,7 +4,6 @@ A version of a span that is less complete than the stored one changes nothing, s
 in any order and any number of times. Several processes may use one file at once.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.owner_only import private_file
 from treadle.traces.detectors import Examined, Rule
 from treadle.traces.query.conditions import Query
 from treadle.traces.span import Span, Trace
@@ -79,8 +79,7 @@ class SqliteTraceStore(ReadingStore):
         given up. Raises StoreError when the file cannot be used.
         """
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            private_file(path)
             with closing(connections.connect(path, busy_seconds=_MIGRATION_SECONDS)) as connection:
                 migrating.migrate(connection)
         except (OSError, sqlite3.Error) as error:

@@ -1,10 +1,11 @@
 // An attachment as its name, type and size; an image is shown only when a person asks for it, and
 // nothing is ever loaded from elsewhere.
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { hasKey } from "../../api/access";
 import { bytes } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { Button } from "../Button";
-import { blobAddress } from "./blobs";
+import { blobAddress, loadedBlob } from "./blobs";
 import styles from "./Messages.module.css";
 import type { AttachmentPart } from "./message";
 
@@ -34,17 +35,68 @@ export function AttachmentView({ attachment }: { attachment: AttachmentPart }) {
         </Button>
       )}
       {source.at === "blob" && (
-        <a href={blobAddress(source.digest)} target="_blank" rel="noreferrer">
-          Open
-        </a>
+        <Opened digest={source.digest} name={label} />
       )}
       {shown && source.at !== "elsewhere" && (
-        <img
-          className={styles.image}
-          src={source.at === "blob" ? blobAddress(source.digest) : source.url}
-          alt={label}
-        />
+        <Picture source={source} mediaType={mediaType ?? ""} alt={label} />
       )}
     </div>
   );
+}
+
+type Source = Exclude<AttachmentPart["source"], { at: "elsewhere" }>;
+
+function Picture({ source, mediaType, alt }: { source: Source; mediaType: string; alt: string }) {
+  const loaded = useLoaded(source.at === "blob" && hasKey() ? source.digest : null, mediaType);
+  const address = source.at !== "blob" ? source.url : hasKey() ? loaded : blobAddress(source.digest);
+  if (address === null) return null;
+  return <img className={styles.image} src={address} alt={alt} />;
+}
+
+/** A link sends no key: with one the content is read, and then saved. */
+function Opened({ digest, name }: { digest: string; name: string }) {
+  if (!hasKey()) {
+    return (
+      <a href={blobAddress(digest)} target="_blank" rel="noreferrer">
+        Open
+      </a>
+    );
+  }
+  return (
+    <Button small onPress={() => void save(digest, name)}>
+      Save
+    </Button>
+  );
+}
+
+async function save(digest: string, name: string): Promise<void> {
+  const address = await loadedBlob(digest, "application/octet-stream");
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+/** The address of a blob that was read with the key; null until it is there. */
+function useLoaded(digest: string | null, type: string): string | null {
+  const [address, setAddress] = useState<string | null>(null);
+  useEffect(() => {
+    if (digest === null) return;
+    let left = false;
+    let made: string | null = null;
+    loadedBlob(digest, type).then(
+      (loaded) => {
+        made = loaded;
+        if (left) URL.revokeObjectURL(loaded);
+        else setAddress(loaded);
+      },
+      () => {}, // as where an image does not load: its description is shown
+    );
+    return () => {
+      left = true;
+      if (made !== null) URL.revokeObjectURL(made);
+    };
+  }, [digest, type]);
+  return address;
 }

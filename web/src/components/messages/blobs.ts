@@ -1,6 +1,7 @@
 // The whole of a value that an answer shows only the beginning of, its attachments left apart: in
 // their place stand marks that nothing recorded can imitate.
 import { queryOptions } from "@tanstack/react-query";
+import { accessHeaders } from "../../api/access";
 import { asApiError } from "../../api/client";
 import type { BlobPart, Cut } from "../../api/schema";
 
@@ -57,7 +58,20 @@ export function wholeValue(traceId: string, spanId: string, cut: Cut) {
 export const blobAddress = (digest: string): string => `/api/v1/blobs/${digest}`;
 
 async function blobText(digest: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(blobAddress(digest), { signal });
+  return await (await readBlob(digest, signal)).text();
+}
+
+async function readBlob(digest: string, signal?: AbortSignal): Promise<Response> {
+  const response = await fetch(blobAddress(digest), {
+    headers: accessHeaders(),
+    ...(signal ? { signal } : {}),
+  });
   if (!response.ok) throw asApiError(response.status, await response.json().catch(() => null));
-  return await response.text();
+  return response;
+}
+
+/** The content in an address of this page's own, of a type that no browser runs. */
+export async function loadedBlob(digest: string, type: string): Promise<string> {
+  const bytes = await (await readBlob(digest)).arrayBuffer();
+  return URL.createObjectURL(new Blob([bytes], { type }));
 }

@@ -1,0 +1,124 @@
+"""Folders and files that only their owner may read: everything that Treadle keeps.
+
+The umask does not matter: a mode is set, not asked for. What an earlier version or another program
+left open is closed. A folder or file that belongs to another user is refused, since that user could
+read it, replace it, or decide what it says.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from treadle.errors import PathRefusedError
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+_OTHERS = 0o077
+_ROOT = 0
+_SIDECARS = ("-wal", "-shm", "-journal")
+"""Files that SQLite keeps next to a database."""
+
+
+def private_folder(path: Path) -> Path:
+    """Make the folder, and each missing one above it, for its owner alone; return `path`.
+
+    An existing folder is closed to others. Raises PathRefusedError when it belongs to another
+    user, OSError when it cannot be made.
+    """
+    for missing in reversed(list(_missing(path))):
+        _make(missing)
+    status = path.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(20, "Not a directory", str(path))
+    refuse_foreign(path, status)
+    if status.st_mode & _OTHERS:
+        path.chmod(FOLDER_MODE)
+    return path
+
+
+def private_file(path: Path) -> Path:
+    """Make the file, empty, in a private folder, or close an existing one to others; return `path`.
+
+    The files that SQLite keeps next to it are closed too. An existing file is not opened: closing
+    it again would drop the locks that SQLite holds on it in this process. Raises PathRefusedError
+    when the file or its folder belongs to another user, OSError when it cannot be made.
+    """
+    private_folder(path.parent)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+    except FileExistsError:
+        close_to_others(path)
+    else:
+        path.chmod(FILE_MODE)
+    for ending in _SIDECARS:
+        with suppress(FileNotFoundError):
+            close_to_others(path.with_name(path.name + ending))
+    return path
+
+
+def close_to_others(path: Path) -> None:
+    """Take the rights of others from an existing file in a private folder.
+
+    Raises PathRefusedError when it belongs to another user or is not a file, OSError when it does
+    not exist or its mode cannot be changed.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise PathRefusedError(
+            f"{path} is not a regular file.", hint="Move it away; Treadle makes it again."
+        )
+    refuse_foreign(path, status)
+    if status.st_mode & _OTHERS:
+        path.chmod(FILE_MODE)
+
+
+def open_output(path: Path) -> BinaryIO:
+    """Open a file that a person named to write records to, empty, for its owner alone.
+
+    A device or a pipe stays as it is. Raises PathRefusedError when the file belongs to another
+    user, who could read what is written; OSError when it cannot be opened.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode):
+            refuse_foreign(path, status)
+            os.fchmod(file, FILE_MODE)
+            os.ftruncate(file, 0)
+        return os.fdopen(file, "wb")
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def is_foreign(status: os.stat_result) -> bool:
+    """Whether it belongs to another user. Root, who can do everything anyway, is not one."""
+    return hasattr(os, "geteuid") and status.st_uid not in {os.geteuid(), _ROOT}
+
+
+def refuse_foreign(path: Path, status: os.stat_result) -> None:
+    """Raise PathRefusedError when what is at `path` belongs to another user."""
+    if is_foreign(status):
+        raise PathRefusedError(
+            f"{path} belongs to another user (uid {status.st_uid}), who could read or change what "
+            "Treadle keeps there.",
+            hint="Make it yours with `chown`, or set TREADLE_HOME to a folder of your own.",
+        )
+
+
+def _missing(path: Path) -> Iterator[Path]:
+    for folder in (path, *path.parents):
+        if folder.is_dir():
+            return
+        yield folder
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=FOLDER_MODE)
+    except FileExistsError:
+        return  # another process was quicker
+    folder.chmod(FOLDER_MODE)  # a umask of 0300 would take the owner's own rights

@@ -1,0 +1,153 @@
+"""Which user holds the other end of a connection over loopback.
+
+Linux answers that exactly: `NETLINK_SOCK_DIAG` looks up one socket by its two addresses and says
+who made it. The answer comes with the call, within microseconds, so the event loop may ask. Other
+systems do not answer; there, and wherever anything is in doubt, a peer is unknown.
+"""
+
+import os
+import socket
+import struct
+import sys
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from typing import NamedTuple, Self
+
+OWN_PEER = "treadle_own_peer"
+"""In the state of a scope: whether a process of this user holds the other end."""
+
+_NETLINK_SOCK_DIAG = 4
+_SOCK_DIAG_BY_FAMILY = 20
+_NLM_F_REQUEST = 1
+
+_ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT = 1, 4, 5, 8
+_CONNECTED = frozenset({_ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT})
+"""States of linux/tcp_states.h in which a socket has been connected and still is."""
+
+_HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
+_SOCKET_ID = struct.Struct(
+    "=2s2s16s16sI8s"
+)  # inet_diag_sockid: ports, addresses, interface, cookie
+_REQUEST = struct.Struct("=BBBxI")  # inet_diag_req_v2: family, protocol, extensions, states
+_ANSWER = struct.Struct("=BBBB48sIIIII")  # inet_diag_msg: family, state, …, uid, inode
+_ANY_COOKIE = b"\xff" * 8
+_OVERFLOW_UID = Path("/proc/sys/kernel/overflowuid")
+
+
+class Address(NamedTuple):
+    """One end of a TCP connection."""
+
+    ip: IPv4Address | IPv6Address
+    port: int
+
+    @classmethod
+    def of(cls, name: object) -> Self | None:
+        """From what a socket says of itself; None for other kinds of addresses."""
+        match name:
+            case (str() as host, int() as port, *_):
+                try:
+                    ip = ip_address(host)
+                except ValueError:
+                    return None
+                return cls(getattr(ip, "ipv4_mapped", None) or ip, port)
+        return None
+
+
+class PeerUsers:
+    """Says whether a connection comes from a process of this user. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._user = _own_user()
+        self._netlink = None if self._user is None else _open_netlink()
+        self._asked = 0
+
+    def close(self) -> None:
+        """From now on every peer is unknown."""
+        if self._netlink is not None:
+            self._netlink.close()
+            self._netlink = None
+
+    @property
+    def works(self) -> bool:
+        """Whether this system answers at all: asked of a connection made for that."""
+        try:
+            with (
+                socket.create_server(("127.0.0.1", 0)) as server,
+                socket.create_connection(server.getsockname(), timeout=1),
+            ):
+                accepted, _ = server.accept()
+                with accepted:
+                    return self.is_own(accepted)
+        except OSError:
+            return False
+
+    def is_own(self, accepted: socket.socket) -> bool:
+        """Whether a process of this user holds the other end of an accepted connection.
+
+        Only over loopback. The state of `accepted` is read after the look-up: as long as it is
+        connected, no other socket can have taken the peer's address, so what was found is the peer.
+        """
+        try:
+            peer, own = Address.of(accepted.getpeername()), Address.of(accepted.getsockname())
+            if peer is None or own is None or not (peer.ip.is_loopback and own.ip.is_loopback):
+                return False
+            return self._owner(peer, own) == self._user and _is_connected(accepted)
+        except OSError:
+            return False
+
+    def _owner(self, peer: Address, own: Address) -> int | None:
+        """The user of the socket at `peer` that is connected to `own`; None where unknown."""
+        if self._netlink is None or self._user is None or peer.ip.version != own.ip.version:
+            return None
+        self._asked += 1
+        wanted = (
+            peer.port.to_bytes(2, "big"), own.port.to_bytes(2, "big"),
+            peer.ip.packed.ljust(16, b"\0"), own.ip.packed.ljust(16, b"\0"),
+        )  # fmt: skip
+        family = socket.AF_INET if peer.ip.version == 4 else socket.AF_INET6
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFF_FFFF)
+        request += _SOCKET_ID.pack(*wanted, 0, _ANY_COOKIE)
+        head = (_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, self._asked, 0)
+        self._netlink.send(_HEADER.pack(*head) + request)
+        while True:
+            answer = self._netlink.recv(4096)  # raises BlockingIOError where none came
+            _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
+            if sequence == self._asked:
+                break  # anything else answers a question that was given up
+        if kind != _SOCK_DIAG_BY_FAMILY:
+            return None  # no such socket
+        _, state, _, _, found, _, _, _, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
+        # Where no connected socket fits, the kernel answers with one that listens at the port.
+        if _SOCKET_ID.unpack(found)[:4] != wanted or state not in _CONNECTED:
+            return None
+        # A socket whose process closed it has no inode, and its user reads as root.
+        return int(uid) if inode else None
+
+
+def _own_user() -> int | None:
+    """The id of this user; None where it does not tell users apart.
+
+    The kernel shows the users of other namespaces as the overflow id.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        overflow = int(_OVERFLOW_UID.read_text())
+    except (OSError, ValueError):
+        return None
+    return None if os.geteuid() == overflow else os.geteuid()
+
+
+def _open_netlink() -> socket.socket | None:
+    try:
+        opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
+        opened.setblocking(False)
+        opened.connect((0, 0))  # the kernel; nobody else's messages arrive
+    except OSError:
+        return None
+    return opened
+
+
+def _is_connected(accepted: socket.socket) -> bool:
+    information = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    return information[0] in {_ESTABLISHED, _CLOSE_WAIT}
