@@ -124,7 +124,8 @@ def test_a_pattern_that_costs_much_is_tried_on_less_at_a_time(tree: Repository) 
         return asked > 3
 
     matcher = Matcher("((a?b?c?){100}){10}z", literal=False, ignore_case=False)
-    assert list(matcher.lines(path, stopped)) == []
+    with path.open("rb") as file:
+        assert list(matcher.lines(file, stopped)) == []
     assert asked == 4
 
 
@@ -213,7 +214,8 @@ def test_the_same_lines_are_found_as_line_by_line(
     path = tmp_path / "f"
     path.write_bytes(text)
     matcher = Matcher(pattern, literal=False, ignore_case=False)
-    found = [hit.line for hit in matcher.lines(path, lambda: False)]
+        with path.open("rb") as file:
+            found = [hit.line for hit in matcher.lines(file, lambda: False)]
     plain = text.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n") if text else []
     expected = [
         number
