@@ -52,7 +52,8 @@ def built(tmp_path: Path) -> Path:
 def answering(folder: Path) -> Iterator[str]:
     """The page alone, at a real port."""
     app = SafeHeaders(Starlette(routes=BuiltPage(folder).routes()))
-    admission = Admission(PeerUsers(), most_strangers=10)
+    peers = PeerUsers()
+    admission = Admission(peers, most_strangers=10)
     config = ServerConfig(app, admission, port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(config)
     listening = server.config.bind_socket()
@@ -65,6 +66,7 @@ def answering(folder: Path) -> Iterator[str]:
         server.should_exit = True
         running.join()
         listening.close()
+        peers.close()
 
 
 def raw(address: str, path: str, **headers: str) -> tuple[int, bytes]:

@@ -214,8 +214,8 @@ def test_the_same_lines_are_found_as_line_by_line(
     path = tmp_path / "f"
     path.write_bytes(text)
     matcher = Matcher(pattern, literal=False, ignore_case=False)
-        with path.open("rb") as file:
-            found = [hit.line for hit in matcher.lines(file, lambda: False)]
+    with path.open("rb") as file:
+        found = [hit.line for hit in matcher.lines(file, lambda: False)]
     plain = text.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n") if text else []
     expected = [
         number
