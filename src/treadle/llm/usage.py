@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from treadle.events.types import Usage
+from treadle.llm.token_names import completed
 
 MOST_TOKENS = 1_000_000_000
 """More tokens than any call can have: what counts more is no count."""
@@ -30,13 +31,14 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
     # A server that has both forms means the same by both, and counts as OpenAI does.
     if given is not None and inside is None and written is None:
         given += _beside(usage, given, answered, (read or 0) + (created or 0))
-    return Usage(
+    known = Usage(
         input=given,
         output=answered,
         cached=read if inside is None else inside,
         reasoning=_first(thought, "reasoning_tokens"),
         cache_write=created if written is None else written,
     )
+    return completed(known, usage)
 
 
 def read_cost(value: object) -> float | None:

@@ -31,6 +31,8 @@ class Reading:
     beside: bool | None = None
     """Whether the source is known to count cached tokens beside its input (or else inside)."""
     cost: float | None = None
+    priceable: bool = True
+    """Whether every count that prices depend on was understood."""
     first_us: int | None = None
     """Microseconds until the first token."""
     labels: list[str] = field(default_factory=list)
@@ -88,7 +90,9 @@ def text(value: JsonValue) -> str | None:
 
 
 def name_of(value: JsonValue) -> str | None:
-    """An id or a name: a text, or a number as text."""
+    """An id or a name: a text, or a number as text; a double that is whole is a whole number."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return text(value)

@@ -5,10 +5,13 @@ cache, Anthropic's and Bedrock's does not. Most instrumentations add up, as Open
 others are known by what made the span. Where the numbers themselves tell, they are believed.
 """
 
+from collections.abc import Mapping
+
 from treadle.events.types import Usage
 from treadle.llm.prices import price
+from treadle.llm.token_names import Meaning, counts_of
 from treadle.traces.span import CostSource, SpanKind
-from treadle.traces.vocabularies.reading import Reading
+from treadle.traces.vocabularies.reading import Reading, count, parsed
 
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
 """Instrumentations that hand on what the provider counts beside its input."""
@@ -19,6 +22,7 @@ def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
 
     What is not known stays unknown.
     """
+    _complete(reading)
     told, output = reading.input_tokens, reading.output_tokens
     cache = (reading.cached or 0) + (reading.cache_write or 0)
     inside = None if not cache or told is None else _counts_inside(reading, told, cache)
@@ -32,6 +36,39 @@ def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
         cache_write=reading.cache_write,
     )
     return usage, inside
+
+
+def _complete(reading: Reading) -> None:
+    """Take counts under names that no vocabulary has.
+
+    Without a place for one of them the price of the call is unknown, rather than wrong.
+    """
+    if reading.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or reading.input_tokens is None:
+        return
+    said = {
+        name: value if type(value) is int else _within(value)
+        for name, value in reading.raw.attributes.items()
+        if "sage" in name or "oken" in name
+    }
+    found = counts_of(said)
+    if reading.cached is None:
+        reading.cached = count(found.get(Meaning.CACHED))
+        if not reading.cached and found.get(Meaning.UNKNOWN_CACHE):
+            reading.priceable = False
+    if reading.cache_write is None:
+        reading.cache_write = count(found.get(Meaning.CACHE_WRITE))
+    if reading.reasoning is None:
+        reading.reasoning = count(found.get(Meaning.REASONING))
+    if found.get(Meaning.AUDIO):
+        reading.priceable = False
+
+
+def _within(value: object) -> object:
+    """An object that was sent as JSON text."""
+    if not isinstance(value, str) or not value.startswith("{"):
+        return value
+    made = parsed(value)
+    return made if isinstance(made, Mapping) else None
 
 
 def _counts_inside(reading: Reading, told: int, cache: int) -> bool:
@@ -52,5 +89,7 @@ def cost_of(reading: Reading, usage: Usage) -> tuple[float | None, CostSource | 
         return None, None
     if reading.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
         usage = Usage(input=usage.input, output=0)  # an embedding has no tokens
+    if not reading.priceable:
+        return None, None
     reckoned = price(reading.model, reading.provider, usage, at_us=reading.raw.start_ns // 1_000)
     return reckoned, None if reckoned is None else CostSource.PRICES
