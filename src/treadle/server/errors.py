@@ -1,6 +1,7 @@
 """How errors are told over HTTP: `{"error": {"message", "hint"}}` with the status that fits."""
 
 import difflib
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,6 +22,8 @@ from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
 from treadle.tools.failures import kind_of
+
+_log = logging.getLogger(__name__)
 
 
 class More(TypedDict, total=False):
@@ -55,6 +58,8 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(OSError, _system_error)
+    for kind in _OF_INPUT:
+        app.add_exception_handler(kind, _unfit)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -115,6 +120,21 @@ async def _system_error(_request: Request, error: Exception) -> JSONResponse:
         f"The system refused it: {reason}.", "Check the name, the disk, and who may read it."
     )
     return JSONResponse(body, status_code=HTTP_STATUS[kind_of(error)])
+
+
+_OF_INPUT: Mapping[type[Exception], str] = {
+    UnicodeError: "A text in it is not valid Unicode.",
+    OverflowError: "A number in it is too large.",
+    RecursionError: "It is nested too deeply.",
+}
+"""What Python raises of values that only a caller can have sent, and that no check foresaw."""
+
+
+async def _unfit(_request: Request, error: Exception) -> JSONResponse:
+    _log.warning("A request was refused late", exc_info=error)
+    said = next(said for kind, said in _OF_INPUT.items() if isinstance(error, kind))
+    message = f"The request cannot be answered. {said}"
+    return JSONResponse(error_body(message, "Change it."), status_code=422)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

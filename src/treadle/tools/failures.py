@@ -29,6 +29,9 @@ _KINDS: tuple[tuple[type[Exception], ErrorKind], ...] = (
     (FileExistsError, ErrorKind.CONFLICT),
     (TimeoutError, ErrorKind.TIMEOUT),
     (TreadleError, ErrorKind.UNAVAILABLE),
+    (UnicodeError, ErrorKind.VALIDATION),
+    (OverflowError, ErrorKind.VALIDATION),
+    (RecursionError, ErrorKind.LIMIT),
 )
 _NOT_A_NAME = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ})
 """What the operating system reports of a path that cannot exist."""

@@ -66,8 +66,15 @@ def _fresh_results(house: House, query: SearchQuery) -> SearchResults:
 def _check(house: House, query: _Asked) -> None:
     if not query.q.strip():
         raise UsageError("The query is empty.", hint="Give it as `q`.")
-    if query.repo is not None and Path(query.repo).resolve() != house.calls.root:
+    if query.repo is not None and not _is_root(query.repo, house.calls.root):
         raise NotFoundError(
             f"This server does not serve {query.repo} but {house.calls.root}.",
             hint="Start another with `treadle serve --repo PATH --port N`.",
         )
+
+
+def _is_root(name: str, root: Path) -> bool:
+    try:
+        return Path(name).resolve() == root
+    except (ValueError, OSError):  # a NUL, a name that is too long
+        return False

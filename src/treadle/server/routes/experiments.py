@@ -134,7 +134,7 @@ class Problems(BaseModel):
 async def experiments(
     opened: OpenedExperiments,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Told[shapes.ExperimentPage]:
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)

@@ -1,6 +1,7 @@
 """What was recorded: lists, sums, one trace or span, and its deletion."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -211,6 +212,9 @@ async def span(house: Opened, request: Request, ids: str, whole: bool = False) -
     return await answered(request, make)
 
 
+_MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,100}", re.ASCII)
+
+
 @router.get(
     "/blobs/{digest}",
     response_class=Response,
@@ -221,7 +225,9 @@ async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}
     found = await asyncio.to_thread(house.traces.blob, digest)
     if found is None:
         raise NotFoundError(f"There is no blob {digest}.")
-    media_type = found.media_type or "application/octet-stream"
+    media_type = found.media_type or ""
+    if not _MEDIA_TYPE.fullmatch(media_type):  # it was recorded, and a header takes not all text
+        media_type = "application/octet-stream"
     shown = media_type.startswith(_SHOWN_TYPES) and "svg" not in media_type
     return Response(
         found.data,
