@@ -394,3 +394,15 @@ def test_a_large_diff_is_cut_for_the_model_and_whole_for_the_person(bench: Bench
     question = bench.questions[0].preview
     assert question is not None
     assert "+value_2999 = 2999" in question
+
+
+def test_no_syntax_error_is_reported_for_characters_with_an_ascii_byte(bench: Bench) -> None:
+    """The second byte of some of them in Shift_JIS is a backslash."""
+    text = '// 設定を読み込む関数です。\nchar *a = "日本語の文字列";\nint b;\n'
+    bench.write("a.c", text.encode("cp932"))
+    bench.settings = EditSettings(syntax_errors="refuse")
+    bench.edit({"file": "a.c", "replace": {"old": "日本語の文字列", "new": "予定表"}})
+    assert bench.read("a.c") == text.replace("日本語の文字列", "予定表").encode("cp932")
+    assert (
+        "syntax" in bench.refused({"file": "a.c", "replace": {"old": '"予', "new": "予"}}).message
+    )

@@ -198,6 +198,9 @@ def test_what_is_shown_is_what_is_there_and_never_too_much(
     assert isinstance(outcome, ToolCallCompleted)
     assert estimate(outcome.content) <= max_tokens
     result = json.loads(outcome.content)
+    if "encoding" in result:  # it reads as text in another encoding than UTF-8
+        assert result["snippet"] == ""
+        return
     snippet = only_snippet(result)
     there = path.read_bytes()[snippet.start : snippet.end]
     assert len(snippet.content.encode()) == len(there)
@@ -205,3 +208,23 @@ def test_what_is_shown_is_what_is_there_and_never_too_much(
         dict.fromkeys(range(0xDC80, 0xDD00), "?")
     )
     assert ("more" in result) == (snippet.end < len(content))
+
+
+JAPANESE = '// 設定を読み込む関数です。\nchar *a = "予定表";\nint b;\n'
+
+
+@pytest.mark.parametrize(
+    ("codec", "name"),
+    [("cp932", "Shift_JIS (cp932)"), ("euc_jp", "EUC-JP"), ("iso2022_jp", "ISO-2022-JP")],
+)
+def test_a_file_in_another_encoding_is_read_as_its_text(
+    repository: Repository, codec: str, name: str
+) -> None:
+    (repository.root / "a.c").write_bytes(JAPANESE.encode(codec))
+    read = repository.ok("read_file", path="a.c", start_line=1, end_line=2)
+    assert read["text"] == "".join(JAPANESE.splitlines(keepends=True)[:2])
+    assert read["encoding"] == name
+    assert read["snippet"] == ""
+    assert "`replace` or `lines`" in read["note"]
+    seen = repository.ok("get_file_metadata", path="a.c")
+    assert seen["encoding"] == codec

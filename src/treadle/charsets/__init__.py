@@ -8,6 +8,7 @@ from treadle.charsets.deciding import Configured, charset_of, charset_of_new
 from treadle.charsets.declared import declared_label
 from treadle.charsets.editorconfig import configured_charset
 from treadle.charsets.model import UTF_8, Charset, EncodingError, is_utf8
+from treadle.charsets.reading import as_utf8
 from treadle.charsets.transcoding import ShiftStateError, Transcoded
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "EncodingError",
     "ShiftStateError",
     "Transcoded",
+    "as_utf8",
     "charset_of",
     "charset_of_new",
     "configured_charset",

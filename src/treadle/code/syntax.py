@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from treadle.charsets import as_utf8
 from treadle.code.compiling import compile_errors
 from treadle.code.languages import Language, language_of
 from treadle.code.limits import TooMuchError, nested_too_deep, parse_in_time
@@ -73,6 +74,7 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
         compiled = compile_errors((before, after))
         if compiled is not None and compiled[0] is None:
             return () if compiled[1] is None else (_at_line(after, *compiled[1]),)
+    before, after = as_utf8(path, before), as_utf8(path, after)
     changed = _first_difference(before, after)
     present = problems(path, after, changed=changed)
     if not present:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from treadle.events.types import ToolView
 from treadle.paths import resolve_readable
-from treadle.toolbox.code.text import Encoding, LineEnds, survey
+from treadle.toolbox.code.text import READABLE, LineEnds, survey
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext
@@ -39,7 +39,7 @@ class FileMetadataResult(Result):
     content_hash: str | None = None
     language: str | None = None
     items: int | None = None
-    encoding: Encoding | None = None
+    encoding: str | None = None
     line_ends: LineEnds | None = None
     nearest: list[str] | None = None
 
@@ -86,6 +86,7 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
         self._workspace.index.refresh()
         inside = path.relative_to(self._workspace.root).as_posix()
         summary = self._workspace.index.files_summary(inside)
+        charset = self._workspace.charset(path) if seen.encoding in READABLE else None
         return FileMetadataResult(
             file=self._workspace.relative(path),
             exists=True,
@@ -95,6 +96,6 @@ class GetFileMetadata(Tool[FileMetadataArguments, FileMetadataResult]):
             content_hash=seen.content_hash,
             language=summary.language if summary else None,
             items=summary.items if summary else None,
-            encoding=seen.encoding,
+            encoding=charset.stored if charset is not None else seen.encoding.value,
             line_ends=seen.line_ends,
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from treadle.charsets import Charset, is_utf8
 from treadle.code.snippets import write_snippet
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
@@ -33,6 +34,7 @@ class ReadFileArguments(Arguments):
 class ReadFileResult(Result):
     """Lines of a file. `more` says what was left out and how to get it.
 
+    Of a file in another encoding than UTF-8 `snippet` is empty, and `text` has the lines.
     `content_hash` is BLAKE2b-256 of the whole file, hexadecimal; edits take it as `expected_hash`.
     """
 
@@ -43,6 +45,8 @@ class ReadFileResult(Result):
     total_bytes: int
     content_hash: str
     snippet: str
+    text: str | None = None
+    encoding: str | None = None
     more: str | None = None
     note: str | None = None
 
@@ -85,11 +89,14 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         opened = self._workspace.opened(path)
         passage = read_passage(opened, first, last, arguments.max_tokens * BYTES_PER_TOKEN)
         self._refuse_unreadable(path, first, passage)
+        charset = None
+        if not is_utf8(passage.data) or b"\x1b$" in passage.data:
+            charset = self._workspace.charset(path)
         ends = _line_ends(passage)
-        built = {0: self._result(path, first, passage, 0)}
+        built = {0: self._result(path, first, passage, 0, charset)}
 
         def tokens(end: int) -> int:
-            built[end] = self._result(path, first, passage, end)
+            built[end] = self._result(path, first, passage, end, charset)
             return estimate(self.content(built[end]))
 
         budget = arguments.max_tokens
@@ -120,7 +127,9 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
                 received=str(first),
             )
 
-    def _result(self, path: Path, first: int, passage: Passage, size: int) -> ReadFileResult:
+    def _result(
+        self, path: Path, first: int, passage: Passage, size: int, charset: Charset | None
+    ) -> ReadFileResult:
         """The answer that shows the first `size` bytes of the passage."""
         start = passage.start or 0
         data = passage.data[:size]
@@ -132,6 +141,8 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
                 more = f"Call again with start_line {last + 1} for the lines after {last}."
             else:
                 more = f"Line {last} is cut; use a larger max_tokens, or grep for a part of it."
+        if charset is not None and charset.codec is not None:
+            return self._decoded(path, first, passage, data, charset, more)
         if text.encode() != data:
             note = "Bytes that are not UTF-8 are shown as '?'; do not edit those lines."
         try:
@@ -147,6 +158,31 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
             snippet=snippet,
             more=more,
             note=note,
+        )
+
+    def _decoded(  # noqa: PLR0917
+        self,
+        path: Path,
+        first: int,
+        passage: Passage,
+        data: bytes,
+        charset: Charset,
+        more: str | None,
+    ) -> ReadFileResult:
+        """The answer for a file in another encoding: a snippet would not be its bytes."""
+        last = first + data.count(b"\n") - (data.endswith(b"\n") or not data)
+        return ReadFileResult(
+            file=self._workspace.relative(path),
+            lines=f"{first}-{last}" if data else "none",
+            total_lines=passage.total_lines,
+            total_bytes=passage.total_bytes,
+            content_hash=passage.content_hash,
+            snippet="",
+            text=data.decode(charset.codec or "utf-8", "backslashreplace"),
+            encoding=charset.name,
+            more=more,
+            note=f"The file is {charset.name}. Edit it with `replace` or `lines`, which count no "
+            "bytes: new text is written in its encoding.",
         )
 
 

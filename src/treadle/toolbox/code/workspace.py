@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from treadle.charsets import Charset, charset_of, configured_charset
+from treadle.code.files import read_file
 from treadle.events.types import ErrorKind
 from treadle.inside import read_inside
 from treadle.paths import resolve_readable
@@ -97,6 +99,21 @@ class Workspace:
                 hint="Use read_file to see what is in it.",
             )
         return path
+
+    def charset(self, path: Path) -> Charset | None:
+        """The encoding of a text file that is not in UTF-8, where it is known for sure."""
+        inside = path.relative_to(self.root).as_posix()
+        data = self._content(inside)
+        if data is None or (data.isascii() and b"\x1b$" not in data):
+            return None
+        found = charset_of(inside, data, lambda: configured_charset(inside, self._content))
+        return None if found.stored is None or found.rivals else found
+
+    def _content(self, name: str) -> bytes | None:
+        try:
+            return read_file(self.root, name)[0]
+        except OSError:
+            return None
 
     def nearest(self, name: str) -> list[str]:
         """Indexed paths whose names are most like `name`, best first."""
