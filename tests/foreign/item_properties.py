@@ -7,9 +7,11 @@ from treadle.code.editable import Editable, Entry, NotEditableError
 from treadle.edits.model import EditError, splice
 from treadle.edits.planning import plan
 from treadle.edits.requests import RangeEdit
+from treadle.errors import TreadleError
 from treadle.toolbox.edits.item_ranges import exact_edit
 
 _NOTHING = "changes nothing"
+_UNREADABLE = "encoding that is not known for sure"
 
 
 @dataclass
@@ -18,6 +20,9 @@ class Tally:
 
     made: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, error: TreadleError) -> None:
+        self.refused[error.message.partition(")")[2][:50] or error.message] += 1
 
 
 def text_of(data: bytes) -> str | None:
@@ -44,9 +49,11 @@ def check_own_code_changes_nothing(file: Editable, entry: Entry, tally: Tally) -
         try:
             after = made(file.data, exact_edit(file, entry, code))
         except NotEditableError as error:
-            tally.refused[error.message.partition(")")[2][:50]] += 1
+            tally.refuse(error)
             return
         except EditError as error:
+            if _UNREADABLE in error.message:
+                return
             if _NOTHING not in error.message:
                 raise
             after = file.data
@@ -61,28 +68,32 @@ def check_deletion(file: Editable, entry: Entry, tally: Tally) -> None:
         request = exact_edit(file, entry, "")
         after = made(data, request)
     except NotEditableError as error:
-        tally.refused[error.message.partition(")")[2][:50]] += 1
+        tally.refuse(error)
+        return
+    except EditError as error:
+        if _UNREADABLE not in error.message:
+            raise
         return
     tally.made += 1
     new = after[request.start : request.end + len(after) - len(data)]
     assert data[: request.start] + new + data[request.end :] == after
-    around = data[request.start : max(request.start, entry.start)]
-    behind = data[min(entry.end, request.end) : request.end]
-    for rest in (around, behind):
-        left = rest.replace(new, b"") if new else rest
-        assert not left.strip(b" \t\r\n,;") or entry.definition is not None, (entry, rest)
-    others = Counter(
-        (each.item.kind, each.item.canonical_path, data[each.start : each.end])
-        for each in file.entries
-        if each.end <= entry.start or each.start >= entry.end
-    )
-    left_over = Counter(
-        (each.item.kind, each.item.canonical_path, after[each.start : each.end])
-        for each in Editable(file.path, after).entries
-    )
-    missing = others - left_over
-    assert not missing, f"{file.path}: deleting {entry} changes {list(missing)[:3]}"
+    above = data[request.start : entry.item.start_byte]
+    behind = data[entry.end : request.end]
+    for outside in (above, behind):
+        assert not outside.replace(new, b"", 1).strip(b" \t\r\n,;"), f"{entry}: {outside!r}"
+    kept: dict[tuple[str, str], list[bytes]] = {}
+    for each in Editable(file.path, after).entries:
+        kept.setdefault(_name(each), []).append(after[each.start : each.end])
+    for each in file.entries:
+        if each.end <= entry.start or each.start >= entry.end:
+            code = data[each.start : each.end]
+            found = any(code in text for text in kept.get(_name(each), ()))
+            assert found, f"{file.path}: deleting {entry} changes {each}"
     gone = text_of(data[request.start : request.end])
     if gone is not None and b"\r" not in data:
         again = RangeEdit(file.path, request.start, request.start + len(new), gone)
         assert made(after, again) == data
+
+
+def _name(entry: Entry) -> tuple[str, str]:
+    return (entry.item.kind, entry.item.canonical_path)

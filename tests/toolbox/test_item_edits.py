@@ -297,3 +297,97 @@ def test_warnings_follow_what_is_denied_of_a_proposal(bench: Bench) -> None:
     assert staged.warnings
     examining = bench.edits.examining(broken)
     assert examining.deny(staged.id, hunks=[(0, 0)]).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item", "code", "expected"),
+    [
+        (  # members behind the last constant are not part of it
+            "A.java", "enum E {\n  A(1), B(2);\n  int x;\n}\n", "B", "",
+            "enum E {\n  A(1);\n  int x;\n}\n",
+        ),
+        (
+            "a.kt", "enum class E {\n  A, // one\n  B;\n  fun f() = 1\n}\n", "B", "",
+            "enum class E {\n  A // one\n  ;\n  fun f() = 1\n}\n",
+        ),
+        ("a.swift", "enum E {\n  case a, b, c\n}\n", "b", "", "enum E {\n  case a, c\n}\n"),
+        (
+            "a.js", "const o = {\n  a() { return 1; },\n  // About b.\n  b: () => 2,\n};\n",
+            "o.a", "",
+            "const o = {\n  \n  // About b.\n  b: () => 2,\n};\n",
+        ),
+        (  # the text of a heredoc goes with its constant
+            "a.rb", "X = <<HTML\nold\nHTML\n\nY = 1\n", "X", "X = <<HTML\nnew\nHTML",
+            "X = <<HTML\nnew\nHTML\n\nY = 1\n",
+        ),
+        ("a.rb", "X = [<<A, <<B]\n1\nA\n2\nB\nY = 1\n", "X", "", "\nY = 1\n"),
+        (
+            "a.sh", "f() {\n  cat\n} <<X\nold\nX\ng() { cat; }\n", "f", "f() {\n  cat\n}",
+            "f() {\n  cat\n}\ng() { cat; }\n",
+        ),
+        (
+            "a.go", "package a\n\ntype (\n\tA int\n\tB int\n)\n", "A", "",
+            "package a\n\ntype (\n\t\n\tB int\n)\n",
+        ),
+        ("a.cs", "enum E { A = 1, B }\n", "A", "A = 5,", "enum E { A = 5, B }\n"),
+        ("a.json", '{\n  "a": 1,\n  "b": 2\n}\n', "b", '"b": 3,', '{\n  "a": 1,\n  "b": 3\n}\n'),
+        ("a.json", '{"a": true, "b": null}\n', "b", '"b": 0', '{"a": true, "b": 0}\n'),
+        (
+            "a.yaml", "a: 1\n\n# About b.\nb: 2\n", "b", "b: 3", "a: 1\n\n# About b.\nb: 3\n",
+        ),
+    ],
+)  # fmt: skip
+def test_an_item_next_to_others_is_edited_exactly(
+    bench: Bench, name: str, source: str, item: str, code: str, expected: str
+) -> None:
+    assert _edited(bench, name, source, item, code) == expected
+
+
+def test_a_conditional_heredoc_is_refused(bench: Bench) -> None:
+    source = "W = <<Q unless x\nq\nQ\n"
+    assert "replace" in _refusal(bench, "a.rb", source, "W", "W = 1")
+
+
+def test_the_next_definition_keeps_its_line(bench: Bench) -> None:
+    source = "object A {\n  def f = 1;\n\n  type B = Int;\n  def g = 2\n}\n"
+    pytest.importorskip("semble_grammars")
+    assert "def f = 3;\n\n  type B" in _edited(bench, "a.scala", source, "f", "def f = 3;")
+
+
+def test_code_that_decorates_the_next_item_is_refused(bench: Bench) -> None:
+    source = "def f():\n    pass\n\n\ndef g():\n    pass\n"
+    said = _refusal(bench, "a.py", source, "f", "def f():\n    pass\n\n\n@cached")
+    assert "function a.g" in said
+
+
+def test_a_cell_of_a_notebook_is_refused(bench: Bench) -> None:
+    source = (
+        '{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [],\n'
+        '  "source": ["x = 1"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n'
+    )
+    bench.write("a.ipynb", source)
+    for name in ("cell 1", "a.ipynb > cell 1"):
+        bench.refused({"file": "a.ipynb", "item": {"canonical_path": name, "code": "x = 2"}})
+    assert bench.read("a.ipynb").decode() == source
+
+
+def test_an_item_of_a_file_with_crlf_and_no_last_line_end_is_edited_exactly(bench: Bench) -> None:
+    source = "# Why.\r\ndef f():\r\n    return 1\r\n\r\ndef g():\r\n    return 2"
+    bench.write("a.py", source)
+    bench.edit(
+        {"file": "a.py", "item": {"canonical_path": "f", "code": "def f():\n    return 3\n"}}
+    )
+    bench.edit(
+        {"file": "a.py", "item": {"canonical_path": "g", "code": "def g():\n    return 4\n"}}
+    )
+    assert bench.read("a.py").decode() == source.replace("1", "3").replace("2", "4")
+
+
+def test_a_setter_is_told_from_its_property_by_lines(bench: Bench) -> None:
+    source = (
+        "class A:\n    @property\n    def x(self):\n        return 1\n\n"
+        "    @x.setter\n    def x(self, value):\n        pass\n"
+    )
+    said = _refusal(bench, "a.py", source, "A.x", "")
+    assert "lines 2-4" in said
+    assert "lines 6-8" in said

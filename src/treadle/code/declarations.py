@@ -29,7 +29,7 @@ _DECLARATIONS = frozenset(
     {
         "lexical_declaration", "variable_declaration", "field_declaration", "declaration",
         "local_variable_declaration", "constant_declaration", "type_definition",
-        "const_declaration", "property_declaration", "declaration_command",
+        "const_declaration", "property_declaration", "declaration_command", "enum_entry",
     }
 )  # fmt: skip
 """Lists whose names share what is before the first and behind the last of them."""
@@ -207,8 +207,8 @@ def _separated(node: "Node") -> tuple[list[Element], list[tuple[int, int]]]:
         if first is None:
             continue
         last = first
-        for child in run[run.index(first) + 1 :]:
-            if child.type in _CLOSING or node.type in _SPECS:
+        for child in run[run.index(first) + 1 :] if node.type in _DECLARATIONS else ():
+            if child.type in _CLOSING:
                 break
             last = child
         elements.append(Element(first.start_byte, last.end_byte))

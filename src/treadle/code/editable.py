@@ -35,6 +35,7 @@ _PREPROCESSED = frozenset({"c", "cpp", "objc", "csharp"})
 _CONDITIONAL = re.compile(
     rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif\w*|else|endif|region|endregion)\b", re.MULTILINE
 )
+_HEREDOC = re.compile(rb"<<[~-]?[\"'`]?[A-Z_a-z]")
 _WORDS_BEFORE = ((), ("export",), ("export", "declare"), ("declare",))
 
 
@@ -125,6 +126,12 @@ class Editable:
         """
         self._check_sound(entry)
         self._check_overlaps(entry)
+        if self.language is not None and self.language.name == "notebook":
+            raise NotEditableError(
+                f"{entry} is a cell of a notebook, whose text is JSON in the file.",
+                hint="Use `replace` with the text as it is in the file, quotes and escapes "
+                "included.",
+            )
         code = self._without_file_lines(entry, code)
         definition = entry.definition
         found = listed(definition, self.data) if definition is not None else None
@@ -140,7 +147,8 @@ class Editable:
         else:
             if found is not None and found.shares:
                 code = self._alone(found, code) or code
-            yield self._replacement(entry, code)
+            is_json = self.language is not None and self.language.name == "json"
+            yield self._replacement(entry, code, in_list=found is not None or is_json)
 
     def _without_file_lines(self, entry: Entry, code: str) -> str:
         """`code` without the lines right above the item that belong to the file."""
@@ -156,7 +164,7 @@ class Editable:
             code = code.lstrip().replace("\r\n", "\n").removeprefix(above).lstrip("\n")
         return code
 
-    def _replacement(self, entry: Entry, code: str) -> ItemEdit:
+    def _replacement(self, entry: Entry, code: str, *, in_list: bool = False) -> ItemEdit:
         start, end, note = entry.start, entry.end, ""
         comments = self.data[entry.item.start_byte : entry.start]
         if comments.strip():
@@ -172,9 +180,10 @@ class Editable:
                 end = entry.start + len(self.data[entry.start : nested].rstrip())
                 note = f"The subsections of {entry.item.name} were kept, since the text has none."
         for sign in (";", ","):
-            old = self.data[entry.start : end].rstrip()
-            behind = self.data[end:].lstrip(b" \t")
-            if behind.startswith(sign.encode()) and not old.endswith(sign.encode()):
+            if self.data[entry.start : end].rstrip().endswith(sign.encode()):
+                continue
+            doubled = self.data[end:].lstrip(b" \t").startswith(sign.encode())
+            if doubled or (in_list and sign == ","):
                 stripped = code.rstrip()
                 code = stripped.removesuffix(sign) if stripped.endswith(sign) else code
         return ItemEdit(start, end, code, note=note)
@@ -314,6 +323,10 @@ class Editable:
             fault = self._half_conditional(entry)
         if fault is None and name in _FLAT:
             fault = self._misread(entry)
+        if fault is None and name == "ruby":
+            last = self.data.rfind(b"\n", 0, entry.end) + 1
+            opened = _HEREDOC.search(self.data, max(last, entry.start), entry.end)
+            fault = opened.start() if opened else None
         if fault is None:
             return
         line = self.data.count(b"\n", 0, fault) + 1
@@ -362,67 +375,6 @@ class Editable:
                     f"{entry} overlaps {each}, so that neither can be edited by its name.",
                     hint=_USE_TEXT,
                 )
-
-    def changed_by(self, entry: Entry, edit: ItemEdit, new: bytes) -> str | None:
-        """Which other item the edit, whose code comes out as `new`, would change; None if none."""
-        after = Editable(self.path, self.data[: edit.start] + new + self.data[edit.end :])
-        if after.data == self.data:
-            return None
-        try:
-            items = after.entries
-        except NotEditableError as error:
-            return f"the file could not be read afterwards: {error}"
-        known = {_key(each, each.start, each.end) for each in items}
-        begun: dict[tuple[object, ...], list[Entry]] = {}
-        for each in items:
-            begun.setdefault(_key(each, each.start, 0), []).append(each)
-        shift = len(new) - (edit.end - edit.start)
-        for each in self.entries:
-            if each is entry or (edit.start <= each.start and each.end <= edit.end):
-                continue
-            if each.end <= edit.start:
-                same = _key(each, each.start, each.end) in known
-            elif each.start >= edit.end:
-                same = _key(each, each.start + shift, each.end + shift) in known
-            else:
-                expected = after.data[each.start : each.end + shift].rstrip()
-                same = any(
-                    after.data[other.start : other.end].rstrip() == expected
-                    for other in begun.get(_key(each, each.start, 0), ())
-                )
-            if not same:
-                return str(each)
-        if edit.siblings is not None and not after._keeps(self, edit, len(new)):
-            return "another name of the same declaration"
-        return None
-
-    def _keeps(self, before: "Editable", edit: ItemEdit, size: int) -> bool:
-        """Whether the declaration still has all other names of `edit.siblings`, as they were."""
-        former = edit.siblings
-        if former is None:
-            return True
-        others = [
-            before.data[each.start : each.end]
-            for place, each in enumerate(former.elements)
-            if place != former.place
-        ]
-        for each in self.entries:
-            if each.definition is None:
-                continue
-            found = listed(each.definition, self.data)
-            if found is None or found.sound < former.sound:
-                continue
-            if not edit.start <= found.own.start <= edit.start + size:
-                continue
-            texts = [self.data[one.start : one.end] for one in found.elements]
-            rest = texts[: former.place] + texts[former.place + 1 :]
-            if len(texts) == len(former.elements) and rest == others:
-                return True
-        return False
-
-
-def _key(entry: Entry, start: int, end: int) -> tuple[object, ...]:
-    return (entry.item.kind, entry.item.canonical_path, start, end)
 
 
 def _text(data: bytes) -> str:

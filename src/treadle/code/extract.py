@@ -158,7 +158,7 @@ class _Captures:
         self.collector.defines(captured["name"])
         label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
         outer = captured.get("range", node)
-        end = _content_end(self._source, captured.get("below", outer))
+        end = _content_end(self._source, _with_heredocs(captured.get("below", outer)))
         key = (node.start_byte, node.end_byte)
         known = self.definitions.get(key)
         if known is None:
@@ -211,6 +211,13 @@ def _body(node: "Node") -> "Node | None":
         if body is not None:
             return body
     return None
+
+
+def _with_heredocs(node: "Node") -> "Node":
+    """The last text that begins in the last line of a node and stands below it (Ruby)."""
+    while (below := node.next_sibling) is not None and below.type == "heredoc_body":
+        node = below
+    return node
 
 
 def _content_end(source: bytes, node: "Node") -> int:

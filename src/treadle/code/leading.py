@@ -56,6 +56,8 @@ _PRAGMA = re.compile(
 )
 """Directives that are about all that follows, wherever they are."""
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
+_FAMILIES = ((b"//", b"/*"), (b"#",), (b"--", b"{-"), (b"(*",), (b";",), (b"%",))
+"""What comments begin with that a language has side by side."""
 _MARKER = re.compile(rb"/{2,}!?|#+|-{2,}|;+|%+")
 _DOC = re.compile(rb"///(?!/)|//!|/\*\*(?![*/])|/\*!|//go:|---(?!-)|--\s*\||\{-\s*\|")
 _SEARCHED = 4_000
@@ -83,15 +85,13 @@ def is_doc_comment(comment: bytes) -> bool:
 
 def is_plain_comment(code: bytes, markers: Sequence[bytes]) -> bool:
     """Whether `code` begins with a comment by one of `markers` that is not a doc comment."""
-    return code.startswith(tuple(markers)) and not is_doc_comment(code)
+    attribute = code.startswith((b"#[", b"#!"))
+    return code.startswith(tuple(markers)) and not attribute and not is_doc_comment(code)
 
 
 def comment_markers(comment: bytes) -> tuple[bytes, ...]:
     """How comments begin in a language that has `comment`."""
-    if comment.startswith((b"//", b"/*")):
-        return (b"//", b"/*")
-    found = _MARKER.match(comment)
-    return (found.group()[:2] if comment.startswith(b"--") else comment[:1],) if found else ()
+    return next((each for each in _FAMILIES if comment.startswith(each)), (comment[:2],))
 
 
 def _belongs(source: bytes, piece: Piece) -> bool:

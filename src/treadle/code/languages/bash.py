@@ -36,6 +36,7 @@ BASH = Language(
 """,
     query_text="""
 (function_definition name: (word) @name) @function
+(redirected_statement body: (function_definition name: (word) @name) @function) @range
 (program (variable_assignment name: (variable_name) @name) @constant)
 (program (declaration_command (variable_assignment name: (variable_name) @name)) @constant)
 (program (variable_assignments (variable_assignment name: (variable_name) @name) @constant))

@@ -151,7 +151,9 @@ def exact_edit(
 def _changed(
     source: "Editable", entry: "Entry", edit: "ItemEdit", request: RangeEdit
 ) -> str | None:
-    """Which other item the edit would change, once its code is indented as in the file."""
+    """What else the edit would change, once its code is indented as in the file."""
+    from treadle.code.unchanged import changed_item
+
     try:
         planned = plan([request], lambda _path: source.data)
     except EditError:
@@ -159,4 +161,4 @@ def _changed(
     (change,) = planned.changes
     after = splice(source.data, change.hunks)
     size = len(after) - len(source.data) + edit.end - edit.start
-    return source.changed_by(entry, edit, after[edit.start : edit.start + size])
+    return changed_item(source, entry, edit, after[edit.start : edit.start + size])

@@ -1,0 +1,102 @@
+"""Whether an edit of an item leaves all other items of its file as they are."""
+
+from treadle.code.declarations import Listed, listed
+from treadle.code.editable import Editable, Entry, ItemEdit, NotEditableError
+
+_SEPARATORS = b" \t\r\n,;"
+
+
+def changed_item(file: Editable, entry: Entry, edit: ItemEdit, new: bytes) -> str | None:
+    """What else the edit of `entry`, whose code comes out as `new`, would change; None if nothing.
+
+    The file is parsed again with the edit, and each other item is looked for in its place.
+    """
+    data = file.data[: edit.start] + new + file.data[edit.end :]
+    if data == file.data:
+        return None
+    outside = (file.data[edit.start : entry.item.start_byte], file.data[entry.end : edit.end])
+    if any(part.replace(new, b"", 1).strip(_SEPARATORS) for part in outside):
+        return "the text next to it"
+    after = _After(Editable(file.path, data), edit, len(new))
+    try:
+        for each in file.entries:
+            inside = entry.start <= each.start and each.end <= entry.end
+            replaced = edit.start <= each.start and each.end <= edit.end
+            if each is not entry and not (inside and replaced) and not after.has(each):
+                return str(each)
+    except NotEditableError as error:
+        return f"how the file is read: {error.message}"
+    if edit.siblings is not None and not after.has_siblings(file, edit.siblings):
+        return "another name of the same declaration"
+    return None
+
+
+class _After:
+    """A file after an edit, whose code takes `size` bytes."""
+
+    def __init__(self, file: Editable, edit: ItemEdit, size: int) -> None:
+        self._file = file
+        self._edit = edit
+        self._end = edit.start + size
+        self._shift = self._end - edit.end
+        self._named: dict[tuple[str, str], list[Entry]] = {}
+        for each in file.entries:
+            self._named.setdefault(_name(each), []).append(each)
+
+    def has(self, former: Entry) -> bool:
+        """Whether an item of the file before is in it, with the same bytes in the same place."""
+        candidates = self._named.get(_name(former), ())
+        if former.end <= self._edit.start:
+            return any(self._is_same(each, former, 0) for each in candidates)
+        if former.start >= self._edit.end:
+            return any(self._is_same(each, former, self._shift) for each in candidates)
+        text = self._file.data[former.start : former.end + self._shift].rstrip()
+        return any(
+            each.start == former.start and self._file.data[each.start : each.end].rstrip() == text
+            for each in candidates
+        )
+
+    def _is_same(self, entry: Entry, former: Entry, moved: int) -> bool:
+        """Whether `entry` is `former`, `moved` by some bytes.
+
+        It may have got a comment or brackets that were there before, but nothing of the new code.
+        """
+        start, end = former.start + moved, former.end + moved
+        if (entry.start, entry.end) == (start, end):
+            return True
+        has_new = self._edit.start < self._end
+        touches = has_new and entry.start < self._end and self._edit.start < entry.end
+        if entry.start > start or entry.end < end or touches:
+            return False
+        if entry.definition is not None and former.definition is not None:
+            node, before = entry.definition.node, former.definition.node
+            return (node.start_byte - moved, node.end_byte - moved) == (
+                before.start_byte,
+                before.end_byte,
+            )
+        data = self._file.data
+        rest = data[entry.start : start] + data[end : entry.end]
+        return all(line.lstrip()[:1] in {b"", b"#"} for line in rest.split(b"\n"))
+
+    def has_siblings(self, before: Editable, former: Listed) -> bool:
+        """Whether the declaration still has all its other names, as they were."""
+        others = [
+            before.data[each.start : each.end]
+            for place, each in enumerate(former.elements)
+            if place != former.place
+        ]
+        data = self._file.data
+        for each in self._file.entries:
+            found = listed(each.definition, data) if each.definition is not None else None
+            if found is None or found.sound < former.sound:
+                continue
+            if not self._edit.start <= found.own.start <= self._end:
+                continue
+            texts = [data[one.start : one.end] for one in found.elements]
+            if texts[: former.place] + texts[former.place + 1 :] == others:
+                return True
+        return False
+
+
+def _name(entry: Entry) -> tuple[str, str]:
+    return (entry.item.kind, entry.item.canonical_path)
