@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +29,7 @@ from treadle.llm.strictness import (
     Reasoning,
     Strictness,
 )
-from treadle.llm.valid_history import Dialect, valid_history
+from treadle.llm.valid_history import CLOSED, Dialect, valid_history
 from treadle.llm.wire import encode
 
 LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -242,3 +243,103 @@ def test_an_id_that_fits_stays_as_it_is() -> None:
     assert sent[0] == "A1b2C3d4E"
     assert len(set(sent)) == 3
     assert [m["tool_call_id"] for m in wire if m["role"] == "tool"] == sent
+
+
+def sent(history: Sequence[Message], **strictness: Any) -> list[Any]:
+    return encode(history, Dialect("fake", "m", Strictness(**strictness)))
+
+
+def calling(*slots: int, turn: int = 0, **more: Any) -> AssistantMessage:
+    made = tuple(ToolCall(CallKey(turn, slot), f"c{turn}{slot}", "grep", "{}") for slot in slots)
+    return AssistantMessage(more.pop("text", None), made, **more)
+
+
+def test_a_call_without_a_result_is_closed_and_takes_none_of_a_later_turn() -> None:
+    key = CallKey(0, 0)
+    history: list[Message] = [UserMessage("Go"), calling(0), calling(0), ToolMessage(key, "second")]
+    results = [m["content"] for m in sent(history) if m["role"] == "tool"]
+    assert results == [CLOSED, "second"]
+    assert json.loads(CLOSED) == {
+        "ok": False,
+        "error": "The call was cancelled and has no result.",
+        "kind": "cancelled",
+        "effect": "unknown",
+    }
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_an_empty_result_is_told_as_such(blank: str) -> None:
+    history: list[Message] = [calling(0), ToolMessage(CallKey(0, 0), blank)]
+    assert sent(history)[1]["content"] == "(no output)"
+
+
+def test_calls_one_after_another_say_their_text_and_reasoning_once() -> None:
+    reply = calling(0, 1, text="I look.", reasoning="Hm", provider="fake", model="m")
+    wire = sent([UserMessage("Go"), reply], single_calls=True)
+    assert [m["role"] for m in wire] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert [m["content"] for m in wire if m["role"] == "assistant"] == ["I look.", None]
+    assert [m.get("reasoning_content") for m in wire if m["role"] == "assistant"] == ["Hm", None]
+
+
+@pytest.mark.parametrize(
+    ("wants", "told"),
+    [
+        (Reasoning.OWN, ["Hm", None, None]),
+        (Reasoning.NEVER, [None, None, None]),
+        (Reasoning.REQUIRED, ["Hm", "", ""]),
+        (Reasoning.FILLED, ["Hm", "(not recorded)", "(not recorded)"]),
+    ],
+)
+def test_reasoning_goes_back_as_the_endpoint_wants_it(
+    wants: Reasoning, told: list[str | None]
+) -> None:
+    own: Message = AssistantMessage("A", reasoning="Hm", provider="fake", model="m")
+    blank = AssistantMessage("B", reasoning=" ", provider="fake", model="m")
+    other = AssistantMessage("C", reasoning="Of another", provider="other", model="m")
+    question = UserMessage("?")
+    wire = sent([own, question, blank, question, other, question], reasoning=wants)
+    replies = [m.get("reasoning_content") for m in wire if m["role"] == "assistant"]
+    assert [each if each != " " else None for each in replies] == told
+
+
+def test_only_the_first_call_of_a_reply_is_signed() -> None:
+    wire = sent([calling(0, 1)], call_signatures=True)
+    signed = ["extra_content" in call for call in wire[0]["tool_calls"]]
+    assert signed == [True, False]
+
+
+def test_without_tools_the_other_prompt_is_sent() -> None:
+    system = SystemMessage("Call the tools.", "Answer.")
+    assert sent([system, UserMessage("Go")])[0]["content"] == "Call the tools."
+    assert sent([system, UserMessage("Go")], tools=False)[0]["content"] == "Answer."
+    alone = sent([SystemMessage("Say it."), UserMessage("Go")], tools=False)
+    assert alone[0]["content"] == "Say it."
+
+
+def test_a_question_after_a_result_follows_a_reply_where_roles_alternate() -> None:
+    history: list[Message] = [
+        UserMessage("Go"),
+        calling(0),
+        UserMessage("Stop"),
+        AssistantMessage("Well."),
+    ]
+    wire = sent(history, alternating=True)
+    assert [(m["role"], m["content"]) for m in wire if m["role"] != "tool"] == [
+        ("user", "Go"),
+        ("assistant", None),
+        ("assistant", "Noted."),
+        ("user", "Stop"),
+        ("assistant", "Well."),
+        ("user", "Continue."),
+    ]
+    assert [m["role"] for m in sent(history)].count("assistant") == 2
+
+
+@pytest.mark.parametrize(
+    "rule", [*ID_RULES.values(), replace(NINE_LETTERS, least=4, most=5), IdRule("01", 12, 12)]
+)
+def test_new_ids_follow_their_rule_and_differ(rule: IdRule) -> None:
+    new = {rule.new(str(number)) for number in range(20)}
+    assert len(new) == 20
+    assert all(rule.accepts(each) for each in new)
+    assert rule.new("a") == rule.new("a")

@@ -192,3 +192,12 @@ def test_a_note_at_the_end_leaves_the_newest_results_the_newest() -> None:
 def test_what_cannot_fit_is_a_clear_error() -> None:
     with pytest.raises(ContextWindowError, match=r"tokens; the model's window of 300"):
         build_prompt("S", [UserMessage("word " * 1_000)], [TOOL], context_window=300)
+
+
+def test_results_are_cut_further_where_the_notice_takes_up_what_a_cut_saves() -> None:
+    calls = tuple(ToolCall(CallKey(0, slot), "a", "echo", "{}") for slot in range(3))
+    results = [ToolMessage(call.key, "word 0x3f, " * 69) for call in calls]
+    run: list[Message] = [UserMessage("Go"), AssistantMessage(None, calls), *results]
+    for window in range(1_000, 2_600, 11):
+        prompt = build_prompt("S", run, [], context_window=window)
+        assert prompt.estimated_tokens <= prompt.budget_tokens

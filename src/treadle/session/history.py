@@ -302,7 +302,12 @@ class _Fitter:
         self._shorten_newest(self._budget // 2)
 
     def _squeeze_newest_results(self) -> None:
-        self._shorten_newest(self._counts.of(self._newest_results()) - self._over())
+        """Take away what is too much, and more where the notice of a cut takes up what it saves."""
+        together = self._counts.of(self._newest_results()) - self._over()
+        self._shorten_newest(together)
+        while self._over() > 0 and together > 0:
+            together -= max(_LEAST_RESULT_TOKENS, together // 8)
+            self._shorten_newest(together)
 
     def _shorten_newest(self, together: int) -> None:
         """Shorten the results of the newest reply so that they take `together` tokens."""
