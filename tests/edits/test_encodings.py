@@ -220,15 +220,28 @@ def test_a_double_byte_character_is_never_matched_by_its_second_byte(edits: Edit
     assert path.read_bytes() == text.replace("\\\\", "/").encode("cp932")
 
 
-def test_bytes_of_several_forms_and_damage_stay_as_they_are(edits: Edits) -> None:
-    other_form = b"\xed\x40"  # what cp932 writes as FA5C
-    damaged = JAPANESE.encode("cp932") * 3 + b"// " + other_form + b" \xfd\xff\n"
-    path = write(edits, "a.c", damaged)
-    applied(
-        edits, ReplaceEdit("a.c", "int a; // 表示する\nint b;\n// 設定", "// 値", everywhere=True)
-    )
-    assert other_form + b" \xfd\xff\n" in path.read_bytes()
-    assert "値".encode("cp932") in path.read_bytes()
+@pytest.mark.parametrize(
+    ("codec", "odd"),
+    [
+        ("cp932", b"\xee\xf9"),  # another form of what is written as 81CA
+        ("cp932", b"\x87\x9a \x81\x0a\xff"),  # and half a character at the end of a line
+        ("euc_jp", b"\x8f\xb0\xa1 \x80\x81"),  # a character of three bytes, then damage
+        ("gb18030", b"\x81\x30\x81\x30 \xff"),  # one of four
+    ],
+)
+def test_bytes_of_several_forms_and_damage_stay_as_they_are(
+    edits: Edits, codec: str, odd: bytes
+) -> None:
+    text = CHINESE if codec == "gb18030" else JAPANESE
+    other = "数值" if codec == "gb18030" else "値段"
+    name = f"# coding: {codec}\n"
+    before = name.encode() + text.encode(codec) * 9 + b"# " + odd + b"|\nlast = 1\n"
+    path = write(edits, "a.py", before)
+    applied(edits, ReplaceEdit("a.py", "last = 1", f"last = '{other}'"))
+    after = before.replace(b"last = 1", f"last = '{other}'".encode(codec))
+    assert path.read_bytes() == after
+    applied(edits, ReplaceEdit("a.py", "|\nlast", "| # x\nlast"))
+    assert path.read_bytes() == after.replace(b"|\n", b"| # x\n")
 
 
 def test_declaration_and_text_always_agree(edits: Edits) -> None:

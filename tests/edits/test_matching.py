@@ -3,7 +3,7 @@
 import pytest
 
 from tests.edits.planned import failure, planned, result
-from treadle.edits.requests import ReplaceEdit
+from treadle.edits.requests import LineRangeEdit, ReplaceEdit
 from treadle.events.types import ErrorKind
 
 
@@ -220,3 +220,33 @@ def test_an_empty_text_is_only_in_an_empty_file() -> None:
 def test_an_edit_that_changes_nothing_is_an_error() -> None:  # E18
     assert "changes nothing" in str(failure(b"a\n", replace("a", "a")))
     assert "changes nothing" in str(failure(b"a\r\nb\r\n", replace("a\nb\n", "a\nb\n")))
+
+
+def test_a_passage_with_line_ends_of_its_own_is_replaced_as_it_is() -> None:
+    data = b"a\r\nb\r\nc\nd\n"
+    plan = planned(data, replace("a\r\nb", "x\r\ny\r\nz"))
+    assert result(data, plan) == b"x\r\ny\r\nz\r\nc\nd\n"
+
+
+def test_a_shifted_passage_without_its_last_line_end_keeps_that_of_the_file() -> None:
+    data = b"class A:\n    if x:\n        y\n    z\n"
+    plan = planned(data, replace("if x:\n    y", "if x:\n    w"))
+    assert result(data, plan) == data.replace(b"y", b"w")
+
+
+def test_the_last_line_of_a_long_file_keeps_its_missing_end() -> None:
+    data = b"x" * 300 + b"\nlast"
+    assert result(data, planned(data, LineRangeEdit("f", 2, 2, "new\n"))) == data[:-4] + b"new"
+
+
+@pytest.mark.parametrize("data", [b"a\nb\nc\n", b"a\nb\nc", b"a\n"])
+def test_no_line_is_behind_the_last_one(data: bytes) -> None:
+    lines = len(data.splitlines())
+    assert failure(data, LineRangeEdit("f", lines + 1, lines + 1, "x")).kind is ErrorKind.VALIDATION
+    added = result(data, planned(data, LineRangeEdit("f", lines + 1, lines, "x")))
+    assert added.splitlines() == [*data.splitlines(), b"x"]
+
+
+def test_a_doubled_last_line_end_of_the_model_adds_no_empty_line() -> None:
+    data = b"a\nb\nc\n"
+    assert result(data, planned(data, replace("b\n\n", "x\n\n"))) == b"a\nx\nc\n"

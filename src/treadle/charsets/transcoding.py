@@ -1,12 +1,15 @@
 """A file in another encoding as UTF-8, and the way back to its exact bytes."""
 
-from treadle.charsets.model import Charset, round_trips
+from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
 """A byte that is not text in the encoding is this lone surrogate plus its value in the UTF-8.
 
 So it is never mistaken for text, and becomes the same byte again.
 """
+
+_LONGEST = 4
+"""Bytes of a character, at most."""
 
 
 class ShiftStateError(ValueError):
@@ -92,16 +95,18 @@ class Transcoded:
         text: list[str] = []
         at = 0
         while at < len(line):
-            for size in (1, 2, 3, 4):
-                part = line[at : at + size]
-                if len(part) == size and self._is_character(part):
-                    text.append(part.decode(self._codec))
-                    break
+            part = self._character(line[at : at + _LONGEST])
+            if round_trips(part, self._codec):
+                text.append(part.decode(self._codec))
             else:
-                part = line[at : at + 1]
-                text.append(chr(_RAW + part[0]))
+                text += (chr(_RAW + byte) for byte in part)
             at += len(part)
         return "".join(text).encode("utf-8", "surrogatepass")
 
-    def _is_character(self, part: bytes) -> bool:
-        return round_trips(part, self._codec) and len(part.decode(self._codec)) == 1
+    def _character(self, data: bytes) -> bytes:
+        """The bytes of the first character of `data`, the first byte where there is none."""
+        for size in range(1, len(data) + 1):
+            part = data[:size]
+            if is_text(part, self._codec) and len(part.decode(self._codec)) == 1:
+                return part
+        return data[:1]
