@@ -5,17 +5,27 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle import __version__
-from treadle.app.stores import approvals_path, conversations_path, log_path, traces_path
+from treadle.app.stores import (
+    approvals_path,
+    breakpoints_path,
+    conversations_path,
+    experiments_path,
+    log_path,
+    proposals_path,
+    traces_path,
+    ui_path,
+)
 from treadle.app.workspace import open_index
 from treadle.config.loader import config_paths, load
 from treadle.errors import TreadleError
-from treadle.owner_only import private_folder
+from treadle.owner_only import close_to_others, private_folder
 from treadle.paths import user_cache_dir, user_data_dir
 
 if TYPE_CHECKING:
@@ -138,11 +148,40 @@ def _index(root: Path) -> Finding:
 
 
 def _records() -> Finding:
-    paths = (traces_path(), conversations_path(), approvals_path(), log_path())
+    """The databases and the log; each database is read through, none is changed."""
+    databases = [
+        traces_path(), conversations_path(), approvals_path(), proposals_path(),
+        breakpoints_path(), ui_path(), experiments_path(),
+    ]  # fmt: skip
+    damaged = [
+        f"{path}: {reason}" for path in databases if (reason := _why_damaged(path)) is not None
+    ]
+    if damaged:
+        hint = (
+            "Move the file aside, with those of its name that end with -wal and -shm, to begin a "
+            "new one; `sqlite3 FILE .recover` saves what can be read."
+        )
+        return Finding("records", Verdict.FAILED, "; ".join(damaged), hint)
+    paths = (*databases[:3], log_path())
     sizes = [
         f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
     ]
     return Finding("records", Verdict.OK, ", ".join(sizes))
+
+
+def _why_damaged(path: Path) -> str | None:
+    """What SQLite says is wrong with a database; None for a sound one, and for none at all."""
+    if not path.exists():
+        return None
+    try:
+        close_to_others(path)
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    except TreadleError as error:
+        return error.message
+    except (OSError, sqlite3.Error) as error:
+        return str(error)
+    return None if found == "ok" else str(found).replace("\n", " ")
 
 
 async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:

@@ -188,6 +188,11 @@ class Gateway:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request; its path is `/v1/…`."""
+        try:
+            self._parts.upstream.hops.check(scope["headers"])
+        except RefusalError as loop:
+            await _refuse(send, loop)
+            return
         path = str(scope["path"]).removeprefix("/v1")
         operation = _OPERATIONS.get(path)
         if scope["method"] == "POST" and operation is not None:

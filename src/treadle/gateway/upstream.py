@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from treadle.gateway.loops import Hops
 from treadle.llm import faults
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
@@ -30,6 +31,9 @@ _ANSWER_LIMIT = 16_000_000
 
 class Upstream:
     """The way to all providers while it is entered. Nothing is followed, decoded or retried."""
+
+    def __init__(self) -> None:
+        self.hops = Hops()
 
     async def __aenter__(self) -> Self:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
@@ -67,7 +71,8 @@ class Upstream:
     async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
         """The body of a successful answer. Raises ProviderError."""
         async with asyncio.timeout(seconds):
-            response = await self._request("GET", endpoint, path, authorization(endpoint), None, 60)
+            headers = [*authorization(endpoint), self.hops.onward(())]
+            response = await self._request("GET", endpoint, path, headers, None, 60)
             async with response:
                 content = await _bounded(endpoint, response)
         if response.status != 200:

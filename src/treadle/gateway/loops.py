@@ -1,0 +1,41 @@
+"""Finds calls that come back to the gateway that sent them: a provider may lead to itself.
+
+Every request to a provider carries a random name of this gateway, behind those of the gateways that
+it came through. Nothing else can be read from it.
+"""
+
+import secrets
+from collections.abc import Iterable
+
+from treadle.gateway.refusals import RefusalError
+
+HEADER = "x-treadle-hop"
+_MOST = 8
+"""Gateways on the way of a call: more of them are a loop that is not seen as one."""
+
+
+class Hops:
+    """The way of calls through this gateway."""
+
+    def __init__(self) -> None:
+        self.own = secrets.token_hex(8)
+
+    def onward(self, headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
+        """The header for the request to a provider that passes on a call with these headers."""
+        before = ", ".join(value for name, value in headers if name == HEADER)
+        return HEADER, f"{before}, {self.own}" if before else self.own
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Raise RefusalError for a call that was here before."""
+        values = b",".join(value for name, value in headers if name == HEADER.encode())
+        if not values:
+            return
+        passed = [name.strip() for name in values.decode("latin-1").split(",")]
+        if self.own in passed or len(passed) > _MOST:
+            raise RefusalError(
+                "The call came back to this gateway: the address of a provider leads to it.",
+                hint="Correct base_url of that provider; `treadle config show` lists them.",
+                status=508,
+                code="loop_detected",
+                headers={"x-should-retry": "false"},
+            )
