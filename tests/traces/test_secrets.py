@@ -1,6 +1,5 @@
 import base64
 import json
-import re
 import string
 import time
 import uuid
@@ -144,7 +143,7 @@ ORDINARY = [
     "call_9fKx2 toolu_01A09q90qw90lq917835lq9",
     "-----BEGIN PRIVATE KEY----- is how such a file begins",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
-    "NOT_AKIAABCDEFGHIJKLMNOP AKIAABCDEFGHIJKLMNOPQRS",
+    "NOTAKIAABCDEFGHIJKLMNOP AKIAABCDEFGHIJKLMNOPQRS",
 ]
 
 
@@ -221,17 +220,10 @@ def test_json_stays_json_with_the_same_keys(text: str) -> None:
 
 def unscreened(text: str) -> str:
     """What the detectors do when nothing but themselves says whether they are tried."""
-
-    def mark(match: re.Match[str]) -> str:
-        finding = detector.find(match)
-        if finding is None:
-            return match[0]
-        start, end, kind = finding
-        return f"{text[match.start() : start]}[redacted:{kind}]{text[end : match.end()]}"
-
-    for detector in DETECTORS:
-        text = detector.pattern.sub(mark, text)
-    return text
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redacting, "suspected", lambda text: [(0, len(text))])
+        patch.setattr(redacting, "holds_base64", lambda _: True)
+        return redact(text)
 
 
 NAMES = ["key", "api_key", "Token", "PASSWORD", "secret", "pwd", "Bearer", "basic", "Authorization"]

@@ -1,6 +1,7 @@
 """Experiments as everybody uses them: made, changed, run, compared, judged, exported."""
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ from treadle.experiments.running import Progress, Runner
 from treadle.experiments.store import ExperimentStore
 from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
+from treadle.secrets import redact
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Query
 from treadle.traces.span import Span
@@ -347,7 +349,7 @@ class Experiments:
         items = tuple(_item(number, span) for number, span in enumerate(spans))
         experiment = Experiment(
             id=str(self._ids()),
-            name=name.strip() or _name(items),
+            name=redact(name.strip()) or _name(items),
             created_us=now_us,
             updated_us=now_us,
             items=items,
@@ -357,7 +359,10 @@ class Experiments:
 
     def _changed(self, experiment: Experiment, patch: Mapping[str, Any], note: str) -> Experiment:
         version = Version(
-            number=experiment.current + 1, at_us=self._clock.now_us(), patch=patch, note=note
+            number=experiment.current + 1,
+            at_us=self._clock.now_us(),
+            patch=json.loads(redact(json.dumps(patch))),
+            note=redact(note),
         )
         return replace(experiment, versions=(*experiment.versions, version))
 

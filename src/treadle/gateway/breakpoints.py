@@ -94,11 +94,21 @@ class Breakpoints:
 
     async def add(self, **values: Any) -> Breakpoint:
         """Make a breakpoint."""
-        return await self._save(Breakpoint(self._ids().hex, **values))
+        return await self._save_clean(Breakpoint(self._ids().hex, **values))
 
     async def change(self, breakpoint_id: str, **values: Any) -> Breakpoint:
         """Change what is given of a breakpoint. Raises NotFoundError."""
-        return await self._save(replace(self._breakpoint(breakpoint_id), **values))
+        return await self._save_clean(replace(self._breakpoint(breakpoint_id), **values))
+
+    async def _save_clean(self, each: Breakpoint) -> Breakpoint:
+        """Keep a breakpoint without secrets: the record has none that it could match."""
+        clean = replace(
+            each,
+            model=None if each.model is None else redact(each.model),
+            thread_id=None if each.thread_id is None else redact(each.thread_id),
+            labels=tuple(map(redact, each.labels)),
+        )
+        return await self._save(clean)
 
     async def remove(self, breakpoint_id: str) -> None:
         """Take a breakpoint away; what it holds goes on waiting. Raises NotFoundError."""

@@ -6,18 +6,23 @@ import re
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 
+from treadle.secrets.decoding import has_escapes, in_base64, unescaped
+from treadle.secrets.detector import Finding
 from treadle.secrets.rules import Rule, compile_pattern
-from treadle.secrets.screening import first_suspect
-from treadle.secrets.shapes import DETECTORS, Detector
+from treadle.secrets.screening import first_suspect, holds_base64, suspected
+from treadle.secrets.shapes import DETECTORS
 
 _REGISTERED_MINIMUM = 6
 _REGISTERED = "registered"
+_MOST_ROUNDS = 4
+_MOST_NESTED = 3
+"""How often base64 may be written in base64."""
 _BASE64_MINIMUM = 12
 """Characters; fewer may stand in base64 of anything."""
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -117,11 +122,65 @@ def redact_counted(text: str) -> tuple[str, Mapping[str, int]]:
     rules = _rules
     for rule in rules.rules:
         text = _apply(rule, rules, text, counts)
-    if first_suspect(text.encode("utf-8", "surrogatepass")) is not None:
-        for detector in DETECTORS:
-            if not detector.hints or any(hint in text for hint in detector.hints):
-                text = _take_out(detector, rules, text, counts)
-    return text, counts or _NOTHING
+    return _take_out_all(text, rules, counts, depth=0), counts or _NOTHING
+
+
+def _take_out_all(text: str, rules: Rules, counts: Counter[str], *, depth: int) -> str:
+    """`text` without what has the shape of a secret, as it stands, unescaped, and in base64."""
+    for _ in range(_MOST_ROUNDS):  # what is taken out may leave something that looks so now
+        windows = suspected(text)
+        if not windows:
+            return text
+        found = _found(text, windows)
+        if any(has_escapes(text, start, end) for start, end in windows):
+            view = unescaped(text)
+            whole = _found(view.text, [(0, len(view.text))])
+            # First, since as it stands an escape ends a secret that goes on behind it.
+            found = [*((*view.span(start, end), kind) for start, end, kind in whole), *found]
+        cleaned = _without(text, found, rules, counts)
+        if depth < _MOST_NESTED and holds_base64(cleaned):
+            cleaned = in_base64(cleaned, lambda each: _inside(each, rules, counts, depth + 1))
+        if cleaned == text:
+            break
+        text = cleaned
+    return text
+
+
+def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
+    """The secrets that begin in these parts of the text; those of the first detectors first."""
+    return [
+        finding
+        for detector in DETECTORS
+        for start, end in windows
+        for finding in detector.findings(text, start, end)
+    ]
+
+
+def _without(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
+    """`text` with marks in the place of findings; of those that overlap the first one counts."""
+    taken: list[Finding] = []  # in order
+    for start, end, kind in findings:
+        place = bisect_right(taken, (start, end, kind))
+        free = (place == 0 or taken[place - 1][1] <= start) and (
+            place == len(taken) or end <= taken[place][0]
+        )
+        if free and not (rules.allowed and rules.allow(text[start:end])):
+            taken.insert(place, (start, end, kind))
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in taken:
+        counts[kind] += 1
+        pieces += [text[at:start], f"[redacted:{kind}]"]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _inside(text: str, rules: Rules, counts: Counter[str], depth: int) -> str:
+    for secret in _registered:
+        text = text.replace(secret, f"[redacted:{_REGISTERED}]")
+    for rule in rules.rules:
+        text = _apply(rule, rules, text, counts)
+    return _take_out_all(text, rules, counts, depth=depth)
 
 
 def redact_named(name: str, text: str) -> tuple[str, Mapping[str, int]]:
@@ -167,7 +226,8 @@ def is_telling(name: str) -> bool:
 
 
 _TELLING = re.compile(
-    r"authori|(?:key|token|passw|passphrase|pwd|secret|credential)[A-Za-z0-9_]*\Z", re.IGNORECASE
+    r"authori|cookie|(?:key|token|pass(?:w|phrase|\Z)|pwd|secret|credential|sessionid)[A-Za-z0-9_-]*\Z",
+    re.IGNORECASE,
 )
 
 
@@ -179,17 +239,3 @@ def _apply(rule: Rule, rules: Rules, text: str, counts: Counter[str]) -> str:
         return True
 
     return rule.apply(text, found)
-
-
-def _take_out(detector: Detector, rules: Rules, text: str, counts: Counter[str]) -> str:
-    def replace(match: re.Match[str]) -> str:
-        finding = detector.find(match)
-        if finding is None:
-            return match[0]
-        start, end, kind = finding
-        if rules.allowed and rules.allow(text[start:end]):
-            return match[0]
-        counts[kind] += 1
-        return f"{text[match.start() : start]}[redacted:{kind}]{text[end : match.end()]}"
-
-    return detector.pattern.sub(replace, text)

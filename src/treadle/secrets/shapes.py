@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (patterns are read as a whole)
 """The shapes of secrets: what each looks like, and which of what looks so is one.
 
 All patterns run in time linear in the length of the text: each starts at a literal or a short
@@ -8,107 +9,61 @@ to start.
 import base64
 import binascii
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import pairwise
 
-Finding = tuple[int, int, str]
-"""Where a secret begins and ends, and of what kind it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Detector:
-    """A pattern, what of a match is a secret (None: nothing), and literals that a match needs."""
-
-    pattern: re.Pattern[str]
-    find: Callable[[re.Match[str]], Finding | None]
-    hints: tuple[str, ...] = ()
-    is_vendor: bool = False
-    """Whether it is one of `hints`, the prefix of a vendor, and random text behind it."""
+from treadle.secrets.assignments import ASSIGNMENT, is_password
+from treadle.secrets.detector import MARK, Detector, Finding, before, spellings, starts_word
+from treadle.secrets.randomness import is_hexadecimal, is_key_body, is_random, longest_run
+from treadle.secrets.vendors import FAMILIES, WORD, Family
 
 
-def _starts_word(literal: str) -> str:
-    r"""A pattern for `literal` where no longer word begins before it.
+def _vendor(family: Family) -> Detector:
+    starts = "|".join(starts_word(prefix, alone=family.alone) for prefix in family.prefixes)
 
-    An escape of JSON text (`\n`, `\u001b`) before it does not count as a word. The check comes
-    after the literal, so that the regex engine can search for the literal first.
-    """
-    escaped = re.escape(literal)
-    return (
-        f"{escaped}(?:(?<![A-Za-z0-9_-]{escaped})"
-        rf"|(?<=\\[nrtbf]{escaped})|(?<=\\u[0-9a-f]{{4}}{escaped}))"
+    def find(match: re.Match[str]) -> Finding | None:
+        body = match["body"].rstrip(".,;:")  # of a sentence
+        if family.random and not is_key_body(body):
+            return None
+        return match.start(), match.start("body") + len(body), family.kind
+
+    return Detector(re.compile(f"(?:{starts})(?P<body>{family.pattern})"), find, family.prefixes)
+
+
+def _whole(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
+    """Keys that have no prefix, but a form of their own."""
+    return Detector(
+        re.compile(rf"(?<![A-Za-z0-9.-]){pattern}(?![A-Za-z0-9])"),
+        lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
+        hints,
+        (screen,),
     )
 
 
-def _spellings(*words: str) -> str:
-    """Alternatives for the usual cases of words; ignoring case would be ten times slower."""
-    return "|".join(f"{word}|{word.capitalize()}|{word.upper()}" for word in words)
-
-
-def _before(match: re.Match[str], length: int) -> str:
-    return match.string[max(0, match.start() - length) : match.start()]
-
-
-def _longest_run(value: str) -> int:
-    return max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value)), default=0)
-
-
-def _is_key_body(value: str) -> bool:
-    """Whether what follows a vendor's prefix is random, not words joined by dashes."""
-    return any(character.isdigit() for character in value) and _longest_run(value) >= 10
-
-
-def _vendor(
-    kind: str,
-    prefixes: tuple[str, ...],
-    body: str,
-    is_key: Callable[[str], bool] = _is_key_body,
-) -> Detector:
-    starts = "|".join(_starts_word(prefix) for prefix in prefixes)
-
-    def find(match: re.Match[str]) -> Finding | None:
-        return (*match.span(), kind) if is_key(match["body"]) else None
-
-    return Detector(re.compile(f"(?:{starts})(?P<body>{body})"), find, prefixes, is_vendor=True)
-
-
-_WORD = r"[A-Za-z0-9_-]"
-
-_VENDORS = (
-    # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, and the many that follow them.
-    _vendor("api-key", ("sk-",), _WORD + r"{20,}+"),
-    _vendor("api-key", ("xai-", "pplx-", "nvapi-", "tvly-", "csk-"), _WORD + r"{20,}+"),
-    _vendor("api-key", ("gsk_", "r8_", "fw_"), r"[A-Za-z0-9]{20,}+"),
-    _vendor("huggingface-token", ("hf_",), r"[A-Za-z0-9]{30,}+"),
-    _vendor("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,}+"),
-    _vendor("github-token", ("github_pat_",), r"[A-Za-z0-9_]{22,}+"),
-    _vendor("gitlab-token", ("glpat-", "gldt-", "glrt-"), _WORD + r"{20,}+"),
-    _vendor(
-        "slack-token", ("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-"), _WORD + "{10,}+"
-    ),
-    _vendor("slack-webhook", ("hooks.slack.com/services/",), r"[A-Za-z0-9/]{20,}+"),
-    _vendor("google-key", ("AIza",), _WORD + r"{35}(?![A-Za-z0-9_-])"),
-    _vendor("google-token", ("ya29.", "GOCSPX-"), _WORD + r"{20,}+"),
-    _vendor("stripe-key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[A-Za-z0-9]{16,}+"),
-    _vendor("stripe-key", ("whsec_",), r"[A-Za-z0-9+/]{24,}+={0,2}"),
-    _vendor("npm-token", ("npm_",), r"[A-Za-z0-9]{36,}+"),
-    _vendor("pypi-token", ("pypi-",), r"AgE" + _WORD + r"{40,}+"),
-    _vendor("sendgrid-key", ("SG.",), _WORD + r"{16,}+\." + _WORD + r"{20,}+"),
-    _vendor("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
-    _vendor("databricks-token", ("dapi",), r"[a-f0-9]{32}(?![A-Za-z0-9])"),
-    _vendor("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
-    _vendor("linear-key", ("lin_api_",), r"[A-Za-z0-9]{32,}+"),
-    _vendor("notion-token", ("ntn_",), r"[A-Za-z0-9]{40,}+"),
-    _vendor("vault-token", ("hvs.", "hvb."), _WORD + r"{24,}+"),
-    _vendor("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]{50,}+"),
-    # Sixteen characters of base32, which need not hold a digit.
-    _vendor("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]{16}(?![A-Za-z0-9])", bool),
-)
+_FORMS = (
+    _whole("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", "pat"),
+    _whole("asana-token", r"[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", r"[0-9]{10}:[a-f0-9]{32}", ":"),
+    _whole("clickup-token", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", "pk_"),
+    _whole("1password-key", r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20,40}", r"A3-[A-Z0-9]{6}-", "A3-"),
+    _whole("launchdarkly-key", r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}",
+           r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-", "sdk-", "api-", "mob-"),
+    _whole("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
+           rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27}}", "."),
+    _whole("telegram-token", rf"[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]{{8}}:AA{WORD}{{33}}", ":AA"),
+    _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]{32}-us[0-9]", "-us"),
+    _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
+           r"[78]Q~[A-Za-z0-9_~.-]{31}", "Q~"),
+    _whole("terraform-token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{WORD}{{60,70}}", r"\.atlasv1\.",
+           ".atlasv1."),
+    _whole("firebase-key", rf"AAAA{WORD}{{7}}:{WORD}{{130,160}}", rf"AAAA{WORD}{{7}}:", "AAAA"),
+    _whole("shopify-token", r"[0-9a-f]{32}\.[0-9a-f]{32}\.[0-9a-f]{32}", r"[0-9a-f]{32}\.[0-9a-f]{32}\.", "."),
+)  # fmt: skip
 
 _JWT = Detector(
-    re.compile(_starts_word("eyJ") + rf"{_WORD}{{8,}}+\.eyJ{_WORD}{{8,}}+\.{_WORD}{{10,}}+"),
+    re.compile(
+        starts_word("eyJ", alone=False) + rf"{WORD}{{8,}}+\.eyJ{WORD}{{8,}}+\.(?:{WORD}{{10,}}+)?"
+    ),
     lambda match: (*match.span(), "jwt"),
     ("eyJ",),
+    (r"eyJ[A-Za-z0-9_-]{8,}\.eyJ",),
 )
 
 _PEM_TITLE = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -122,27 +77,48 @@ _PEM = Detector(
     ),
     lambda match: (*match.span(), "private-key"),
     ("PRIVATE KEY",),
+    (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",),
+)
+_PUTTY = Detector(
+    re.compile(
+        r"Private-Lines: \d{1,4}(?:\s|\\{1,7}[nr])++"
+        r"(?P<key>(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)(?!: )"
+    ),
+    lambda match: (*match.span("key"), "private-key"),
+    ("Private-Lines: ",),
+    (r"Private-Lines: [0-9]",),
 )
 
 
-_TEMPLATE = ("$", "{", "<", "%")
-_ORDINARY_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret"})
+_TEMPLATE = ("$", "{", "<", "%s", "%(", "*")
+_ORDINARY_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret", "pw", "..."})
 """What documentation writes in the place of a password."""
 
 
 def _find_password_of_url(match: re.Match[str]) -> Finding | None:
     password = match["password"]
-    if password.startswith((*_TEMPLATE, "[redacted:")) or password in _ORDINARY_PASSWORDS:
+    if password.startswith((*_TEMPLATE, MARK)) or password.lower() in _ORDINARY_PASSWORDS:
         return None
     return (*match.span("password"), "password")
 
 
 _URL = Detector(
     re.compile(
-        r"(?P<user>://[^\s:/@\"'\\<>]{0,256}:)(?P<password>[^\s@/\"'\\]{1,256})@(?=[A-Za-z0-9\[])"
+        r"(?P<user>:(?://|\\/\\/)[^\s:/@\"'\\<>]{0,256}:)"
+        r"(?P<password>[^\s@/\"'\\]{1,256}|[^\s@\"'\\/]{0,64}/[^\s@\"'\\]{1,190})@(?=[A-Za-z0-9\[])"
     ),
     _find_password_of_url,
-    ("://",),
+    ("://", ":\\/"),
+    (
+        r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@/\"'\\]+@",
+        r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@\"'\\/]{0,64}/[^\s@\"'\\]{1,190}@",
+    ),
+)
+_URL_USER = Detector(
+    re.compile(r":(?://|\\/\\/)(?P<token>[A-Za-z0-9_~.-]{16,256}+)@(?=[A-Za-z0-9\[])"),
+    lambda match: (*match.span("token"), "token") if is_random(match["token"]) else None,
+    ("://", ":\\/"),
+    (r":(?://|\\/\\/)[A-Za-z0-9_~.-]{16}[A-Za-z0-9_~.-]*@",),
 )
 
 
@@ -155,7 +131,7 @@ def _holds_pair(value: str) -> bool:
 
 
 _HEADER_NAME = re.compile(
-    r"authorization[\"'\\]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}\Z", re.IGNORECASE
+    r"authorization[\"'\\\])]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}\Z", re.IGNORECASE
 )
 
 
@@ -164,105 +140,180 @@ def _find_credentials(match: re.Match[str]) -> Finding | None:
     if scheme == "basic":
         value = value.rstrip(".")  # of a sentence
         secret = _holds_pair(value)
-    elif _HEADER_NAME.search(_before(match, 40)):
+    elif _HEADER_NAME.search(before(match, 40)):
         secret = any(map(str.isdigit, value)) or (len(value) >= 20 and not value.isupper())
     else:
-        secret = len(value) >= 16 and _is_random(value)
+        secret = len(value) >= 16 and is_random(value)
     start = match.start("value")
     return (start, start + len(value), scheme) if secret else None
 
 
 _HEADER = Detector(
     re.compile(
-        rf"(?P<scheme>{_spellings('bearer', 'basic', 'token')})"
+        rf"(?P<scheme>{spellings('bearer', 'basic', 'token')})"
         r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})"
     ),
     _find_credentials,
 )
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
-_AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
-_CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+|[A-Za-z_]+")
+
+def _find_other_scheme(match: re.Match[str]) -> Finding | None:
+    value = match["value"]
+    known = match["scheme"].strip().lower() in {"bearer", "basic", "token"}
+    random = is_random(value) or (is_hexadecimal(value) and len(value) >= 20)
+    return (*match.span("value"), "authorization") if random and not known else None
 
 
-def _classes(value: str) -> int:
-    tests = (str.islower, str.isupper, str.isdigit, "!@#$%^&*+~?".__contains__)
-    return sum(any(map(test, value)) for test in tests)
-
-
-def _is_random(value: str) -> bool:
-    """Whether letters and digits change as often as in random text, and seldom in names.
-
-    Random base62 changes its class (lower, upper, digit) at 0.62 of all places, 0.45 when the
-    capital of a word is not counted; names in code stay under 0.3 and hold hardly any digit.
-    """
-    letters = re.sub(r"[^A-Za-z0-9]", "", value)
-    digits = sum(character.isdigit() for character in letters)
-    if digits < 2 or digits == len(letters) or _longest_run(value) < 12:
-        return False
-    if len(letters) < 20 and not (
-        any(map(str.islower, letters)) and any(map(str.isupper, letters))
-    ):
-        return False
-    changes = sum(
-        1
-        for left, right in pairwise(letters)
-        if (left.isdigit() != right.isdigit()) or (left.islower() and right.isupper())
-    )
-    return changes >= 0.22 * (len(letters) - 1)
-
-
-def _is_assigned_secret(value: str, *, strong: bool, quoted: bool, spaced: bool) -> bool:
-    """Whether the value given to a telling name is a secret.
-
-    A strong name (password, secret, api_key) makes a secret of a long hash or UUID and of a short
-    password of three classes of characters; after a weak one (key, token) only random text counts.
-    What is not quoted may be a name in code, surely so where space or a colon stands before it.
-    """
-    if not quoted and _CODE_NAME.fullmatch(value):
-        return False
-    hexadecimal = _HEX.fullmatch(value) or _UUID.fullmatch(value)
-    if hexadecimal:
-        return strong and len(value) >= 24 and not value.isdigit()
-    is_path = "/" in value and not _AWS_SECRET.fullmatch(value)
-    is_name = not quoted and spaced and value.isidentifier()
-    is_password = _classes(value) >= 3 and any(map(str.isdigit, value))
-    if strong and is_password and not is_path and not is_name:
-        return not value.startswith(_TEMPLATE)
-    return len(value) >= 16 and _is_random(value)
-
-
-_STRONG_PREFIX = re.compile(
-    r"(?:api|access|account|private|auth|refresh|bearer)[_-]?\Z", re.IGNORECASE
-)
-
-
-def _find_assigned(match: re.Match[str]) -> Finding | None:
-    quoted, name = match["quoted"], match["name"].lower()
-    value = match["bare"] if quoted is None else quoted
-    strong = name not in {"key", "token"} or _STRONG_PREFIX.search(_before(match, 8)) is not None
-    spaced = not match["before"].endswith("=")
-    if not _is_assigned_secret(value, strong=strong, quoted=quoted is not None, spaced=spaced):
-        return None
-    kind = "password" if name.startswith(("pass", "pwd")) else "secret"
-    return (*match.span("bare" if quoted is None else "quoted"), kind)
-
-
-KEYWORDS = _spellings(
-    "key", "token", "password", "passwd", "passphrase", "pwd", "secret", "credential"
-)
-"""Names, or parts of them, that tell of a secret."""
-
-_ASSIGNMENT = Detector(
+_OTHER_SCHEME = Detector(
     re.compile(
-        r"(?P<before>(?P<name>"
-        + KEYWORDS
-        + r")[A-Za-z0-9_]{0,24}+[\"'\\]{0,8}\s{0,8}(?::=|=>|=(?!=)|:(?!:))\s{0,8})"
-        r"(?:(?P<open>\\{0,7}[\"'`])(?P<quoted>[^\s\"'`\\]{8,512}+)(?=\\{0,7}[\"'`])"
-        r"|(?P<bare>[A-Za-z0-9+/_.~!@#$%^*-]{8,512}+={0,2})(?![(\[A-Za-z0-9]))"
+        r"(?P<name>[aA]uthorization|AUTHORIZATION)[\"'\\\])]{0,4}\s{0,4}[:=,]\s{0,4}[\"'\\]{0,4}"
+        r"(?P<scheme>(?:[A-Za-z][A-Za-z0-9-]{1,20}\s{1,2})?)(?:(?:token|apikey|key)=[\"'\\]{0,4})?"
+        r"(?P<value>[A-Za-z0-9._~+/:-]{16,}+={0,2})"
     ),
-    _find_assigned,
+    _find_other_scheme,
+    ("uthorization", "UTHORIZATION"),
+    (
+        (
+            r"(?:uthorization|UTHORIZATION)[\"'\\\])]{0,4}SPACE{0,4}[:=,]SPACE{0,12}[\"'\\]{0,4}"
+            r"(?:[A-Za-z][A-Za-z0-9-]{1,20}SPACE{1,6})?(?:(?:token|apikey|key)=[\"'\\]{0,4})?"
+            r"[A-Za-z0-9._~+/:-]{16}"
+        ),
+    ),
 )
 
-DETECTORS = (_PEM, _URL, *_VENDORS, _JWT, _HEADER, _ASSIGNMENT)
+_PAIR = re.compile(r"([\w.%-]{1,80})=([^;,\s\"'\\]{8,4096})")
+_SESSION = re.compile(r"sess|sid|auth|token|jwt|login|remember|credential|connect", re.IGNORECASE)
+
+
+def _find_cookie(match: re.Match[str]) -> Finding | None:
+    for name, value in _PAIR.findall(match["pairs"]):
+        random = is_random(value) or (is_hexadecimal(value) and len(value) >= 16)
+        if random or (
+            _SESSION.search(name) and any(map(str.isdigit, value)) and longest_run(value) >= 8
+        ):
+            return (*match.span("pairs"), "cookie")
+    return None
+
+
+_COOKIE = Detector(
+    re.compile(
+        r"(?:[cC]ookie|COOKIE|(?<=\s)-b)[\"'\\]{0,4}(?:\s{0,4}[:=]|\s)\s{0,4}[\"'\\]{0,4}"
+        r"(?P<pairs>[\w.%-]{1,80}=[^\s;\"'\\]{0,4096}+(?:; ?[\w.%-]{1,80}(?:=[^\s;\"'\\]{0,4096}+)?+){0,60}+)"
+    ),
+    _find_cookie,
+    ("ookie", "OOKIE", "-b"),
+    (
+        (
+            r"(?:ookie|OOKIE|SPACE-b)[\"'\\]{0,4}(?:SPACE{0,12}[:=]|SPACE)SPACE{0,12}[\"'\\]{0,4}"
+            r"[A-Za-z0-9_.%\x80-\xff-]{1,160}="
+        ),
+    ),
+)
+
+_FETCHES = re.compile(
+    r"\b(?:curl|wget|httpie|https?|xh|aria2c|lftp|Invoke-WebRequest)\b[^\n]{0,400}\Z"
+)
+
+
+def _find_user(match: re.Match[str]) -> Finding | None:
+    secret = match["secret"].rstrip(",")
+    if secret.startswith((*_TEMPLATE, MARK)) or secret.isdigit() or len(secret) < 3:
+        return None
+    if secret.lower() in _ORDINARY_PASSWORDS or not _FETCHES.search(before(match, 420)):
+        return None
+    start = match.start("secret")
+    return start, start + len(secret), "password"
+
+
+_USER = Detector(
+    re.compile(
+        r"(?<=[\s\"'])(?:-u|-U|--user|--proxy-user)[\s=\"'\\,]{0,6}[^\s:\"'\\/]{1,64}:"
+        r"(?P<secret>[^\s\"'\\]{3,128}+)"
+    ),
+    _find_user,
+    ("-u", "-U", "-user"),
+    (r"(?:-u|-U|-user)(?:SPACE|[=\"'\\,]){0,12}[^\s:\"'\\/]{1,200}:[^\s\"'\\]{3}",),
+)
+
+
+def _find_option(match: re.Match[str]) -> Finding | None:
+    secret = match["secret"]
+    if secret.startswith((*_TEMPLATE, MARK, "-")) or secret.lower() in _ORDINARY_PASSWORDS:
+        return None
+    if secret.isalpha() and match["quote"] == "" and len(secret) < 8:
+        return None
+    return (*match.span("secret"), "password")
+
+
+_TOOLS = (
+    "mysql", "mariadb", "sshpass", "redis-cli", "docker login", "podman login", "helm registry",
+    "mongo", "az login", "ldapsearch", "htpasswd", "skopeo", "zip ", "7z ", "openssl",
+)  # fmt: skip
+_OPTION = Detector(
+    re.compile(
+        rf"(?:{'|'.join(map(re.escape, _TOOLS))})(?:(?! -[paPw]|pass:)[^\n|;]){{0,160}}+"
+        r"(?: -[paPw][ =]?|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)"
+    ),
+    _find_option,
+    _TOOLS,
+    (rf"(?:{'|'.join(map(re.escape, _TOOLS))})[^\n|;]{{0,640}}(?: -[paPw]|pass:)",),
+)
+
+_KIND = r"live|test|prod|sk|rk|key|token|tok|secret|pat|api|auth|access|svc|cred|priv|pwd"
+_PREFIXED = Detector(
+    re.compile(
+        rf"(?<![A-Za-z0-9])(?P<prefix>(?:[A-Za-z][A-Za-z0-9]{{0,15}}[_-]){{0,3}}(?:{_KIND})[_-])"
+        r"(?P<body>[A-Za-z0-9]{24,512}+)(?![A-Za-z0-9_-])"
+    ),
+    lambda match: (*match.span(), "key") if _is_foreign_key(match) else None,
+    tuple(f"{kind}{dash}" for kind in _KIND.split("|") for dash in "_-"),
+    (rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
+)
+"""Keys of whatever vendor: a prefix that says what it is, and random text."""
+
+
+def _is_foreign_key(match: re.Match[str]) -> bool:
+    body = match["body"]
+    mixed = any(map(str.islower, body)) and any(map(str.isupper, body))
+    return mixed and is_random(body) and not match["prefix"].startswith(("pk_", "pk-", "pub"))
+
+
+def _find_paired(match: re.Match[str]) -> Finding | None:
+    return (*match.span("secret"), "password") if is_password(match["secret"]) else None
+
+
+_PAIRED = Detector(
+    re.compile(
+        r"(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
+        r"\\{0,3}[\"'][^\"'\n\\]{1,64}\\{0,3}[\"']\s{0,4},\s{0,4}\\{0,3}[\"'](?P<secret>[^\"'\s\\]{6,128})\\{0,3}[\"']"
+    ),
+    _find_paired,
+    ("uth", "ogin", "redential"),
+    (
+        r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]{0,20}SPACE{0,3}=?SPACE{0,3}\(SPACE{0,12}\\{0,3}[\"'][^\"'\n\\]{1,250}\\{0,3}[\"']SPACE{0,12},",
+    ),
+)
+"""A user and a password in a call: `login("bob", "…")`."""
+
+_PIPED = Detector(
+    re.compile(
+        r"(?:echo|printf)\s{1,2}(?:-n\s)?[\"']?(?P<secret>[^\s\"'\\|]{6,128})[\"']?\s{0,2}\|\s{0,2}"
+        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd)"
+    ),
+    _find_paired,
+    ("password-stdin", "sudo -S", "chpasswd"),
+    (r"(?:echo|printf)SPACE{1,2}[^\n|]{6,160}\|[^\n|]{0,130}(?:password-stdin|sudo -S|chpasswd)",),
+)
+_ORACLE = Detector(
+    re.compile(r"sqlplus\s(?:-\w+\s){0,3}[^\s/@]{1,40}/(?P<secret>[^\s@\"'\\]{3,64})@"),
+    lambda match: (
+        (*match.span("secret"), "password") if not match["secret"].startswith(_TEMPLATE) else None
+    ),
+    ("sqlplus",),
+    (r"sqlplusSPACE",),
+)
+
+DETECTORS = (
+    _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
+    _COOKIE, _USER, _OPTION, _PAIRED, _PIPED, _ORACLE, ASSIGNMENT, _PREFIXED,
+)  # fmt: skip

@@ -15,6 +15,7 @@ from uuid import UUID
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import StoreError, UsageError
 from treadle.owner_only import private_file
+from treadle.secrets import redact
 from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
 from treadle.ui.views import SavedView
 
@@ -122,7 +123,7 @@ class UiStore:
             if by is not None:
                 connection.execute(
                     "UPDATE pages SET used_us = ?, location = coalesce(?, location) WHERE id = ?",
-                    (now_us, change.location, by),
+                    (now_us, change.location and redact(change.location), by),
                 )
             _write(connection, before, change)
             after = _state(connection)
@@ -171,7 +172,7 @@ class UiStore:
             connection.execute(
                 "INSERT INTO requests (id, request_id, page, body, asked_us)"
                 " VALUES (?, ?, ?, ?, ?)",
-                (str(ui_id), str(request_id), page, json.dumps(request), now_us),
+                (str(ui_id), str(request_id), page, redact(json.dumps(request)), now_us),
             )
 
     def asked_after(self, number: int) -> list[Asked]:
@@ -204,7 +205,7 @@ class UiStore:
         with self._connection() as connection:
             changed = connection.execute(
                 "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
-                (json.dumps(answer), str(ui_id)),
+                (redact(json.dumps(answer)), str(ui_id)),
             )
             return changed.rowcount == 1
 
@@ -241,7 +242,7 @@ class UiStore:
                 )
             connection.execute(
                 "REPLACE INTO views VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (view.id, view.screen, view.name, view.query, view.search,
+                (view.id, view.screen, redact(view.name), redact(view.query), redact(view.search),
                  json.dumps(view.columns), view.updated_us),
             )  # fmt: skip
             _told_of_views(connection)
@@ -304,9 +305,9 @@ def _write(connection: sqlite3.Connection, before: UiState, change: Change) -> N
     connection.execute(
         "UPDATE state SET location = ?, experiment_id = ?, label_filters = ?",
         (
-            before.location if change.location is None else change.location,
+            before.location if change.location is None else redact(change.location),
             experiment or None,
-            json.dumps({view: filters[view] for view in View if filters.get(view)}),
+            redact(json.dumps({view: filters[view] for view in View if filters.get(view)})),
         ),
     )
     connection.executemany(

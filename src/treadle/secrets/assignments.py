@@ -1,0 +1,251 @@
+"""Secrets by the name that they are given to, in whatever syntax: `DB_PASS=…`, `--password …`.
+
+A name tells how much its value must show: after a name of a password a short one of several
+classes of characters is enough, after `api_key` a hash too, after `key` or `token` random text
+alone. How the value is written counts as well: an unquoted one may be a name in code.
+"""
+
+import re
+
+from treadle.secrets.detector import MARK, Detector, Finding, before, spellings
+from treadle.secrets.randomness import HEX, classes, is_hexadecimal, is_random, longest_run
+
+KEYWORDS = spellings(
+    "passphrase", "password", "passwd", "pass", "pwd", "secret", "credential", "key", "token",
+    "signature", "sessionid",
+) + (
+    "|passWord|PassWord|passwort|Passwort|contraseña|mot_de_passe|IDENTIFIED BY|identified by"
+    "|[?&]sig|_pw|_PW|Pw|psk|PSK"
+)  # fmt: skip
+"""Names, or parts of them, that tell of a secret."""
+
+_LEAST = 6
+"""Characters of a value."""
+
+_PASSWORDS = ("pass", "pwd", "contraseña", "mot_de_passe", "identified", "_pw", "pw", "psk")
+_WEAK = frozenset({"key", "token", "signature", "sessionid", "?sig", "&sig"})
+
+_TYPED = (
+    r":\s?(?:Optional\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
+    r"(?:\s?\|\s?None)?\s?="
+)
+_CLOSED = r"[\"'\\\])}]{0,8}"
+_JOINS = "|".join(
+    (
+        rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}})",
+        # A name and a value as two fields: Kubernetes, CloudFormation, XML.
+        r"(?P<pair>[\"'\\]{0,8},?(?:\s|\\{1,4}[nrt]){0,40}[\"'\\]{0,8}[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8})",
+        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|=(?!=)|:(?!:))\s{{0,8}})",
+        r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{3,10}>)",
+        r"(?P<tag>[\"'\\]{0,4}>\s{0,8})",
+        r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|\(\s{0,4})(?=\\{0,7}[\"'`])",
+        r"(?P<said>(?:\sfor\s[\w@.-]{1,40})?\s(?:is|was|=|ist|:)(?::|\s=)?\s{1,4})",
+        r"(?P<blank>[\"']?[ \t]{1,8}|[\"'\\]{1,8},\s{0,4}(?=[\"'\\]))",
+    )
+)
+_QUOTED = r"(?P<open>\\{0,7}[\"'`])(?P<quoted>[^\s\"'`\\]{6,512}+)(?=\\{0,7}[\"'`])"
+_BARE = r"(?P<bare>[A-Za-z0-9+/_.~!@#$%^*?:&-]{6,512}+={0,2})(?![(\[A-Za-z0-9])"
+
+_TAILS = re.compile(
+    r"(?:^|[_-])(?:ids?|at|counts?|len|length|min|max|name|file|filename|path|dir|url|uri|type|"
+    r"size|field|label|labels|policy|expir\w*|ttl|budget|limit|usage|index|version|word|words|"
+    r"code|map|space|prefix|suffix|arn|ref|manager|provider|store|hint|error|message|text|"
+    r"placeholder|title|required|enabled|changed|updated|created|reset|set|format|pattern|regex|"
+    r"algorithm|strength|hash|digest|fingerprint|checksum|bits|usages|ops|pair|board|up|down|press|"
+    r"frames?)$|(?:Id|Ids|At|Count|Length|Name|File|Path|Url|URL|Type|Size|Field|Label|Policy|"
+    r"Expiry|Ttl|Limit|Index|Version|Map|Prefix|Hash|Digest|Fingerprint|Text|Error|Hint)$"
+)
+"""What a name ends with that is about a secret, and is none."""
+_PUBLIC = re.compile(
+    r"(?:public|publishable|pub|cache|content|commit|partition|primary|foreign|sort|row|object|"
+    r"idempotency|dedup|routing|license_url|storage|react|hash|next|page|paging|continuation|"
+    r"cursor|integrity|etag|site|by|compass|bypass|by)[_-]?\Z",
+    re.IGNORECASE,
+)
+"""What stands before `key` or `token` where its value is no secret."""
+_STRONG_BEFORE = re.compile(
+    r"(?:api|access|account|private|auth|refresh|bearer|signing|encryption|shared|master|service|"
+    r"storage|client|session|security|webhook|license|admin|root|deploy|bot|personal|app|function|"
+    r"instrumentation|subscription|push|consumer|ssh|aes|hmac|jwt|csrf|x|id|user|ci|registry)[_-]?\Z",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(
+    r"[$%]?[{<(\[]|\$[A-Za-z_({]|%[A-Za-z_]+%|[*.•xX#?_-]{5,}|\*{3}"
+    r"|(?:your|insert|enter|replace|change|example|placeholder|dummy|fake|test|"
+    r"redacted|todo|none|null|nil|true|false|undefined|string|required|optional|process\.env|"
+    r"os\.|env\.|config\.|self\.|this\.|var\.|local\.|data\.|secrets?\.|request\.|args\.|vault:|"
+    r"arn:aws|ref\+|op://|file://|https?://|ssm:|projects/)(?:[^A-Za-z]|me\b|\Z)",
+    re.IGNORECASE,
+)
+_CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\??\.[A-Za-z_][A-Za-z0-9_]*)+|[A-Za-z_-]+")
+_NAMELIKE = re.compile(
+    r"[A-Za-z_.-]*(?:pass|pwd|secret|token|key|user|field|input|auth|cred)[A-Za-z_.-]*\d{0,2}",
+    re.IGNORECASE,
+)
+_PATH = re.compile(
+    r"\.{0,2}/(?:[a-z0-9_.-]+/)*[a-z0-9_.-]*|[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*\.[a-z]{1,5}"
+)
+_DIGITS_TWICE = re.compile(r"\d+[A-Za-z]+\d")
+_MARKED = re.compile(r"[\d!@#$%^&*+~?=|;,]")
+_SEGMENTS = re.compile(r"[A-Za-z0-9_.-]{1,20}(?:/[A-Za-z0-9_.-]{1,24})+")
+_AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
+_OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}\Z")
+
+
+def _find(match: re.Match[str]) -> Finding | None:
+    ahead = before(match, 60)
+    group = "bare" if match["quoted"] is None else "quoted"
+    value = match[group] if group == "quoted" else _bare(match, ahead)
+    if len(value) < _LEAST or value.startswith(MARK) or _TEMPLATE.match(value):
+        return None
+    if not _is_telling(match, ahead):
+        return None
+    literal = _is_literal(match, ahead, quoted=group == "quoted")
+    if literal is None or not _is_given(match, value, ahead, literal=literal):
+        return None
+    start = match.start(group)
+    return start, start + len(value), "password" if _of_password(match) else "secret"
+
+
+def _bare(match: re.Match[str], ahead: str) -> str:
+    """An unquoted value without what follows it in a sentence or in an address."""
+    value = match["bare"]
+    if match["tag"] is not None or match["equals"] is not None:
+        value = value.rstrip(".,:?&")
+    in_address = match.string.startswith("=", match.end()) or _ADDRESS.search(ahead)
+    return value.partition("&")[0] if in_address else value
+
+
+def _of_password(match: re.Match[str]) -> bool:
+    return match["name"].lower().startswith(_PASSWORDS)
+
+
+def _is_telling(match: re.Match[str], ahead: str) -> bool:
+    """Whether the whole name, of which the keyword is a part, is that of a secret."""
+    name, word = match["name"], match["name"].lower()
+    if _TAILS.search(match["tail"]):
+        return False
+    if word in _WEAK and (_PUBLIC.search(ahead) or match["tail"] == "s"):
+        return False
+    if name[0].islower() and ahead[-1:].isalpha() and ahead[-1].islower():
+        # Part of a longer word, such as `monkey`; joined names (`apikey`) are known.
+        joined = _STRONG_BEFORE.search(ahead) is not None
+        return joined or word.startswith(("passw", "passph", "pwd"))
+    return True
+
+
+def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) -> bool:
+    """Whether the value given to the name is a secret."""
+    word = match["name"].lower()
+    if _of_password(match):
+        sure = literal or (":" in match[0] and _DIGITS_TWICE.search(value) and classes(value) >= 3)
+        return (sure and is_password(value)) or _is_secret(value, strong=True, literal=literal)
+    strong = word not in _WEAK or _STRONG_BEFORE.search(ahead) is not None
+    upper = literal and match["name"].isupper() and match["equals"] is not None
+    named = strong or (upper and word in {"key", "token"})
+    if word == "token" and literal and HEX.fullmatch(value):
+        return len(value) >= 32
+    return _is_secret(value, strong=named, literal=literal)
+
+
+_OF_QUOTED = re.compile(r"(?:#define|USER|WITH|USER|ROLE|LOGIN)\b[^\n]{0,200}\Z")
+_OF_BARE = re.compile(
+    r"\b(?:(?:ENV|ARG|setx|SETX)[ \t][^\n]{0,200}|(?:machine|login|host|user)\s[^;{}()]{0,200})\Z"
+)
+_LINE = re.compile(r"(?:^|\n|\\n)[ \t]{0,40}(?:[-#>+][ \t]{0,4})?[\w.-]{0,40}\Z")
+"""What stands before the name in a line of YAML, of a header or of settings."""
+_ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
+
+
+def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
+    """Whether the value is text and not code; None where the syntax says that it is no value."""
+    if match["blank"] is not None:
+        asked = _OPTION.search(ahead) or match["name"].lower().startswith("identified")
+        return True if asked or _declares(match, quoted=quoted) or _follows(match) else None
+    if match["tag"] is not None:
+        closes = match.string.startswith(("</", "<\\"), match.end())
+        return True if quoted or closes else None
+    joins = (match["pair"], match["plist"], match["said"])
+    if quoted or any(join is not None for join in joins) or _ADDRESS.search(ahead):
+        return True
+    return _is_setting(match)
+
+
+def _follows(match: re.Match[str]) -> bool:
+    """Whether what stands behind the name, without anything between, can only be its value."""
+    value = match["bare"] or ""
+    if _of_password(match):
+        return classes(value) >= 3 and _DIGITS_TWICE.search(value) is not None
+    return len(value) >= 20 and "/" not in value and is_random(value) and not is_hexadecimal(value)
+
+
+def _declares(match: re.Match[str], *, quoted: bool) -> bool:
+    """Whether a word before the name says that a value follows after a blank."""
+    return (_OF_QUOTED if quoted else _OF_BARE).search(before(match, 240)) is not None
+
+
+def _is_setting(match: re.Match[str]) -> bool:
+    """Whether an unquoted value stands in settings, in a header or in a command, not in code."""
+    joined = (match["equals"] or match["typed"]).rstrip("\n")
+    line = before(match, 80)
+    if not joined[-1:].isspace() and joined.endswith("="):
+        # `NAME=value` of a shell, of a command or of settings; `(name=value)` may be code.
+        return match["name"].isupper() or "(" not in line.rpartition("\n")[2]
+    ends = match.string[match.end() : match.end() + 2]
+    at_end = not ends or ends[0] in "\r\n\"'" or ends in {"\\n", "\\r"}
+    return at_end and ":" in joined and _LINE.search(line) is not None
+
+
+def is_password(value: str) -> bool:
+    """Whether text given to the name of a password is one: several classes, and no name."""
+    if value.isdigit() or len(set(value)) < 4 or classes(value) < 2:
+        return False
+    patterns = (_NAMELIKE, _CODE_NAME, _PATH)
+    named = any(pattern.fullmatch(value) for pattern in patterns)
+    return not named and _MARKED.search(value) is not None
+
+
+def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
+    """Whether text given to the name of a secret is random enough for that name."""
+    if not literal and (_CODE_NAME.fullmatch(value) or _PATH.fullmatch(value)):
+        return False
+    if is_hexadecimal(value):
+        return strong and len(value) >= 20 and not value.isdigit()
+    if _is_place(value) or (value.count(":") > 1 and longest_run(value) < 12):
+        return False
+    return (strong and _is_strong(value, literal=literal)) or (
+        len(value) >= 16 and is_random(value)
+    )
+
+
+def _is_place(value: str) -> bool:
+    """Whether it is a path, not a key in base64 that has slashes."""
+    if "/" not in value or _AWS_SECRET.fullmatch(value):
+        return False
+    short = _SEGMENTS.fullmatch(value) is not None and longest_run(value) < 16
+    return short or _PATH.fullmatch(value) is not None
+
+
+def _is_strong(value: str, *, literal: bool) -> bool:
+    """Whether it is a secret after a name such as `api_key`: several classes, or a long run."""
+    if len(value) >= 8 and classes(value) >= 3 and any(map(str.isdigit, value)):
+        is_name = (not literal and value.isidentifier()) or _NAMELIKE.fullmatch(value)
+        if not is_name and not _PATH.fullmatch(value):
+            return "/" not in value or is_random(value) or _AWS_SECRET.fullmatch(value) is not None
+    return literal and len(value) >= 20 and longest_run(value) >= 16 and _is_mixed(value)
+
+
+def _is_mixed(value: str) -> bool:
+    """Lower-case letters and digits in turns, as in keys of base36."""
+    digits = sum(character.isdigit() for character in value)
+    least = len(value) // (6 if value.isidentifier() else 8)
+    return least <= digits < len(value)
+
+
+ASSIGNMENT = Detector(
+    re.compile(
+        rf"(?P<name>{KEYWORDS})(?P<tail>[A-Za-z0-9_-]{{0,24}}+)(?:{_JOINS})(?:{_QUOTED}|{_BARE})"
+    ),
+    _find,
+    resumes=True,
+)

@@ -1,0 +1,61 @@
+"""Whether a value looks random, as keys do, or like the names, words and paths of ordinary text."""
+
+import re
+from itertools import pairwise
+
+HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_RUN = re.compile(r"[A-Za-z0-9]+")
+_SPECIAL = frozenset("!@#$%^&*+~?=|;,")
+
+
+def longest_run(value: str) -> int:
+    """Letters and digits without anything between them, the longest such part."""
+    return max((len(run) for run in _RUN.findall(value)), default=0)
+
+
+def classes(value: str) -> int:
+    """How many there are of: lower case, upper case, digits, special characters."""
+    tests = (str.islower, str.isupper, str.isdigit, _SPECIAL.__contains__)
+    return sum(any(map(test, value)) for test in tests)
+
+
+def is_key_body(value: str) -> bool:
+    """Whether what follows a vendor's prefix is random, not words joined by dashes."""
+    if longest_run(value) < 10 or len(set(value)) < 6:
+        return False
+    return any(character.isdigit() for character in value) or _case_changes(value) >= 4
+
+
+def is_random(value: str) -> bool:
+    """Whether letters and digits change as often as in random text, and seldom in names.
+
+    Random base62 changes its class (lower, upper, digit) at 0.62 of all places, 0.45 when the
+    capital of a word is not counted; names in code stay under 0.3 and have hardly any digit.
+    """
+    letters = re.sub(r"[^A-Za-z0-9]", "", value)
+    digits = sum(character.isdigit() for character in letters)
+    if digits < 2 or digits == len(letters) or longest_run(value) < 12:
+        return False
+    if len(letters) < 20 and not (
+        any(map(str.islower, letters)) and any(map(str.isupper, letters))
+    ):
+        return False
+    return _changes(letters) >= 0.22 * (len(letters) - 1)
+
+
+def is_hexadecimal(value: str) -> bool:
+    """Whether it is a number in hexadecimal, such as a hash, or a UUID."""
+    return HEX.fullmatch(value) is not None or UUID.fullmatch(value) is not None
+
+
+def _changes(letters: str) -> int:
+    return sum(
+        1
+        for left, right in pairwise(letters)
+        if (left.isdigit() != right.isdigit()) or (left.islower() and right.isupper())
+    )
+
+
+def _case_changes(value: str) -> int:
+    return sum(left.islower() and right.isupper() for left, right in pairwise(value))

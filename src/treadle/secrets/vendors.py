@@ -1,0 +1,205 @@
+"""Keys that say by their own form whose they are: the prefixes of vendors, and what follows each.
+
+The forms are those that the vendors document. A prefix alone is never enough: what follows must be
+as long as the vendor's keys are, and random.
+"""
+
+from dataclasses import dataclass
+
+HEX = r"[a-fA-F0-9]"
+LETTERS = r"[A-Za-z0-9]"
+WORD = r"[A-Za-z0-9_-]"
+DOTTED = r"[A-Za-z0-9_.~-]"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Keys of one form: a prefix, then at least `least` (or exactly, up to `most`) of `body`.
+
+    With `exact` nothing more of a word may follow. `random` bodies must look random. Before `alone`
+    ones, whose prefixes are ordinary parts of names, `_` and `-` belong to the word.
+    """
+
+    kind: str
+    prefixes: tuple[str, ...]
+    body: str = LETTERS
+    least: int = 20
+    most: int | None = None
+    random: bool = True
+    exact: bool = False
+    alone: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """What follows the prefix."""
+        count = f"{{{self.least},{self.most or ''}}}+"
+        end = r"(?![A-Za-z0-9])" if self.exact else ""
+        return f"{self.body}{count}{end}"
+
+
+def _exactly(kind: str, prefix: str | tuple[str, ...], body: str, count: int) -> Family:
+    prefixes = (prefix,) if isinstance(prefix, str) else prefix
+    return Family(kind, prefixes, body, count, count, exact=True, alone=True)
+
+
+MODELS = (
+    # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, LiteLLM, Helicone and many more.
+    Family("api-key", ("sk-",), WORD),
+    Family("api-key", ("xai-", "pplx-", "nvapi-", "tvly-", "csk-", "ctx7sk-"), WORD),
+    Family("api-key", ("gsk_", "r8_", "fw_", "jina_", "e2b_", "bb_live_", "fc-", "pa-"), WORD),
+    Family("api-key", ("tgp_v1_", "lsv2_pt_", "lsv2_sk_", "pcsk_", "apify_api_"), WORD),
+    Family("huggingface-token", ("hf_", "api_org_"), LETTERS, 30),
+    _exactly("elevenlabs-key", "sk_", HEX, 48),
+)
+CODE_HOSTS = (
+    Family("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), LETTERS, 36),
+    Family("github-token", ("github_pat_",), r"[A-Za-z0-9_]", 22),
+    Family(
+        "gitlab-token",
+        (
+            *("glpat-", "gldt-", "glrt-", "glrtr-", "glptt-", "glcbt-", "glsoat-", "glffct-"),
+            *("glimt-", "glagent-", "gloas-", "glft-", "glwt-", "GR1348941"),
+        ),
+        DOTTED,
+    ),
+    Family("bitbucket-token", ("ATBB", "BBDC-"), r"[A-Za-z0-9_=+/-]", 24),
+    Family("atlassian-token", ("ATATT3", "ATCTT3", "ATOA", "ATSTT3"), r"[A-Za-z0-9_=.-]", 60),
+    Family("sourcegraph-token", ("sgp_", "slk_"), WORD, 32),
+    Family("npm-token", ("npm_",), LETTERS, 36),
+    Family("pypi-token", ("pypi-AgE",), WORD, 40),
+    Family("rubygems-key", ("rubygems_",), HEX, 40),
+    Family("nuget-key", ("oy2",), r"[a-z0-9]", 43, 43, exact=True),
+    Family("crates-token", ("cio",), LETTERS, 32, 32, exact=True),
+    Family("clojars-token", ("CLOJARS_",), LETTERS, 40),
+    Family("packagist-token", ("packagist_ort_", "packagist_oat_", "packagist_out_"), LETTERS, 32),
+    Family("docker-token", ("dckr_pat_", "dckr_oat_"), WORD),
+    Family("artifactory-key", ("AKCp", "cmVmdGtuO"), LETTERS, 50),
+    Family("sonar-token", ("squ_", "sqp_", "sqa_"), HEX, 40),
+    Family("circleci-token", ("CCIPAT_", "CCIPRJ_"), WORD, 32),
+    Family("buildkite-token", ("bkua_", "bkat_", "bkpt_"), LETTERS, 32),
+    Family("codeium-token", ("cog_",), LETTERS, 32),
+)
+CHAT = (
+    Family(
+        "slack-token",
+        ("xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-",
+         "xoxs-", "xapp-", "xwfp-"),
+        r"[A-Za-z0-9_.%/+-]", 10,
+    ),
+    Family(
+        "slack-webhook",
+        ("hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"),
+        r"[A-Za-z0-9/]",
+    ),
+    Family("discord-webhook", ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
+           r"[A-Za-z0-9_/-]", 60),
+    Family("teams-webhook", ("webhook.office.com/webhookb2/",), r"[A-Za-z0-9@/-]", 60),
+    Family("facebook-token", ("EAAC", "EAAB", "EAAG", "EAAM", "EAAD"), LETTERS, 60),
+    Family("instagram-token", ("IGQV", "IGQW"), WORD, 60),
+    Family("twitter-token", ("AAAAAAAAAAAAAAAAAAAAA",), r"[A-Za-z0-9%]", 50),
+)  # fmt: skip
+CLOUDS = (
+    # Sixteen characters of base32, which need not have a digit.
+    Family("aws-key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z2-7]", 16, 16, random=False,
+           exact=True),
+    Family("aws-key", ("ABSK",), r"[A-Za-z0-9+/]", 100),
+    Family("alibaba-key", ("LTAI",), LETTERS, 16, 24, exact=True),
+    Family("tencent-key", ("AKID",), LETTERS, 32, 32, exact=True),
+    Family("google-key", ("AIza",), WORD, 35, 35, exact=True),
+    Family("google-token", ("ya29.", "GOCSPX-", "1//0"), WORD),
+    Family("yandex-key", ("AQVN", "y0_"), WORD, 35),
+    Family("yandex-key", ("t1.",), r"[A-Za-z0-9_.=-]", 100, alone=True),
+    Family("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), HEX, 64),
+    Family("databricks-token", ("dapi", "dose", "dkea"), HEX, 32, 32, exact=True),
+    Family("fly-token", ("fm1_", "fm1a_", "fm2_", "fo1_"), r"[A-Za-z0-9+/=_-]", 30),
+    Family("heroku-key", ("HRKU-",), WORD, 30),
+    Family("netlify-token", ("nfp_", "nfc_", "nfo_", "nfb_", "nfu_"), LETTERS, 32),
+    Family("vercel-token", ("vcp_", "vca_", "vck_", "vci_", "vcr_", "vercel_blob_rw_"), WORD, 22),
+    Family("render-key", ("rnd_",), LETTERS, 24),
+    Family("cloudflare-key", ("v1.0-", "cfut_", "cfat_", "cfk_"), r"[A-Za-z0-9_-]", 40),
+    Family("supabase-key", ("sbp_", "sb_secret_"), WORD),
+    Family("planetscale-key", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), DOTTED, 30),
+    Family("neon-key", ("napi_",), LETTERS, 40),
+    Family("tailscale-key", ("tskey-",), r"[A-Za-z0-9-]", 20),
+    Family("ngrok-key", ("ak_2",), WORD, 28),
+    Family("scaleway-key", ("SCW",), r"[A-Z0-9]", 17, 17, exact=True),
+    Family("ibm-key", ("ApiKey-",), WORD, 30),
+)  # fmt: skip
+VAULTS = (
+    Family("vault-token", ("hvs.", "hvb.", "hvr."), WORD, 24),
+    Family("doppler-token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+           r"[A-Za-z0-9_.-]", 40),
+    Family("1password-token", ("ops_eyJ",), WORD, 30),
+    Family("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]", 50),
+    Family("pulumi-token", ("pul-",), HEX, 40),
+)  # fmt: skip
+MONEY = (
+    Family(
+        "stripe-key",
+        ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_org_", "sk_sbox_", "sk_prod_"),
+        LETTERS, 16,
+    ),
+    Family("stripe-key", ("whsec_",), r"[A-Za-z0-9+/]", 24),
+    Family("square-key", ("sq0atp-", "sq0csp-", "sq0idp-", "EAAAE", "EAAAl"), WORD, 22),
+    Family("braintree-key", ("access_token$production$", "access_token$sandbox$"),
+           r"[a-z0-9$]", 40),
+    Family("plaid-token", ("access-sandbox-", "access-development-", "access-production-"),
+           r"[a-f0-9-]", 36),
+    Family("razorpay-key", ("rzp_live_", "rzp_test_"), LETTERS, 14),
+    Family("flutterwave-key", ("FLWSECK_TEST-", "FLWSECK-"), WORD),
+    Family("adyen-key", ("AQE",), r"[A-Za-z0-9+/=.-]", 80),
+    Family("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_"), HEX, 32),
+    Family("easypost-key", ("EZAK", "EZTK"), LETTERS, 50),
+    Family("shippo-token", ("shippo_live_", "shippo_test_"), HEX, 40),
+    Family("duffel-token", ("duffel_live_", "duffel_test_"), WORD, 40),
+    Family("lob-key", ("live_pub_", "test_pub_"), HEX, 31),
+)  # fmt: skip
+MAIL = (
+    Family("sendgrid-key", ("SG.",), DOTTED, 38),
+    Family("brevo-key", ("xkeysib-", "xsmtpsib-"), r"[A-Za-z0-9-]", 60),
+    _exactly("mailgun-key", "key-", HEX, 32),
+    Family("mandrill-key", ("md-",), WORD, 22, 22, exact=True, alone=True),
+    Family("resend-key", ("re_",), r"[A-Za-z0-9_]", 24, alone=True),
+    _exactly("twilio-key", ("SK", "AC"), r"[a-f0-9]", 32),
+    Family("telnyx-key", ("KEY0",), r"[A-F0-9_A-Za-z]", 40),
+    Family("klaviyo-key", ("pk_live_secret_",), LETTERS, 30),
+    Family("messagebird-key", ("AccessKey ",), LETTERS, 25, 25, exact=True),
+)
+WATCHING = (
+    Family("grafana-token", ("glsa_", "glc_"), r"[A-Za-z0-9_+/=-]", 32),
+    Family("newrelic-key", ("NRAK-", "NRJS-", "NRII-", "NRIQ-", "NRRA-", "NRAA-"), WORD, 18),
+    Family("sentry-token", ("sntrys_", "sntryu_", "sntrya_"), r"[A-Za-z0-9_=+/.-]", 40),
+    Family("dynatrace-token", ("dt0c01.", "dt0s01.", "dt0s16."), r"[A-Z0-9.]", 60),
+    Family("honeycomb-key", ("hcaik_", "hcbik_", "hcxik_", "hcamk_"), LETTERS, 32),
+    Family("posthog-key", ("phx_", "phs_"), LETTERS, 40),
+    Family("snyk-token", ("snyk_uat.", "snyk_sat."), DOTTED, 30),
+    Family("logfire-token", ("pylf_v1_", "pylf_v2_"), r"[A-Za-z0-9_]", 30),
+    Family("confluent-key", ("cflt",), r"[A-Za-z0-9+/]", 58),
+    Family("prefect-key", ("pnu_", "pnb_"), LETTERS, 36),
+)  # fmt: skip
+WORK = (
+    Family("linear-key", ("lin_api_", "lin_oauth_", "lin_wh_"), LETTERS, 32),
+    Family("notion-token", ("ntn_", "secret_"), LETTERS, 40),
+    Family("hubspot-token", ("pat-na1-", "pat-na2-", "pat-eu1-"), r"[A-Fa-f0-9-]", 36),
+    Family("figma-token", ("figd_", "figu_", "figoh_", "figor_"), WORD),
+    Family("trello-token", ("ATTA",), r"[a-zA-Z0-9]", 64),
+    Family("postman-key", ("PMAK-", "PMAT-"), r"[A-Za-z0-9-]", 26),
+    Family("readme-key", ("rdme_",), r"[a-z0-9]", 50),
+    Family("typeform-token", ("tfp_",), WORD, 40),
+    Family("contentful-token", ("CFPAT-",), WORD, 43),
+    Family("dropbox-token", ("sl.u.", "sl.B", "sl.A"), WORD, 60, alone=True),
+    Family("frameio-token", ("fio-u-",), WORD, 40),
+    Family("mapbox-token", ("sk.eyJ",), r"[A-Za-z0-9_.-]", 40),
+    Family("zapier-webhook", ("hooks.zapier.com/hooks/catch/",), r"[A-Za-z0-9/]", 10),
+    Family("okta-token", ("SSWS 00", "SSWS%2000"), WORD, 38),
+    Family("stytch-secret", ("secret-live-", "secret-test-"), WORD, 30),
+    Family("segment-token", ("sgp_",), LETTERS, 60),
+    Family("miro-token", ("eyJtaXJvLm9yaWdpbiI6",), WORD, 20),
+    Family("intercom-token", ("dG9rOj",), r"[A-Za-z0-9+/=]", 40),
+    Family("onfido-token", ("api_live.", "api_sandbox.", "api_live_us."), DOTTED, 30),
+    Family("workos-key", ("sk_live_c2s", "sk_test_a2V5"), LETTERS, 30),
+    Family("svix-token", ("testsk_", "livesk_"), DOTTED, 30),
+)
+
+FAMILIES = (*MODELS, *CODE_HOSTS, *CHAT, *CLOUDS, *VAULTS, *MONEY, *MAIL, *WATCHING, *WORK)
+"""All of them, in the order in which they are tried."""
