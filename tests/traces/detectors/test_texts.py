@@ -259,3 +259,105 @@ def test_a_megabyte_is_read() -> None:
     found = only(tool(f"{prose}Traceback (most recent call last):\n  x\nKeyError: 'id'\n"))
     assert found.evidence.quote == "Traceback (most recent call last):"
     assert found.evidence.start == len(prose)
+
+
+TOOLS = ("read_file", "get_weather", "search_docs", "list_orders", "fetch_page", "grep", "lookup")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Network error",
+        "network error.",
+        "Internal Server Error",
+        "INTERNAL SERVER ERROR",
+        "ERROR 500",
+        "Error: 503",
+        "HTTP 502 Bad Gateway",
+        "500 Internal Server Error",
+        "exception raised",
+        "Exception was raised!",
+        "An unexpected error occurred",
+        "An error has occurred.",
+        "Connection refused",
+        "connection reset by peer",
+        "Bad Gateway",
+        "Service Unavailable",
+        "Request failed",
+        "socket hang up",
+        "[Unknown error]",
+        '{"result": "Network error"}',
+        '[{"type": "text", "text": "Internal Server Error"}]',
+        '{"content": [{"type": "text", "text": "ERROR 500"}]}',
+    ],
+)
+def test_answer_that_is_only_a_failure_is_found_whatever_the_tool(text: str, name: str) -> None:
+    found = detect([tool(text, name=name)])
+    assert len(found) == 1, found
+    assert found[0].severity is Severity.HIGH
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Handling of network errors is described in chapter 4.",
+        "class NetworkError: pass",
+        "error_count = 0\nprint(error_count)",
+        "500",
+        "Rounding",
+        "no errors",
+        "0 errors",
+        '{"title": "Network error", "id": 7, "state": "open"}',
+        '"timeout"',
+        "Internal Server Error is a status of HTTP.\nIt has the number 500.",
+    ],
+)
+def test_text_about_failures_is_not_a_failure(text: str, name: str) -> None:
+    assert [
+        each for each in detect([tool(text, name=name)]) if each.severity is Severity.HIGH
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "not found",
+        "cannot be found",
+        "can't be found",
+        "can\u2019t be found",
+        "can not be found",
+        "could not be found",
+        "couldn't be found",
+        "couldn\u2019t be found",
+        "was not found",
+        "wasn't found",
+        "cannot be located",
+        "unable to be found",
+    ],
+)
+def test_not_found_has_one_severity_in_all_words(words: str) -> None:
+    if words == "unable to be found":
+        words = "was unable to be found"
+    for text in (f"The order {words}.", f"Error: the order {words}", json.dumps({"error": words})):
+        found = detect([tool(text)])
+        assert [each.severity for each in found] == [Severity.MEDIUM], text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "couldn't find",
+        "couldn\u2019t find",
+        "could not find",
+        "can't find",
+        "cannot find",
+        "unable to find",
+        "failed to find",
+    ],
+)
+def test_could_not_find_has_the_severity_of_not_found(words: str) -> None:
+    for text in (f"I {words} the order 7.", f"Error: {words} order 7"):
+        found = detect([tool(text)])
+        assert [each.severity for each in found] == [Severity.MEDIUM], text

@@ -9,6 +9,7 @@ from treadle.traces.detectors.hits import Detector, Hit, words_of
 from treadle.traces.detectors.lines import http_severity
 from treadle.traces.detectors.manner import Manner
 from treadle.traces.detectors.places import as_text, parsed, step
+from treadle.traces.detectors.terse import is_failure_alone, status_in
 from treadle.traces.detectors.wording import OUR_KINDS, kind_of, says_nothing, severity_of
 from treadle.traces.fencing import inline
 
@@ -54,6 +55,9 @@ _BAD_STATES = words_of(
 )
 _WRAPPERS = ("result", "data", "response", "structuredContent", "body", "output", "payload")
 _WRAPPED_DEEP = 2
+_TEXTS = ("content", "text", "message", "answer", "value", "contents")
+_SIDE = ("type", "role", "annotations", "tool_call_id", "name", "id")
+"""What stands next to the text of an answer."""
 _FEW = 3
 """Keys of an object that wraps another one, whatever their names."""
 _ENVELOPE = frozenset(
@@ -96,8 +100,9 @@ def hits(text: str, path: str, manner: Manner) -> list[Hit]:
         try:
             value = parsed(text)
         except ValueError:
-            return []
-    failed = _failure(value, path, manner, depth=0)
+            if not is_failure_alone(stripped):
+                return []
+    failed = _failure(value, path, manner, depth=0) or _alone(value, path)
     if failed is not None:
         return [failed]
     none = None if manner.quiet and not isinstance(value, str) else nothing(value, path)
@@ -134,6 +139,23 @@ def _failure(value: object, path: str, manner: Manner, depth: int) -> Hit | None
             if isinstance(inner, Mapping):
                 found = found or _failure(inner, step(path, key), manner, depth + 1)
     return found
+
+
+def _alone(value: object, path: str, depth: int = 0) -> Hit | None:
+    """A failure that is all that the tool answered, also as the only text of a wrapper."""
+    if isinstance(value, Mapping) and depth <= _WRAPPED_DEEP:
+        told = [key for key in value if key not in _SIDE]
+        if len(told) == 1 and told[0] in (*_WRAPPERS, *_TEXTS):
+            return _alone(value[told[0]], step(path, told[0]), depth + 1)
+    if isinstance(value, list) and len(value) == 1 and depth <= _WRAPPED_DEEP:
+        return _alone(value[0], step(path, 0), depth + 1)
+    if not isinstance(value, str) or not is_failure_alone(value):
+        return None
+    status = status_in(value)
+    severity = severity_of(_named(value)) if status is None else http_severity(status)
+    message = f"The tool answered only: {inline(value.strip())}."
+    kind = _named(value) or Kind.ERROR if status is None else Kind.HTTP_STATUS
+    return Hit(RESULTS, kind, severity, 0.9, message, path)
 
 
 def _failed_element(value: Sequence[object], path: str, manner: Manner) -> Hit | None:

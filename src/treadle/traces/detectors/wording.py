@@ -96,9 +96,12 @@ _PHRASES: tuple[tuple[Kind, str, str], ...] = (
     (
         Kind.NOT_FOUND,
         (
-            r"not (?:be )?found|(?:is|was|were|are|could)n't (?:be )?found"
-            r"|(?:could|can)(?: ?not|n't|'t) (?:find|locate|resolve)"
-            r"|unable to (?:find|locate|resolve)|not recogni[sz]ed as|no matching distribution"
+            r"not (?:be )?found|(?:is|was|were|are|could|can)(?:n['’]t|['’]t) (?:be )?found"
+            r"|(?:could|can)(?: ?not|n['’]t|['’]t) (?:find|locate|resolve)"
+            r"|(?:could|can)(?: ?not|n['’]t|['’]t) be (?:found|located|resolved)"
+            r"|(?:unable|fail(?:ed|s)?) to (?:find|locate|resolve)"
+            r"|(?:was|were|is|are) unable to be (?:found|located|resolved)"
+            r"|not recogni[sz]ed as|no matching distribution"
             r"|nicht gefunden|introuvable|non trouvé|no encontrad[oa]"
             r"|no se (?:encontró|ha encontrado)|não encontrad[oa]|non trovat[oa]|не найден\pL*"
             r"|did not appear|no match for|aucun fichier|niet gevonden|nie znaleziono|bulunamadı"
