@@ -73,12 +73,31 @@ async def test_tokens_that_a_provider_does_not_tell_are_estimated() -> None:
         assert len(model.requests) < 20
 
 
-async def test_a_cost_that_is_not_known_is_said_once() -> None:
+async def test_a_cost_that_is_not_known_ends_a_session_with_a_limit_of_cost() -> None:
     async with stage(Echo()) as at:
         model = FakeModel(Say(calls=(saying("a"),), cost=None), Say("Done.", cost=None))
-        assert (await run(at, model, cost=1.0)).stop_reason is StopReason.COMPLETED
+        assert (await run(at, model, cost=1.0)).stop_reason is StopReason.COST_LIMIT
+        assert len(model.requests) == 1
         await usable(at)
         assert notices(at).count("does not tell its cost") == 1
+
+
+async def test_a_cost_that_is_not_known_does_not_take_the_answer_away() -> None:
+    async with stage(Echo()) as at:
+        outcome = await run(at, FakeModel(Say("Done.", cost=None)), cost=1.0)
+        assert (outcome.text, outcome.stop_reason) == ("Done.", StopReason.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    ("price", "reason"), [(0.0, StopReason.COMPLETED), (1e6, StopReason.COST_LIMIT)]
+)
+async def test_a_setting_estimates_a_cost_that_is_not_known(
+    price: float, reason: StopReason
+) -> None:
+    async with stage(Echo()) as at:
+        model = FakeModel(Say(calls=(saying("a"),), cost=None), Say("Done.", cost=None))
+        outcome = await run(at, model, cost=1.0, unknown_price=price)
+        assert outcome.stop_reason is reason
 
 
 async def test_an_answer_that_reaches_a_limit_is_an_answer() -> None:

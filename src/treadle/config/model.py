@@ -135,7 +135,9 @@ class LimitSettings(Section):
     tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
     """Tokens of all model requests, input and output; estimated where a reply does not tell."""
     cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
-    """US dollars of all model requests whose cost is known."""
+    """US dollars of all model requests; a reply whose cost is not known ends the session too."""
+    unknown_price: Annotated[float | None, NeedsConsent()] = Field(default=None, ge=0)
+    """US dollars for a million tokens of replies whose cost is not known, 0 for a free model."""
     seconds: float | None = Field(default=None, gt=0)
     """Seconds from the message on; what runs then is ended."""
 

@@ -226,6 +226,9 @@ class Asker:
             self._calibration.learn(model, prompt.unscaled_tokens, reply.usage.input)
         estimated = prompt.estimated_tokens + self._counts.of([reply.message])
         if self._limits.spend(reply.usage, reply.cost, estimated=estimated):
-            said = f"{model.provider} does not tell its cost: the limit of cost cannot hold."
+            said = (
+                f"{model.provider} does not tell its cost, so no further request is made under the "
+                "limit of cost. limits.unknown_price can estimate it."
+            )
             await self._reporter.notice("warning", said)
         return reply, observer.operation_id

@@ -36,7 +36,10 @@ class Limits:
         Whether this is the first reply without its cost, though the cost is limited.
         """
         known = usage.input is not None and usage.output is not None
-        self._tokens += (usage.input or 0) + (usage.output or 0) if known else estimated
+        tokens = (usage.input or 0) + (usage.output or 0) if known else estimated
+        if cost is None and self._settings.unknown_price is not None:
+            cost = tokens * self._settings.unknown_price / 1e6
+        self._tokens += tokens
         self._cost += cost or 0.0
         first = self._settings.cost is not None and cost is None and self._cost_known
         self._cost_known = self._cost_known and not first
@@ -52,6 +55,9 @@ class Limits:
             raise LimitReachedError(StopReason.TOKEN_LIMIT, said)
         if limit.cost is not None and self._cost >= limit.cost:
             said = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
+            raise LimitReachedError(StopReason.COST_LIMIT, said)
+        if limit.cost is not None and not self._cost_known:
+            said = f"the cost of a reply is not known, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, said)
 
     def take_calls(self, number: int) -> bool:
