@@ -197,7 +197,10 @@ def test_what_cannot_fit_is_a_clear_error() -> None:
 def test_results_are_cut_further_where_the_notice_takes_up_what_a_cut_saves() -> None:
     calls = tuple(ToolCall(CallKey(0, slot), "a", "echo", "{}") for slot in range(3))
     results = [ToolMessage(call.key, "word 0x3f, " * 69) for call in calls]
-    run: list[Message] = [UserMessage("Go"), AssistantMessage(None, calls), *results]
-    for window in range(1_000, 2_600, 11):
+    question = UserMessage("word " * 2_500)
+    run: list[Message] = [question, AssistantMessage(None, calls), *results]
+    whole = TokenCounts().of([SystemMessage("S"), *run])
+    for short in range(1, 60):
+        window = (whole - short) * 4 // 3
         prompt = build_prompt("S", run, [], context_window=window)
         assert prompt.estimated_tokens <= prompt.budget_tokens
