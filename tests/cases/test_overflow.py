@@ -202,6 +202,8 @@ SAID: dict[str, tuple[int, str, int | None]] = {
         "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292",
         None,
     ),
+    "token limit": (422, "token limit exceeded", None),
+    "size limit": (400, "Request exceeds 20 MB limit", None),
     "upstream": (502, "Upstream error: prompt is too long for the context window", None),
 }
 

@@ -151,6 +151,7 @@ ORDER_REFUSALS: list[Script] = [
     body({"error": {"message": JINJA, "code": 500}}),
     error(400, 'messages: first message must use the "user" role'),
     error(400, "consecutive messages of the same role are not supported"),
+    error(400, "A tool message must be followed by an assistant message"),
     Script(
         ((RECORDED / "llama_cpp_roles.json").read_bytes(),),
         400,
@@ -241,6 +242,7 @@ WANTED = [
         },
         status=422,
     ),
+    error(400, "In thinking mode, every assistant message needs `reasoning_content`"),
     error(400, "Error from provider: [invalid_request] `reasoning_content` 必须返回给 API"),
     body(
         {

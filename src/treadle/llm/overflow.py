@@ -28,6 +28,7 @@ _OVERFLOW = re.compile(
     r"(?:messages?|prompt|input|tokens|text|request|either)|shorten (?:the|your) "
     r"|range of input length|tokens to keep from the initial prompt|\bn_ctx\b|prompt_too_long"
     r"|must have less than \d+ tokens|(?:inputs?`?|prompt) tokens .{0,40}(?:<=|≤|less than|at most)"
+    r"|token limit (?:\w+ ){0,2}exceeded|(?:request|body|payload|prompt) (?:size )?exceeds"
     r"|string_above_max_length|上下文长度|超出.{0,12}(?:长度|上下文)|输入长度",
     re.IGNORECASE | re.DOTALL,
 )

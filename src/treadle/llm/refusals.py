@@ -36,7 +36,7 @@ _REFUSED = re.compile(
 )
 _WANTED = re.compile(
     r"must (?:also )?(?:be|have|include|contain|start|carry)|missing|required?|requires"
-    r"|(?:has|have|needs?) to be|expected|cannot be (?:empty|blank|null|none)|absent|lacks?"
+    r"|(?:has|have) to be|\bneeds?\b|expected|cannot be (?:empty|blank|null|none)|absent|lacks?"
     r"|not (?:found|provided|present|passed)|should be|pass(?:ed)? back|without|必须|缺少",
     re.IGNORECASE,
 )
@@ -113,7 +113,8 @@ _ORDER = re.compile(
     r"(?:role|user)|unexpected role|(?:cannot|can't|must not|should not|may not) (?:directly |"
     r"immediately )?follow|(?:last|first|next|previous|expected) (?:\w+ )?(?:message |turn )?role"
     r"|first (?:\w+ )?message|(?:must|should) (?:start|begin|end) with|consecutive"
-    r"|immediately after an?|after (?:role |an? )?['\"`]?tool\b|same role|role (?:order|sequence)"
+    r"|immediately after an?|followed by (?:an? )?['\"`]?assistant"
+    r"|after (?:role |an? )?['\"`]?tool\b|same role|role (?:order|sequence)"
     r"|(?:order|sequence) of (?:the )?(?:roles|messages|turns)|(?:message|turn) order"
     r"|invalid (?:message|role|turn)s? (?:order|sequence)",
     re.IGNORECASE | re.DOTALL,
@@ -202,7 +203,12 @@ def _reasoning(refusal: Refusal) -> Change | None:
     if refused:
         fields = strictness.refused_fields | refused
         return replace(strictness, refused_fields=fields), "reasoning is not sent back"
-    wanted = [name for name in _THOUGHTS if meanings[name] is Meaning.WANTED]
+    wanted = [
+        name
+        for name in _THOUGHTS
+        if meanings[name] is Meaning.WANTED
+        or (meanings[name] is Meaning.UNCLEAR and name not in sent)
+    ]
     if not wanted or not refusal.replies:
         return None
     field = next((name for name in wanted if name in REASONING_FIELDS), REASONING_FIELDS[0])
