@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from treadle.traces.span import JsonValue, Span
+from treadle.traces.span_marks import marks_of
 from treadle.traces.store import blobs
 
 if TYPE_CHECKING:
-    from treadle.app.trace_shapes import BlobPart, Cut, SpanContent, TextPart
+    from treadle.app.trace_shapes import BlobPart, Cut, SpanContent, SpanMark, TextPart
 
 _PREVIEW = 2_000
 """Characters of a large value that are shown in its place."""
@@ -16,7 +17,7 @@ _SHORTEST = 1_000
 
 def whole_span(span: Span) -> "SpanContent":
     """All fields as they were recorded, and nothing cut."""
-    return {"span": span.to_json(), "cut": []}
+    return {"span": span.to_json(), "cut": [], "marks": _marks(span)}
 
 
 def previewed_span(span: Span) -> "SpanContent":
@@ -28,7 +29,11 @@ def previewed_span(span: Span) -> "SpanContent":
     """
     cut: list[Cut] = []
     shown = cast("dict[str, JsonValue]", _previewed(span.to_json(), [], cut))
-    return {"span": shown, "cut": cut}
+    return {"span": shown, "cut": cut, "marks": _marks(span)}
+
+
+def _marks(span: Span) -> "list[SpanMark]":
+    return [{"mark": each.mark.value, "words": each.words} for each in marks_of(span)]
 
 
 def _previewed(value: Any, path: list[str | int], cut: "list[Cut]") -> Any:

@@ -275,11 +275,19 @@ class Cut(TypedDict):
     parts: list[TextPart | BlobPart]
 
 
+class SpanMark(TypedDict):
+    """A fault of the record itself: a clock that went back, a text that the exporter cut."""
+
+    mark: str
+    words: str
+
+
 class SpanContent(TypedDict):
-    """A span with its content, and which of its values were cut."""
+    """A span with its content, which of its values were cut, and what is wrong with its record."""
 
     span: Annotated[dict[str, JsonValue], Documented(lambda: whole(RecordedSpan))]
     cut: list[Cut]
+    marks: list[SpanMark]
 
 
 class Percentiles(TypedDict):

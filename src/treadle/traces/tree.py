@@ -17,6 +17,8 @@ from treadle.traces.span import (
     Totals,
     Trace,
 )
+from treadle.traces.span_marks import Mark as SpanMark
+from treadle.traces.span_marks import marks_of
 from treadle.traces.totals import totals
 
 _DETAIL_LENGTH = 120
@@ -129,6 +131,11 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
         "start_us": view.start_us,
         "duration_us": view.duration_us,
         "totals": asdict(view.totals),
+        "marks": {
+            span.span_id: [marked.mark.value for marked in found]
+            for span in trace.spans
+            if (found := marks_of(span))
+        },
         "spans": [span.to_json() for span in trace.spans],
     }
 
@@ -189,10 +196,11 @@ def _row(node: Node[Span], start_us: int) -> Row:
     notes = [*_sources(span.attributes), *_index(span.attributes), *_estimate(span)]
     if node.cycle:
         notes.append("cycle: this span is its own ancestor, so it is shown as a root")
-    if span.end_us is not None and span.duration_us is None:
-        notes.append("clock skew: the recorded end is before the start")
-    if span.status is SpanStatus.UNFINISHED:
-        notes.append("no end was recorded: it still runs, or its process ended in the middle")
+    notes += [
+        one_line(marked.words, 2 * _DETAIL_LENGTH)
+        for marked in marks_of(span)
+        if not (node.cycle and marked.mark is SpanMark.OWN_PARENT)
+    ]
     if span.error is not None:
         notes.append(f"error: {one_line(span.error, 2 * _DETAIL_LENGTH)}")
     hint = span.attributes.get("treadle.hint") or span.attributes.get("treadle.error.hint")

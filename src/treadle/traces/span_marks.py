@@ -1,0 +1,94 @@
+"""What is wrong with the record of a span itself, so that its figures or texts mislead.
+
+A marked span is stored as it came. Its duration is unknown where its clock went back, so no sum or
+percentile has it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from treadle.traces.otlp.building import DROPPED, UNREADABLE
+from treadle.traces.span import Span, SpanStatus
+from treadle.traces.vocabularies.reading import parsed
+
+
+class Mark(StrEnum):
+    """A kind of fault of a record."""
+
+    CLOCK_SKEW = "clock_skew"
+    OWN_PARENT = "own_parent"
+    UNFINISHED = "unfinished"
+    TRUNCATED = "truncated"
+    DROPPED = "dropped"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A mark, and what it means in words."""
+
+    mark: Mark
+    words: str
+
+
+_CUT = re.compile(
+    r"(?:\.{3}|\u2026)?\s*[\[(<{]\s*(?:\.{3}\s*)?(?:output |content |text |value )?truncated\b"
+    r"[^\])>}\n]{0,60}[\])>}]\s*\Z",
+    re.IGNORECASE,
+)
+"""A note at the end of a text that says that more of it is missing."""
+_SHORTEST_LIMIT = 64
+_ROUND = (100, 128, 250, 256)
+
+
+def marks_of(span: Span) -> list[Marked]:
+    """Everything that is wrong with the record of `span`."""
+    return list(_marks(span))
+
+
+def _marks(span: Span) -> Iterator[Marked]:
+    if span.end_us is not None and span.end_us < span.start_us:
+        words = "clock skew: the recorded end is before the start, so the duration is unknown"
+        yield Marked(Mark.CLOCK_SKEW, words)
+    if span.parent_id == span.span_id:
+        yield Marked(Mark.OWN_PARENT, "the span is its own parent, so it is shown as a root")
+    if span.status is SpanStatus.UNFINISHED:
+        words = "no end was recorded: it still runs, or its process ended in the middle"
+        yield Marked(Mark.UNFINISHED, words)
+    cut = _truncated(span)
+    if cut:
+        words = f"the exporter cut {', '.join(cut[:3])}: the rest was never sent"
+        yield Marked(Mark.TRUNCATED, words)
+    dropped = [(name.split("_")[1], span.attributes.get(name)) for name in DROPPED]
+    counts = [f"{count} {what}" for what, count in dropped if isinstance(count, int) and count]
+    if counts:
+        yield Marked(Mark.DROPPED, f"the exporter dropped {', '.join(counts)}")
+    if UNREADABLE in span.attributes:
+        faults = span.attributes[UNREADABLE]
+        said = "; ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
+        yield Marked(Mark.UNREADABLE, f"parts could not be read: {said}")
+
+
+def _truncated(span: Span) -> list[str]:
+    """The names of attributes that end before their text does."""
+    texts = {name: text for name, text in span.attributes.items() if isinstance(text, str)}
+    lengths = [len(text) for text in texts.values()]
+    longest = max(lengths, default=0)
+    limited = longest >= _SHORTEST_LIMIT and lengths.count(longest) > 1
+    cut = []
+    for name, text in texts.items():
+        at_limit = (limited and len(text) == longest) or _is_round(len(text))
+        # A text that begins as JSON and does not end as JSON, at a length that is a limit.
+        broken = at_limit and text[:2] in ("[{", '{"', '["', "[[") and parsed(text) is text
+        if broken or _CUT.search(text[-100:]):
+            cut.append(name)
+    return cut
+
+
+def _is_round(length: int) -> bool:
+    """Whether a length is likely one that was configured: a power of two, or full hundreds."""
+    if length < _SHORTEST_LIMIT:
+        return False
+    return length & (length - 1) == 0 or length % 500 == 0 or length in _ROUND
