@@ -222,7 +222,7 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
                 serving(repo, **variables) as over_mcp,
                 ToolCalls.open(repo) as calls,
             ):
-                yield Doors(repo, calls, over_http, f"{over_mcp.address}/mcp")
+                yield Doors(repo, calls, over_http, f"{over_mcp.address}/mcp?tools=all")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
