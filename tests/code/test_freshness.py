@@ -255,7 +255,7 @@ def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
     assert ours == {
         f"treadle.code.{name}"
         for name in (
-            "fields", "files", "git_excludes", "ignore", "index", "model", "nearest", "ranking",
-            "postings", "refreshing", "related", "store", "terms",
+            "fields", "files", "git_excludes", "ignore", "index", "model", "nearest",
+            "nested_copies", "postings", "ranking", "refreshing", "related", "store", "terms",
         )
     }  # fmt: skip

@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_read_is_reported(
     assert (report.files, report.skipped) == (1, {"locked": "unreadable folder: Permission denied"})
 
 
-def test_submodules_and_nested_repositories_are_read_like_folders(
+def test_submodule_is_read_like_a_folder_and_another_repository_is_skipped(
     tmp_path: Path, repository: Callable[[str], Path]
 ) -> None:
     root, other = repository("outer"), repository("library")
@@ -113,7 +113,7 @@ def test_submodules_and_nested_repositories_are_read_like_folders(
     with CodeIndex.open(root, cache_dir=tmp_path / "cache") as index:
         index.refresh()
         paths = {entry.path for entry in index.readings()}
-        assert paths == {".gitmodules", "outer.py", "vendored/library.py", "nested/nested.py"}
+        assert paths == {".gitmodules", "outer.py", "vendored/library.py"}
         (root / "vendored/library.py").write_bytes(CODE)
         index.refresh()
         assert index.search("zebra").results[0].file == "vendored/library.py"

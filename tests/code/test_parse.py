@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "link.py").symlink_to("gone.py")
     assert str(parse_file(tmp_path, "link.py").skipped).startswith("unreadable")
     os.mkfifo(tmp_path / "pipe.py")
-    assert parse_file(tmp_path, "pipe.py").skipped == "unreadable: not a regular file"
+    assert parse_file(tmp_path, "pipe.py").skipped == "unreadable: Not a regular file"
 
 
 def test_an_empty_file_is_fine(tmp_path: Path) -> None:

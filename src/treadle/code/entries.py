@@ -4,13 +4,14 @@ Made where the file is parsed, in a worker process if there are some: the one pr
 is the narrow place of a large build, so it has nothing left to compute for each term of an item.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.dense.stored import FileVectors
-from treadle.code.parse import ParsedFile
+from treadle.code.parse import ParsedFile, failed_file, parse_file
 from treadle.code.postings import PLACE_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
@@ -46,6 +47,25 @@ def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
         [pack(postings[term]) for term in used],
         vectors_of([terms for _, terms in file.items], embedding) if embedding and items else None,
     )
+
+
+def read_entry(
+    root: str,
+    path: str,
+    known_hash: bytes,
+    embedding: str | None,
+    failures: Mapping[bytes, str],
+) -> tuple[Entry, int]:
+    """A file below `root` as it is now, and the time (ns) before it was read; see `parse_file`."""
+    read_ns = time.time_ns()
+    parsed = parse_file(Path(root), path, known_hash, failures)
+    return entry_of(parsed, None if embedding is None else Path(embedding)), read_ns
+
+
+def failed_entry(root: Path, path: str, reason: str) -> tuple[Entry, int]:
+    """The entry of a file at which its parser failed."""
+    read_ns = time.time_ns()
+    return entry_of(failed_file(root, path, reason)), read_ns
 
 
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from treadle.code.ignore import IGNORE_FILES, IgnoreRules
+from treadle.code.ignore import IGNORE_FILES, IgnoreRules, git_root_of
 from treadle.inside import Folders, read_inside
 from treadle.private_files import why_private_entry
 
@@ -38,10 +38,12 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
 
     Files that usually hold keys or passwords are passed over by name (see `treadle.private_files`).
     Links are never followed: what they point to inside the tree is found at its own place.
-    Nested repositories and submodules are walked like any folder, without their `.git`.
+    Submodules are walked like any folder, without their `.git`. Inside of a repository another
+    clone or work tree is passed over: it holds another state of some code, often of the same.
     `on_skip(path, reason)` hears of those, of what could not be read, and of links.
     """
     rules = IgnoreRules(root)
+    in_repository = git_root_of(root) is not None
     skip = on_skip or (lambda _path, _reason: None)
     pending = [""]
     with Folders(root) as folders:
@@ -51,6 +53,9 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
                 entries = {entry.name: entry for entry in folders.entries(folder)}
             except OSError as error:
                 skip(folder or ".", f"unreadable folder: {error.strerror}")
+                continue
+            if in_repository and ".git" in entries and _is_other_tree(rules, root, folder):
+                skip(folder, "another work tree or clone")
                 continue
             ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
             lead = folder and folder + "/"
@@ -64,18 +69,40 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
                         skip(lead + name, reason)
                     elif is_dir:
                         below.append(lead + name)
-                    else:
-                        status = entry.stat(follow_symlinks=False)
-                        if stat.S_ISREG(status.st_mode):
-                            yield FileEntry(
-                                lead + name, status.st_size, status.st_mtime_ns,
-                                status.st_ctime_ns, status.st_ino,
-                            )  # fmt: skip
-                        elif stat.S_ISLNK(status.st_mode):
-                            skip(lead + name, "link")
+                    elif (file := _file(lead + name, entry, skip)) is not None:
+                        yield file
                 except OSError as error:
                     skip(lead + name, f"unreadable: {error.strerror}")
             pending.extend(reversed(below))
+
+
+def _file(
+    path: str, entry: "os.DirEntry[str]", skip: Callable[[str, str], None]
+) -> FileEntry | None:
+    status = entry.stat(follow_symlinks=False)
+    if stat.S_ISREG(status.st_mode):
+        return FileEntry(
+            path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        )
+    if stat.S_ISLNK(status.st_mode):
+        skip(path, "link")
+    return None
+
+
+def _is_other_tree(rules: IgnoreRules, root: Path, folder: str) -> bool:
+    """Whether a folder with a `.git` is neither the root itself nor a submodule.
+
+    Git puts a file into a submodule that names a folder below `modules`.
+    """
+    if not folder or folder in rules.tracked.submodules:
+        return False
+    try:
+        with read_inside(root, f"{folder}/.git") as file:
+            pointer = file.read(4_096)
+    except OSError:  # a folder, among others
+        return True
+    names_module = b"/modules/" in pointer.replace(b"\\", b"/")
+    return not (pointer.startswith(b"gitdir:") and names_module)
 
 
 def read_file(root: Path | str, path: str) -> tuple[bytes | None, os.stat_result]:

@@ -4,11 +4,15 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from treadle.inside import read_regular
 
-IGNORE_FILES = (".gitignore", ".ignore", ".treadleignore")
+if TYPE_CHECKING:
+    from treadle.code.git_index import Tracked
+
+_GIT_FILE = ".gitignore"
+IGNORE_FILES = (_GIT_FILE, ".ignore", ".treadleignore")
 """Names of ignore files, weakest first; those of a folder are weaker than those below it."""
 
 REPOSITORY_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -37,13 +41,15 @@ class _Rule:
     """One line of an ignore file.
 
     Most are a plain name or path, or `*` and an ending; only the others need an expression.
-    Without a slash a pattern speaks of names, else of paths from the folder of its file.
+    Without a slash a pattern speaks of names, else of paths from the folder of its file. `own`: the
+    line is not one of git's, so that it also leaves out what git tracks.
     """
 
-    __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated")
+    __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated", "own")
 
-    def __init__(self, pattern: str, *, negated: bool, folders_only: bool) -> None:
+    def __init__(self, pattern: str, *, negated: bool, folders_only: bool, own: bool) -> None:
         self.negated = negated
+        self.own = own
         self.folders_only = folders_only
         self.anchored = "/" in pattern
         pattern = pattern.removeprefix("/")
@@ -57,7 +63,7 @@ class _Rule:
             self.expression = translate(pattern) or "(?!)"
 
     @classmethod
-    def parse(cls, line: str) -> Self | None:
+    def parse(cls, line: str, *, own: bool) -> Self | None:
         """The rule of a line; None for a comment or an empty line."""
         pattern = _strip_trailing_spaces(line)
         if not pattern or pattern.startswith("#"):
@@ -66,7 +72,9 @@ class _Rule:
         pattern = pattern[negated:]
         folders_only = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
-        return cls(pattern, negated=negated, folders_only=folders_only) if pattern else None
+        if not pattern:
+            return None
+        return cls(pattern, negated=negated, folders_only=folders_only, own=own)
 
     def matches(self, path: str, name: str) -> bool:
         text = path if self.anchored else name
@@ -89,12 +97,18 @@ class _RuleSet:
         self._path_expression = _any_of(rules, anchored=True)
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> Self | None:
-        rules = [rule for line in lines if (rule := _Rule.parse(line)) is not None]
+    def of(cls, lines: Iterable[str], own_lines: Iterable[str] = ()) -> Self | None:
+        """The rules of git's `lines` and of `own_lines`, which are stronger."""
+        rules = [
+            rule
+            for own, group in ((False, lines), (True, own_lines))
+            for line in group
+            if (rule := _Rule.parse(line, own=own)) is not None
+        ]
         return cls(rules) if rules else None
 
-    def verdict(self, folder: str, name: str, *, is_dir: bool) -> bool | None:
-        """True: ignored, False: re-included, None: no rule speaks of it. The last rule wins.
+    def verdict(self, folder: str, name: str, *, is_dir: bool) -> _Rule | None:
+        """The rule that decides, the last one that matches; None if no rule speaks of it.
 
         `folder` leads from these rules to what has the `name`; it is empty or ends with a slash.
         """
@@ -108,7 +122,7 @@ class _RuleSet:
         ):
             for rule in self._rules:
                 if (is_dir or not rule.folders_only) and rule.matches(path, name):
-                    return not rule.negated
+                    return rule
         return None
 
 
@@ -141,6 +155,9 @@ class IgnoreRules:
         self._root = os.fspath(root)
         self._chains: dict[str, _Chain] = {}
         self._above = _rules_above(root)
+        self._tracked: Tracked | None = None
+        self._only_tracked: set[str] = set()
+        """Ignored folders with something in them that git tracks."""
 
     def ignored(self, relative_path: str, is_dir: bool) -> bool:
         """Whether `relative_path` (POSIX, relative to the root) or a folder above it is ignored.
@@ -163,17 +180,46 @@ class IgnoreRules:
         `present` names the ignore files in the folder, where they are known.
         """
         chain = self._chain(folder, present)
+        only_tracked = folder in self._only_tracked
+        above = folder and folder + "/"
 
         def ignored(name: str, is_dir: bool) -> bool:
             if name in REPOSITORY_FOLDERS:
                 return True
+            rule = None
             for lead, rules in chain:
-                verdict = rules.verdict(lead, name, is_dir=is_dir)
-                if verdict is not None:
-                    return verdict
-            return False
+                rule = rules.verdict(lead, name, is_dir=is_dir)
+                if rule is not None:
+                    break
+            if not only_tracked and (rule is None or rule.negated):
+                return False
+            if rule is not None and rule.own and not rule.negated:
+                return True
+            return not self._is_tracked(above + name, is_dir)
 
         return ignored
+
+    @property
+    def tracked(self) -> "Tracked":
+        """What git tracks below the root."""
+        if self._tracked is None:
+            from treadle.code.git_index import Tracked, tracked_below
+
+            root = Path(self._root)
+            git_root = git_root_of(root)
+            self._tracked = Tracked() if git_root is None else tracked_below(root, git_root)
+        return self._tracked
+
+    def _is_tracked(self, path: str, is_dir: bool) -> bool:
+        """Whether git tracks a file, or something in a folder."""
+        if not is_dir:
+            return path in self.tracked.files
+        if path in self.tracked.submodules:
+            return True
+        found = path in self.tracked.folders
+        if found:
+            self._only_tracked.add(path)
+        return found
 
     def _chain(self, folder: str, present: Iterable[str]) -> _Chain:
         chain = self._chains.get(folder)
@@ -192,7 +238,16 @@ class IgnoreRules:
 
 
 def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet | None:
-    return _RuleSet.of(line for name in present for line in read_lines(f"{folder}/{name}"))
+    lines = {name: read_lines(f"{folder}/{name}") for name in present}
+    of_git = lines.pop(_GIT_FILE, [])
+    return _RuleSet.of(of_git, (line for each in lines.values() for line in each))
+
+
+def git_root_of(root: Path) -> Path | None:
+    """The work tree that a folder is in, by the nearest `.git` above."""
+    return next(
+        (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
+    )
 
 
 def read_lines(path: str) -> list[str]:
@@ -214,9 +269,7 @@ def _rules_above(root: Path) -> _Chain:
     from treadle.code.git_excludes import exclude_files
 
     found: _Chain = []
-    git_root = next(
-        (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
-    )
+    git_root = git_root_of(root)
     if git_root is not None and not _left_out(root, git_root):
         for folder in root.parents:
             if not folder.is_relative_to(git_root):

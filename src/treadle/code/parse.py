@@ -45,7 +45,8 @@ class ParsedFile(NamedTuple):
     """What a read of a file gave. `content_hash` is BLAKE2b-256, empty if it was not read.
 
     `unchanged`: the hash was the known one, so `items` were not made. `references` are packed, with
-    the keys of the names that they mention (see `treadle.code.graph.tables`).
+    the keys of the names that they mention (see `treadle.code.graph.tables`). `failed`: its parser
+    crashed or went over a limit.
     """
 
     path: str
@@ -62,6 +63,7 @@ class ParsedFile(NamedTuple):
     reading: Reading = Reading.SKIPPED
     origin: Origin = Origin.OWN
     references: tuple[bytes, set[int]] | None = None
+    failed: bool = False
 
 
 class Content(NamedTuple):
@@ -72,10 +74,16 @@ class Content(NamedTuple):
     reading: Reading
 
 
-def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
+_NO_FAILURES: Mapping[bytes, str] = {}
+
+
+def parse_file(
+    root: Path, path: str, known_hash: bytes = b"", failures: Mapping[bytes, str] = _NO_FAILURES
+) -> ParsedFile:
     """Read and parse one file; never raises for what a file may hold.
 
     With `known_hash` equal to the hash of the bytes, parsing is left out and `items` is empty.
+    `failures` are the hashes of texts that no parser is given again, with the reasons.
     """
     try:
         data, status = read_file(root, path)
@@ -87,13 +95,27 @@ def parse_file(root: Path, path: str, known_hash: bytes = b"") -> ParsedFile:
     digest = content_hash(data)
     language = language_of(path, data)
     name = language.name if language else None
-    skipped = why_private_content(data) or _reason_to_skip(path, data, language)
+    skipped = (
+        why_private_content(data) or _reason_to_skip(path, data, language) or failures.get(digest)
+    )
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     unchanged = digest == known_hash
     content = _NOTHING if skipped or unchanged else read_content(path, data, language)
     return ParsedFile(
         path, *stat, digest, name, lines, skipped, content.items, unchanged, content.reading,
         origin_of(path, data), packed(content.references),
+    )  # fmt: skip
+
+
+def failed_file(root: Path, path: str, reason: str) -> ParsedFile:
+    """A file whose text is given to no parser, since one failed at it."""
+    try:
+        data, status = read_file(root, path)
+    except OSError as error:
+        return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
+    return ParsedFile(
+        path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino,
+        b"" if data is None else content_hash(data), skipped=reason, failed=data is not None,
     )  # fmt: skip
 
 

@@ -155,16 +155,20 @@ class Alike(NamedTuple):
 
 def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:
     """The best `limit` items: exact definitions first, then all orders fused."""
+    from treadle.code.nested_copies import copies_last
+
     hits = found.hits
     if any(alike):
         from treadle.code.fusing import fused_hits  # not needed by most
 
         hits = fused_hits(hits, alike, limit)
+    hits = copies_last(hits)
     if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
         first = {(hit.file, hit.start_byte, hit.name) for hit in found.defined}
+        scored = [hit._replace(score=top + 1 - at / 1000) for at, hit in enumerate(found.defined)]
         hits = [
-            *(hit._replace(score=top + 1 - at / 1000) for at, hit in enumerate(found.defined)),
+            *copies_last(scored),
             *(hit for hit in hits if (hit.file, hit.start_byte, hit.name) not in first),
         ]
     return hits[:limit]

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ from treadle.code.store import Store, StoredFile
 
 if TYPE_CHECKING:
     from treadle.code.entries import Entry
-    from treadle.code.workers import Task
 
+Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
+"""The arguments of `entries.read_entry`."""
 Progress = Callable[[int, int], None]
 
 _RACY_NS = 2_000_000_000
@@ -98,7 +99,7 @@ def refresh(
     total = len(found.changed)
     pays = "numpy" in sys.modules or sum(entry.size for entry in found.changed) >= _TASK_BYTES
     folder = embedding() if embedding is not None and total and pays else None
-    for batch in _batches(_parsed(root, found, folder)):
+    for batch in _batches(_parsed(root, found, folder, store.failures())):
         store.write(batch)
         for (file, *_), _ in batch:
             before = found.known.get(file.path)
@@ -139,30 +140,44 @@ def _batches(
         yield batch
 
 
-def _tasks(root: Path, found: _Difference, embedding: Path | None) -> "Iterator[Task]":
-    files: list[tuple[str, bytes]] = []
+def _tasks(
+    root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
+) -> "Iterator[list[Call]]":
+    """Calls of `read_entry`, in lists of about `_TASK_BYTES`."""
+    model = None if embedding is None else str(embedding)
+    task: list[Call] = []
     size = 0
     for entry in found.changed:
         known = found.known.get(entry.path)
-        files.append((entry.path, known.hash if known else b""))
+        task.append((str(root), entry.path, known.hash if known else b"", model, failures))
         size += entry.size
         if size >= _TASK_BYTES:
-            yield str(root), files, embedding
-            files, size = [], 0
-    if files:
-        yield str(root), files, embedding
+            yield task
+            task, size = [], 0
+    if task:
+        yield task
 
 
 def _parsed(
-    root: Path, found: _Difference, embedding: Path | None
+    root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
 ) -> "Iterator[tuple[Entry, int]]":
-    """Parse all that changed, in worker processes if it is much and they can be started."""
+    """Parse all that changed in worker processes: in several if it is much.
+
+    Only where no process can be started it is parsed in this one.
+    """
     if not found.changed:
         return
-    from treadle.code.workers import parse_task, parsed_by_workers  # parsers load slowly
+    from treadle.code.entries import failed_entry, read_entry
+    from treadle.code.workers import answers_of_many, answers_of_one
 
-    tasks = deque(_tasks(root, found, embedding))
-    if sum(entry.size for entry in found.changed) >= _POOL_BYTES:
-        yield from parsed_by_workers(tasks)
-    while tasks:
-        yield from parse_task(tasks.popleft())
+    tasks = deque(_tasks(root, found, embedding, failures))
+    many = sum(entry.size for entry in found.changed) >= _POOL_BYTES
+    answered = answers_of_many if many else answers_of_one
+    try:
+        for task, answers in answered(read_entry, tasks):
+            for call, answer in zip(task, answers, strict=True):
+                yield answer.value or failed_entry(root, call[1], answer.failure)
+    except OSError:
+        while tasks:
+            for call in tasks.popleft():
+                yield read_entry(*call)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GRAMMARS = "semble_grammars"
 """The package of the extra `grammars`."""
-SCHEMA_VERSION = 4 * 10 + (find_spec(GRAMMARS) is not None)
+SCHEMA_VERSION = 5 * 10 + (find_spec(GRAMMARS) is not None)
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt.
 
 With the extra `grammars` more languages are parsed, so it counts as well.
@@ -156,6 +156,11 @@ class Store:
         """The paths of all files known."""
         with self.reading() as connection:
             return [os.fsdecode(row[0]) for row in connection.execute("SELECT path FROM files")]
+
+    def failures(self) -> dict[bytes, str]:
+        """The hashes of texts at which a parser failed, with the reasons."""
+        with self.reading() as connection:
+            return dict(connection.execute("SELECT hash, reason FROM failures").fetchall())
 
     def counts(self) -> tuple[int, int, int]:
         """Indexed files, items, and skipped files."""

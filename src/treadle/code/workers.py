@@ -1,125 +1,307 @@
-"""Parsing in processes of our own: `python -m treadle.code.workers` reads tasks, writes results.
+"""Runs functions on foreign text in processes of their own, with limits of time and memory.
 
-Not `multiprocessing`: its workers import the main module of whoever uses the index, which may
-start all over again there.
+A parser written in C can crash on a small file, or ask for gigabytes. Here that costs one process
+and one answer. Not `multiprocessing`: its workers import the main module of the program that uses
+the index, which may start all over again.
 """
 
+import atexit
 import gc
 import os
 import pickle
 import signal
-import subprocess
 import sys
-import time
+import threading
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from enum import Enum
+from importlib import import_module
 from itertools import islice
-from pathlib import Path
 from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
-from treadle.code.entries import Entry, entry_of
-from treadle.code.parse import parse_file
+from treadle.code.processes import Process, start
 
-Task = tuple[str, list[tuple[str, bytes]], Path | None]
-"""A root, paths below it, each with the hash that is known of it (or nothing), and the folder of
-the model that makes vectors."""
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
+T = TypeVar("T")
+C = TypeVar("C", bound=tuple[object, ...])
+Calls = Sequence[tuple[object, ...]]
+
+CPU_SECONDS = 20.0
+"""Processor time of one call. A parse may take three (`limits.PARSE_SECONDS`); its queries, which
+nothing else can stop, take less than that on real files of 2 MB."""
+MEMORY_BYTES = 1_500_000_000
+"""Address space of a worker. It needs 400 MB with numpy and the own embedding loaded; a file of
+2 MB takes up to 300 MB more."""
+IDLE_SECONDS = 600.0
+"""A worker that nobody asks for so long ends itself."""
 _MAX_WORKERS = 8
 _AHEAD = 8
 """Tasks for each worker whose results may wait: as long as a transaction of the writer takes."""
+_MAX_STARTS = 3
+"""Starts without an answer after which a worker counts as unable to run."""
 
 
-def parse_task(task: Task) -> list[tuple[Entry, int]]:
-    """Parse the files of a task, each with the time (ns) before it was read."""
-    root, files, embedding = Path(task[0]), *task[1:]
-    parsed: list[tuple[Entry, int]] = []
-    for path, known_hash in files:
-        read_ns = time.time_ns()
-        parsed.append((entry_of(parse_file(root, path, known_hash), embedding), read_ns))
-    return parsed
+class Answer(NamedTuple):
+    """The value of one call, or why it has none."""
+
+    value: Any = None
+    failure: str = ""
 
 
-def parsed_by_workers(tasks: deque[Task]) -> Iterator[tuple[Entry, int]]:
-    """Take tasks off as their results are asked for, in order; what is left is for who called.
+class CallFailedError(Exception):
+    """A call had no result: its process crashed or went over a limit, or the function raised."""
+
+
+class Worker:
+    """One process, started at the first call, and again after it crashed. For one thread."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._answered = 0
+
+    def answers(self, function: Callable[..., object], calls: Calls) -> Iterator[Answer]:
+        """An answer for each call, in order.
+
+        A call at which the process ends is made again in a new process, so that only a call that
+        ends a process by itself fails. Raises `OSError` if no process can be started.
+        """
+        waiting = deque(calls)
+        starts = 0
+        try:
+            while waiting:
+                process = self._running()
+                try:
+                    _send(process, (function.__module__, function.__qualname__, list(waiting)))
+                    while waiting:
+                        answer = _receive(process)
+                        self._answered += 1
+                        starts = 0
+                        waiting.popleft()
+                        yield answer
+                except (OSError, EOFError, pickle.UnpicklingError):
+                    alone = self._answered == 0
+                    failure = self._end()
+                    starts += 1
+                    if alone and failure:
+                        waiting.popleft()
+                        yield Answer(failure=failure)
+                    elif starts >= _MAX_STARTS:
+                        raise OSError(0, "the worker process ends without an answer") from None
+        finally:
+            if waiting:  # its answers would be taken for those of the next calls
+                self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._end()
+
+    def _running(self) -> Process:
+        if self._process is not None and self._process.ended():
+            self._end()
+        if self._process is None:
+            self._process = process = _start()
+            self._answered = 0
+            try:
+                _receive(process)  # it greets
+            except (EOFError, pickle.UnpicklingError):
+                self._end()
+                raise OSError(0, "the worker process did not start") from None
+            return process
+        return self._process
+
+    def _end(self) -> str:
+        """Wait for the process; why it ended, empty if it did so by itself."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        for pipe in (process.requests, process.results):
+            with suppress(OSError):
+                pipe.close()
+        return _why(process.wait())
+
+
+def _why(status: int) -> str:
+    if status == 0:
+        return ""
+    if status == -_signal("SIGPROF"):
+        return f"took more than {CPU_SECONDS:.0f} s of processor time"
+    if status < 0:
+        names = {each.value: each.name for each in signal.Signals}
+        return f"crashed its parser ({names.get(-status, f'signal {-status}')})"
+    return f"crashed its parser (status {status})"
+
+
+def _signal(name: str) -> int:
+    return int(getattr(signal, name, 0))
+
+
+_shared = Worker()
+_sharing = threading.Lock()
+atexit.register(_shared.close)
+
+
+def call_apart(function: Callable[..., T], *arguments: object) -> T:
+    """The result of a function of a module of ours, called in the shared worker process.
+
+    Arguments and result are plain values, named tuples of ours and enumerations. Waits while
+    another thread uses the worker. Raises `CallFailedError`; `OSError` if there is no process.
+    """
+    with _sharing:
+        (answer,) = _shared.answers(function, [arguments])
+    if answer.failure:
+        raise CallFailedError(answer.failure)
+    result: T = answer.value
+    return result
+
+
+def answers_of_one(
+    function: Callable[..., object], tasks: deque[list[C]]
+) -> Iterator[tuple[list[C], list[Answer]]]:
+    """Take tasks off with the answers of the shared worker, which is warm for small changes."""
+    while tasks:
+        with _sharing:
+            answers = list(_shared.answers(function, tasks[0]))
+        yield tasks.popleft(), answers
+
+
+def answers_of_many(
+    function: Callable[..., object], tasks: deque[list[C]]
+) -> Iterator[tuple[list[C], list[Answer]]]:
+    """Take tasks off as their answers are asked for, in order, with a worker for each processor.
 
     Threads talk with the workers, so that these go on while the results are written; they are at
-    most `_AHEAD` tasks ahead, so that memory stays bounded. Workers that cannot start, or that
-    die, end it early.
+    most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError` like `Worker`; the
+    tasks that are left have no answer yet.
     """
+    from concurrent.futures import ThreadPoolExecutor  # not needed for a small change
+
     count = min(os.cpu_count() or 1, _MAX_WORKERS, len(tasks))
-    if count < 2 or not sys.executable:
-        return
-    workers: list[subprocess.Popen[bytes]] = []
-    idle = SimpleQueue[subprocess.Popen[bytes]]()
-    results: deque[Future[list[tuple[Entry, int]]]] = deque()
-    threads = ThreadPoolExecutor(count)
+    workers = [Worker() for _ in range(count)]
+    idle = SimpleQueue[Worker]()
+    for worker in workers:
+        idle.put(worker)
+
+    def answer(calls: Calls) -> list[Answer]:
+        worker = idle.get()  # there is one for each thread
+        try:
+            return list(worker.answers(function, calls))
+        finally:
+            idle.put(worker)
+
+    results: deque[Future[list[Answer]]] = deque()
+    threads = ThreadPoolExecutor(max(count, 1))
     try:
-        for _ in range(count):
-            workers.append(_start())
-            idle.put(workers[-1])
         while tasks:
             for task in islice(tasks, len(results), count * _AHEAD):
-                results.append(threads.submit(_parse_there, idle, task))
-            parsed = results.popleft().result()
-            tasks.popleft()
-            yield from parsed
-    except (OSError, EOFError, pickle.UnpicklingError):
-        return
+                results.append(threads.submit(answer, task))
+            answers = results.popleft().result()
+            yield tasks.popleft(), answers
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
-            worker.kill()
+            worker.close()
         threads.shutdown()  # nobody reads a pipe any more
-        for worker in workers:
-            worker.communicate()
 
 
-def _parse_there(
-    idle: "SimpleQueue[subprocess.Popen[bytes]]", task: Task
-) -> list[tuple[Entry, int]]:
-    """Have a task parsed by a worker that is idle; there is one for each thread."""
-    worker = idle.get()
-    try:
-        _send(worker, task)
-        return _receive(worker)
-    finally:
-        idle.put(worker)
+def _start() -> Process:
+    return start(_serve)
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "treadle.code.workers"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={"OPENBLAS_NUM_THREADS": "1", **os.environ},  # numpy would start threads for nothing
-    )
+def _send(process: Process, request: object) -> None:
+    pickle.dump(request, process.requests, pickle.HIGHEST_PROTOCOL)
+    process.requests.flush()
 
 
-def _send(worker: subprocess.Popen[bytes], task: Task) -> None:
-    assert worker.stdin is not None
-    pickle.dump(task, worker.stdin)
-    worker.stdin.flush()
+def _receive(process: Process) -> Answer:
+    answer = _Values(process.results).load()
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise pickle.UnpicklingError("no answer")
+    return Answer(*answer)
 
 
-def _receive(worker: subprocess.Popen[bytes]) -> list[tuple[Entry, int]]:
-    assert worker.stdout is not None
-    parsed: list[tuple[Entry, int]] = pickle.load(worker.stdout)  # noqa: S301  (our own child)
-    return parsed
+class _Values(pickle.Unpickler):
+    """Reads only values: a process that a file took over can name no function to call here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("treadle.code."):
+            found = getattr(import_module(module), name, None)
+            if isinstance(found, type) and issubclass(found, (tuple, Enum)):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is not a value")
 
 
-def _serve() -> None:
+def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     gc.set_threshold(1_000_000)  # hardly anything here is part of a cycle
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
-    while True:
+    _take_signals()
+    _limit_memory()
+    pickle.dump((None, ""), results)
+    results.flush()
+    while _asked(requests):
         try:
-            task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent)
+            module, name, calls = pickle.load(requests)  # noqa: S301  (from our own parent)
         except EOFError:
             return
-        pickle.dump(parse_task(task), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
-        sys.stdout.buffer.flush()
+        function = getattr(import_module(module), name)
+        for arguments in calls:
+            pickle.dump(_called(function, arguments), results, pickle.HIGHEST_PROTOCOL)
+            results.flush()
+
+
+def _take_signals() -> None:
+    """As in a new process, whatever the parent of a fork does with signals."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
+    for name in ("SIGTERM", "SIGPROF", "SIGABRT"):
+        if number := _signal(name):
+            signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    if "faulthandler" in sys.modules:
+        sys.modules["faulthandler"].disable()
+
+
+def _called(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
+    _limit_time(CPU_SECONDS)
+    try:
+        return function(*arguments), ""
+    except MemoryError:
+        return None, f"needs more than {MEMORY_BYTES / 1e9:.1f} GB of memory"
+    except Exception as error:  # noqa: BLE001  (whatever a text brings about costs that text alone)
+        return None, f"failed with {type(error).__name__}"
+    finally:
+        _limit_time(0)
+
+
+def _asked(requests: BinaryIO) -> bool:
+    """Wait for a request; false after `IDLE_SECONDS`."""
+    if os.name != "posix":
+        return True
+    import select
+
+    return bool(select.select([requests], [], [], IDLE_SECONDS)[0])
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process by a signal, also out of C code, after so much processor time."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    for kind, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
+        with suppress(
+            ValueError, OSError
+        ):  # a lower one that holds already, or none on this system
+            resource.setrlimit(kind, (most, most))
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.stdin.buffer, sys.stdout.buffer)

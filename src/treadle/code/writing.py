@@ -38,6 +38,7 @@ CREATE TABLE files (
     origin TEXT NOT NULL,
     items INTEGER NOT NULL
 );
+CREATE TABLE failures (hash BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE file_terms (file_id INTEGER PRIMARY KEY, terms BLOB NOT NULL);
 CREATE TABLE items (
     id INTEGER PRIMARY KEY,
@@ -113,6 +114,10 @@ class Batch:
                 (file.size, file.mtime_ns, file.ctime_ns, file.inode, read_ns, row[0]),
             )
             return
+        if file.failed:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?, ?)", (file.content_hash, file.skipped)
+            )
         if file.unchanged:
             return  # another process has replaced or removed it; the next refresh will see
         if row:
