@@ -10,7 +10,11 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, error
 from tests.llm.asking import HISTORY, REQUEST, Asked, ask, fail
+from tests.llm.recording import RecordingObserver
+from treadle.llm.client import HttpChatModel
+from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ChatRequest, UserMessage
+from treadle.llm.quirks import KeptQuirks
 
 THOUGHT = replace(
     REQUEST,
@@ -80,3 +84,22 @@ async def test_preferences_go_with_every_request_where_set_so(provider: FakeProv
     plain = replace(REQUEST, tools=())
     await ask(provider, Answer("Hi"), request=plain, preferences=wanted, send_preferences="always")
     assert provider.requests[0].body["provider"] == wanted
+
+
+async def test_what_an_endpoint_taught_is_known_to_the_next_model_of_it(
+    provider: FakeProvider,
+) -> None:
+    kept = KeptQuirks()
+    refusal = error(400, "Tool call id was a but must be a-z, A-Z, 0-9, with a length of 9.")
+    no_tools = error(404, "No endpoints found that support tool use")
+    provider.add(refusal, Answer("Hi"), no_tools, Answer("Hi"), Answer("Hi"), Answer("Hi"))
+    for name, request in (("m", HISTORY), ("m", HISTORY), ("m", HISTORY), ("other", HISTORY)):
+        endpoint = Endpoint("fake", name, provider.base_url)
+        model = HttpChatModel(endpoint, clock=FakeClock(), kept=kept)
+        await model.complete(request, RecordingObserver())
+        await model.close()
+    ids = [
+        [m.get("tool_call_id") for m in r.messages if m["role"] == "tool"]
+        for r in provider.requests
+    ]
+    assert [len(str(found[0])) if found else None for found in ids] == [1, 9, 9, None, 9, 1]

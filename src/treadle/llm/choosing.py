@@ -31,9 +31,14 @@ from treadle.llm.profiles import (
     local_servers,
     unnamed_endpoint,
 )
+from treadle.llm.quirks import KeptQuirks
 
 _ANY_MODEL = "default"
 """Sent where a server of one model does not list it; such servers take any name."""
+
+
+_LEARNT = KeptQuirks()
+"""Of all endpoints that this process asks: a server connects again for each question."""
 
 
 async def connect(
@@ -56,7 +61,11 @@ async def connect(
     if window is None:
         window = await asyncio.to_thread(prices.context_window, endpoint)
     chosen = HttpChatModel(
-        endpoint, context_window=window or DEFAULT_CONTEXT_WINDOW, clock=clock, ids=ids
+        endpoint,
+        context_window=window or DEFAULT_CONTEXT_WINDOW,
+        clock=clock,
+        ids=ids,
+        kept=_LEARNT,
     )
     await chosen.prepare()
     return chosen

@@ -17,7 +17,7 @@ from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import ProviderError
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.port import ModelObserver
-from treadle.llm.quirks import Quirks
+from treadle.llm.quirks import KeptQuirks
 from treadle.llm.reading import ReplyReader
 from treadle.llm.retry import Backoff
 from treadle.llm.valid_history import Dialect
@@ -47,13 +47,16 @@ class HttpChatModel:
         clock: Clock | None = None,
         ids: IdSource = new_id,
         backoff: Backoff | None = None,
+        kept: KeptQuirks | None = None,
     ) -> None:
+        """`kept` is shared by the models of one process: what one learns, the next ones know."""
         self._endpoint = endpoint
         self._context_window = context_window
         self._clock = clock or SystemClock()
         self._ids = ids
         self._backoff = backoff or Backoff()
-        self._quirks = Quirks.of(endpoint)
+        self._kept = kept or KeptQuirks()
+        self._quirks = self._kept.of(endpoint)
         self._client: openai.AsyncOpenAI | None = None
         if endpoint.api_key:
             secrets.register(endpoint.api_key)
@@ -93,6 +96,7 @@ class HttpChatModel:
                     strict=settings.tools_fallback == "strict",
                 )
                 if change:
+                    self._kept.keep(self._endpoint, self._quirks)
                     await observer.fallback_applied(error.message, change)
                 else:
                     if not error.retryable or retries >= settings.max_retries:

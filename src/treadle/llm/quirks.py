@@ -1,5 +1,6 @@
 """What an endpoint taught while it was asked: each deviation is learnt once and then kept."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,11 +21,35 @@ and proxies pass the words of their upstream on with 502. None is an error witho
 Payload = Mapping[str, Any]
 
 
+class KeptQuirks:
+    """What endpoints taught in this process, so that the next session need not learn it again.
+
+    That an endpoint has no tools is not kept: a router may find one that has them a little later.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Quirks] = {}
+
+    def of(self, endpoint: Endpoint) -> "Quirks":
+        """What is known of the endpoint, to be changed by the caller alone."""
+        kept = self._kept.get(_identity(endpoint))
+        return kept.copy() if kept is not None else Quirks.of(endpoint)
+
+    def keep(self, endpoint: Endpoint, quirks: "Quirks") -> None:
+        """Remember what was learnt of the endpoint."""
+        self._kept[_identity(endpoint)] = quirks.copy()
+
+
+def _identity(endpoint: Endpoint) -> str:
+    settings = endpoint.settings.model_dump_json()
+    return json.dumps([endpoint.provider, endpoint.model, endpoint.base_url, settings])
+
+
 @dataclass(slots=True)
 class Quirks:
     """How one endpoint wants to be asked: as known or set at first, then as its refusals say.
 
-    Kept as long as the model object, so a session meets each refusal once.
+    A session meets each refusal once.
     """
 
     strictness: Strictness
@@ -40,6 +65,11 @@ class Quirks:
             strictness=strictness_of(endpoint.base_url, endpoint.settings),
             limit_name=_LIMIT_NAMES[endpoint.provider == "openai"],
         )
+
+    def copy(self) -> "Quirks":
+        """The same for another session, which tries tools again."""
+        tools = replace(self.strictness, tools=True)
+        return replace(self, strictness=tools, _tried=set(self._tried))
 
     def learn(
         self,
