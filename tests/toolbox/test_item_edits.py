@@ -391,3 +391,27 @@ def test_a_setter_is_told_from_its_property_by_lines(bench: Bench) -> None:
     said = _refusal(bench, "a.py", source, "A.x", "")
     assert "lines 2-4" in said
     assert "lines 6-8" in said
+
+
+def test_a_name_with_other_capitals_is_refused(bench: Bench) -> None:
+    source = "public class A {\n  int a, b = 2;\n}\n"
+    said = _refusal(bench, "Main.java", source.replace("A {", "Cart {"), "cart", "int a = 1;")
+    assert "With other capitals there is the class Cart" in said
+
+
+@pytest.mark.parametrize("code", ["a: 3", ""])
+def test_comments_between_keys_stay(bench: Bench, code: str) -> None:
+    rest = "\n# Section B\n# =========\n\nb: 2\n\n# End.\n"
+    assert _edited(bench, "a.yaml", f"a: 1{rest}", "a", code) == code + rest
+
+
+def test_front_matter_is_not_a_section(bench: Bench) -> None:
+    source = "---\ntitle: x\n---\n\n# A\n\nText.\n"
+    _refusal(bench, "a.md", source, "title: x", "")
+    assert _edited(bench, "a.md", source, "A", "# A\n\nNew.") == source.replace("Text", "New")
+
+
+def test_code_with_a_comment_is_indented_as_an_item_of_one_line(bench: Bench) -> None:
+    source = "class A {\n  // MARK: - x\n  func f() {}\n}\n"
+    new = _edited(bench, "a.swift", source, "A.f", "// New.\nfunc f() { 1 }")
+    assert new == "class A {\n  // MARK: - x\n  // New.\n  func f() { 1 }\n}\n"

@@ -105,10 +105,12 @@ class Editable:
             f"{self.path} is not read by a grammar, so its items cannot be edited.", hint=_USE_TEXT
         )
 
-    def meant(self, name: str, kind: str | None) -> list[Entry]:
+    def meant(self, name: str, kind: str | None, *, any_case: bool = False) -> list[Entry]:
         """The items that `name` may mean; never the file itself, nor a chunk of it."""
         fitting = [entry for entry in self.entries if kind is None or entry.item.kind == kind]
-        chosen = {id(item) for item in meant(name, [entry.item for entry in fitting])}
+        chosen = {
+            id(item) for item in meant(name, [entry.item for entry in fitting], any_case=any_case)
+        }
         return [entry for entry in fitting if id(entry.item) in chosen]
 
     def is_file(self, name: str) -> bool:

@@ -90,7 +90,7 @@ def _as_in_file(indent: bytes, old: list[bytes], rest: list[bytes], first: bytes
     if as_they_are != shifted:
         return as_they_are > shifted
     least, least_of_old = (_least(side) for side in (rest, known))
-    if least_of_old in {least, indent + least}:
+    if known and least_of_old in {least, indent + least}:
         return least == least_of_old
     if not all(line.startswith(indent) for line in rest):
         return False

@@ -99,10 +99,10 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def meant(name: str, items: Iterable[N]) -> list[N]:
-    """Those of `items` that `name` means best, in order.
+def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
+    """Those of `items` that `name` means, in order: by the whole canonical path, or else its end.
 
-    The whole canonical path is better than its end, and the same letters than other capitals.
+    With `any_case` those with other capitals, where none has the same.
     """
     stripped = name.strip().strip("`'\"").removesuffix("()")
     parts = [part for part in _SEPARATORS.split(stripped) if part]
@@ -111,7 +111,11 @@ def meant(name: str, items: Iterable[N]) -> list[N]:
     wanted = Wanted(parts, None, None)
     tiers = [(tier, item) for item in items if (tier := _tier(item, wanted, stripped)) is not None]
     best = min((tier for tier, _ in tiers), default=0)
-    return [item for tier, item in tiers if tier == best]
+    return [item for tier, item in tiers if tier == best and (any_case or tier < _OTHER_CASE)]
+
+
+_OTHER_CASE = 2
+"""The first tier of `_tier` that is by other capitals."""
 
 
 def _fits(item: FoundItem, wanted: Wanted) -> bool:

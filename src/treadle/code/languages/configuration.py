@@ -110,7 +110,7 @@ def _go_mod(source: bytes) -> Iterator[Part]:
 
 
 def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
-    """Each key with all up to the comment right above the next one."""
+    """Each key with its value, without the comments below it."""
     above: list[int] = []
     limit = 0
     for _, start, head_end in heads:
@@ -118,7 +118,23 @@ def _runs(heads: list[tuple[str, int, int]], source: bytes) -> Iterator[Part]:
         limit = head_end
     ends = [*above[1:], len(source)] if heads else []
     for (name, start, head_end), first, end in zip(heads, above, ends, strict=True):
-        yield Part(name, start, end, head_end, comments=first if first < start else None)
+        stop = _value_end(source, head_end, end)
+        yield Part(name, start, stop, head_end, comments=first if first < start else None)
+
+
+def _value_end(source: bytes, head_end: int, end: int) -> int:
+    """Where a value ends that the next key or its comment follows at `end`.
+
+    Comments at the beginning of a line below it stay when the key is edited.
+    """
+    stop = end
+    while stop > head_end:
+        start = source.rfind(b"\n", 0, stop - 1) + 1
+        line = source[start:stop]
+        if line.strip() and not line.startswith((b"#", b"//")):
+            break
+        stop = max(start, head_end)
+    return stop
 
 
 def _comments_above(source: bytes, limit: int, start: int) -> int:

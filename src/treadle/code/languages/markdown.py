@@ -8,6 +8,10 @@ from treadle.code.model import Kind
 
 _HEADING = re.compile(rb" {0,3}(#{1,6})(?:[ \t]+([^\n]*?))?(?:[ \t]+#+)?[ \t\r]*$")
 _UNDERLINE = re.compile(rb" {0,3}(=+|-+)[ \t\r]*$")
+_FRONT_MATTER = re.compile(
+    rb"(?:\xef\xbb\xbf)?(---|\+\+\+)[ \t]*\r?\n(?:(?!\1)[^\n]*\n){0,500}?\1[ \t]*(?:\r?\n|\Z)"
+)
+"""Settings of the page between two lines of signs, which are not underlines of headings."""
 _FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
 _PARAGRAPH = re.compile(rb" {0,3}[^\s#>`~|-]")
 
@@ -15,11 +19,15 @@ _PARAGRAPH = re.compile(rb" {0,3}[^\s#>`~|-]")
 def _headings(source: bytes) -> Iterator[tuple[str, int, int, int]]:
     """Name, start, end of the heading's own lines, and level; none inside of fenced code."""
     fence = b""
+    front = _FRONT_MATTER.match(source)
+    above = front.end() if front is not None else 0
     before: tuple[bytes, int] | None = None
     place = 0
     for whole in source.split(b"\n"):
         start, end = place, place + len(whole)
         place = end + 1
+        if end <= above:
+            continue
         line = whole[:MAX_HEAD]
         marker = _FENCE.match(line)
         if fence:

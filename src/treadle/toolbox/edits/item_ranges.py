@@ -108,6 +108,14 @@ class ItemRanges:
                 hint="Use `replace` or `lines` for a part of it, or create_file with `on_exists` "
                 "`overwrite` for all of it.",
             )
+        if others := source.meant(name, kind, any_case=True):
+            return EditError(
+                ErrorKind.NOT_FOUND,
+                f"{source.path} has no item {name!r}.",
+                path=source.path,
+                number=number,
+                hint=f"With other capitals there is the {sendable(str(others[0]))}.",
+            )
         self.index.refresh()
         found = self.index.lookup(name, kind=kind, limit=1)
         elsewhere = [item for item in found.items if item.file != source.path]
