@@ -201,6 +201,13 @@ def test_a_character_that_the_detected_encoding_lacks_is_named(edits: Edits) -> 
     assert path.read_bytes() == before
 
 
+def test_a_file_in_gbk_gets_no_character_of_four_bytes(edits: Edits) -> None:
+    path = write(edits, "a.c", CHINESE.encode("gbk"))
+    assert "'😀' (U+1F600" in refused(edits, ReplaceEdit("a.c", "int b;", "int 😀;")).message
+    path.write_bytes((CHINESE + "// 😀\n").encode("gb18030"))
+    applied(edits, ReplaceEdit("a.c", "int b;", "int 😀;"))
+
+
 def test_text_that_rival_encodings_write_differently_is_refused(edits: Edits) -> None:
     write(edits, "a.c", "// 価格\nint a;\n".encode("euc_jp"))
     assert "may be" in refused(edits, ReplaceEdit("a.c", "int a;", "int 値;")).message

@@ -38,7 +38,7 @@ _MIXED = "some of its bytes are UTF-8 and some are not"
 _LATIN = frozenset({"cp1250", "cp1252", "cp1254", "iso8859-1", "iso8859-2"})
 _WESTERN = frozenset({"cp1252", "iso8859-1"})
 _OTHER_ALPHABETS = frozenset({"cp1251", "cp1253", "koi8-r"})
-_SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "cp950", "big5hkscs", "cp949"})
+_SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "gbk", "cp950", "big5hkscs", "cp949"})
 
 
 def is_damaged_utf8(data: bytes) -> bool:
@@ -113,6 +113,8 @@ def _weighed(data: bytes) -> list[tuple[str, float]]:
         codec = codec_of(result["encoding"] or "")
         if codec == "cp1252" and not _C1.search(data):
             codec = "iso8859-1"  # nothing shows that it has what Windows adds
+        if codec == "gb18030" and is_text(data, "gbk"):
+            codec = "gbk"  # nor that it has characters of four bytes
         if codec is not None:
             weighed.setdefault({"big5": "cp950"}.get(codec, codec), result["confidence"])
     return list(weighed.items())
