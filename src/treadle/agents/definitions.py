@@ -16,6 +16,7 @@ from pydantic import (
     ValidationError,
 )
 
+from treadle import toml
 from treadle.errors import ConfigError
 
 EVERY_TOOL = "*"
@@ -102,7 +103,7 @@ def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
     """The agent of a file. Raises ConfigError, which names the file and what is wrong in it."""
     matter, prompt = _parted(text.replace("\r\n", "\n"), source)
     try:
-        header = Header.model_validate(tomllib.loads(matter))
+        header = Header.model_validate(toml.loads(matter))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: its front matter is no TOML: {error}.") from error
     except ValidationError as error:

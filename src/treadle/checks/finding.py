@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigParserError
@@ -10,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from treadle import toml
 from treadle.checks.model import Check, CheckKind
 from treadle.config.model import CheckCommand, CheckSettings
 
@@ -105,7 +105,7 @@ class _Project:
 
     def _toml(self, name: str) -> dict[str, Any]:
         try:
-            return tomllib.loads(self.text(name))
+            return toml.loads(self.text(name))
         except (ValueError, RecursionError):
             return {}
 

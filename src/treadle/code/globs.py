@@ -1,6 +1,7 @@
 """Patterns of ignore files as regular expressions (gitignore(5), checked against git itself)."""
 
 import re
+from enum import Enum
 
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -19,44 +20,88 @@ _POSIX_CLASSES = {
 
 
 def translate(pattern: str) -> str | None:
-    """The pattern as a regular expression; None where git would match nothing."""
-    out: list[str] = []
+    """The pattern as a regular expression for `fullmatch`; None where git would match nothing.
+
+    Matching takes time that grows with pattern times path: the text between two stars is looked for
+    where it is first, and is not looked for again.
+    """
+    parts: list[str] = [""]
+    stars: list[_Star] = []
     position = 0
     while position < len(pattern):
         character = pattern[position]
         if character == "*":
-            text, position = _translate_stars(pattern, position)
-            out.append(text)
+            star, position = _star(pattern, position)
+            if not (star is _Star.NAME and stars[-1:] == [star] and not parts[-1]):
+                stars.append(star)
+                parts.append("")
         elif character == "?":
-            out.append("[^/]")
+            parts[-1] += "[^/]"
             position += 1
         elif character == "[":
             bracket = _translate_class(pattern, position)
             if bracket is None:
                 return None
             text, position = bracket
-            out.append(text)
+            parts[-1] += text
         else:
             if character == "\\":
                 position += 1
                 if position == len(pattern):
                     return None
-            out.append(re.escape(pattern[position]))
+            parts[-1] += re.escape(pattern[position])
             position += 1
-    return "".join(out)
+    return _joined(parts, stars)
 
 
-def _translate_stars(pattern: str, start: int) -> tuple[str, int]:
+class _Star(Enum):
+    """What a run of stars stands for."""
+
+    NAME = "[^/]*"
+    """Part of a name."""
+    FOLDERS = "(?:[^/]*/)*"
+    """Any folders, also none."""
+    REST = ".*"
+    """All below."""
+
+
+def _joined(parts: list[str], stars: list[_Star]) -> str:
+    """The fixed texts with the stars between them, as atomic groups as far as that is the same.
+
+    A text behind a star of names is taken where it is first, up to the next star: that leaves most
+    to what follows. The same holds for a run of names between two stars for folders.
+    """
+    runs = [""]
+    for number, (star, text) in enumerate(zip([None, *stars], parts, strict=True)):
+        if star in {_Star.FOLDERS, _Star.REST}:
+            runs.append("" if star is _Star.FOLDERS else _Star.REST.value)
+            runs[-1] += text
+        elif star is None:
+            runs[-1] += text
+        else:
+            last = number == len(stars)
+            runs[-1] += f"[^/]*{text}" if last else f"(?>[^/]*?{text})"
+    folders = f"{_Star.FOLDERS.value}?"
+    found = runs[0]
+    for number, run in enumerate(runs[1:], start=1):
+        if run.startswith(_Star.REST.value):
+            found += run
+        else:
+            found += f"{folders}{run}" if number == len(runs) - 1 else f"(?>{folders}{run})"
+    return found
+
+
+def _star(pattern: str, start: int) -> tuple[_Star, int]:
     """The run of stars at `start`, and where it ends; `**` is special only as a whole part."""
     end = start
     while end < len(pattern) and pattern[end] == "*":
         end += 1
     whole_start = end - start == 2 and (start == 0 or pattern[start - 1] == "/")
     if whole_start and end == len(pattern):
-        return ".*", end
+        return _Star.REST, end
     if whole_start and pattern[end] == "/":
-        return "(?:.*/)?", end + 1
-    return "[^/]*", end
+        return _Star.FOLDERS, end + 1
+    return _Star.NAME, end
 
 
 def _translate_class(pattern: str, start: int) -> tuple[str, int] | None:

@@ -2,12 +2,12 @@
 
 import json
 import re
-import tomllib
 from collections import Counter
 from typing import NamedTuple
 
 from tree_sitter import Node
 
+from treadle import toml
 from treadle.charsets import as_utf8
 from treadle.code.compiling import compile_errors
 from treadle.code.languages import Language, language_of
@@ -106,7 +106,7 @@ def _of_data(path: str, data: bytes) -> tuple[Problem, ...]:
     try:
         text = data.decode("utf-8-sig")
         if path.endswith(".toml"):
-            tomllib.loads(text)
+            toml.loads(text)
         else:
             json.loads(text)
     except json.JSONDecodeError as error:

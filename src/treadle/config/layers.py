@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
+from treadle import toml
 from treadle.config import schema
 from treadle.config.positions import line_of
 from treadle.config.variables import NOT_SETTINGS, PREFIX
@@ -63,7 +64,7 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
     if text is None:
         return {}
     try:
-        values = tomllib.loads(text)
+        values = toml.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(path, text, error) from error
     except (ValueError, RecursionError) as error:  # an enormous number, a bottomless list
@@ -207,7 +208,7 @@ def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigEr
 
 def _toml_value(text: str) -> object:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return toml.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text  # validation says what is expected
 

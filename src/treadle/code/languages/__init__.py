@@ -36,14 +36,15 @@ _BY_EXTENSION: dict[str, Language | Outline] = {
     for suffix in language.extensions
 }
 _CPP_SIGNS = re.compile(
-    rb"^[ \t]*(?:class[ \t]+\w|namespace\b|template[ \t]*<|using[ \t]+\w)"
-    rb"|^[ \t]*(?:public|private|protected):|\w::\w"
-    rb"|^[ \t]*#[ \t]*include[ \t]*<(?:string|vector|memory|map|cstd\w+|iostream|functional)>",
+    rb"^[ \t]*+(?:class[ \t]+\w|namespace\b|template[ \t]*<|using[ \t]+\w)"
+    rb"|^[ \t]*+(?:public|private|protected):|\w::\w"
+    rb"|^[ \t]*+#[ \t]*+include[ \t]*+<(?:string|vector|memory|map|cstd\w+|iostream|functional)>",
     re.MULTILINE,
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _GUARDED = re.compile(
-    rb"#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__cplusplus.*?(?:#[ \t]*endif|\Z)",
+    rb"#[ \t]*+if(?:def[ \t]++|[ \t]++defined[ \t]*+(?:\([ \t]*+)?)__cplusplus"
+    rb".*?(?:#[ \t]*+endif|\Z)",
     re.DOTALL,
 )
 

@@ -1,9 +1,9 @@
 """TOML, YAML, JSON and `go.mod` by top-level key; a broken file keeps what is whole."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 
+from treadle import toml
 from treadle.code.languages.outline import MAX_HEAD, Outline, Part
 from treadle.code.leading import Piece, leading
 from treadle.code.model import Kind
@@ -162,7 +162,7 @@ def _crate(path: str, source: bytes) -> str:
     if path.rpartition("/")[2] != "Cargo.toml":
         return ""
     try:
-        manifest = tomllib.loads(source.decode())
+        manifest = toml.loads(source.decode())
     except (ValueError, RecursionError):
         return ""
     package, library = _table(manifest.get("package")), _table(manifest.get("lib"))

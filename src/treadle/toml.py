@@ -1,0 +1,30 @@
+"""Reads TOML that others wrote: names with hundreds of parts are refused before they are parsed.
+
+The parser of the standard library keeps each part of a dotted name with all parts before it, so
+that a name of 80 kB takes gigabytes.
+"""
+
+import re
+import tomllib
+from typing import Any
+
+MAX_PARTS = 100
+"""Of a dotted name; real ones have fewer than ten."""
+_LONG_NAME = re.compile(
+    rf"(?<![\w\"'-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}"
+)
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The document. Raises `tomllib.TOMLDecodeError`, also for what is nested too deeply."""
+    if (found := _LONG_NAME.search(text)) is not None:
+        line = text.count("\n", 0, found.start()) + 1
+        raise tomllib.TOMLDecodeError(
+            f"A dotted name has more than {MAX_PARTS} parts (at line {line}, column 1)"
+        )
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError(
+            "Values are nested too deeply (at line 1, column 1)"
+        ) from None
