@@ -88,7 +88,7 @@ CASES = (
         "experiment",
         (
             ("get_experiment_data", {"spanId": SPAN}),
-            ("apply_experiment_data", {"data": PATCH}),
+            ("apply_experiment_data", {"spanId": SPAN, "data": PATCH}),
             ("run_experiment", {}),
             ("evaluate_experiment_results", {}),
         ),

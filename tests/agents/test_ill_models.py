@@ -86,7 +86,7 @@ async def test_what_changes_something_waits_for_the_person(
     """A text in a trace that reads like an order is no consent (R26)."""
     replies = [
         calls("get_experiment_data", spanId="m3"),
-        calls("apply_experiment_data", data={"model": "cheaper"}),
+        calls("apply_experiment_data", spanId="m3", data={"model": "cheaper"}),
         DONE,
     ]
     async with desk(tmp_path, monkeypatch, replies, flights(), answer=ApprovalScope.DENIED) as at:

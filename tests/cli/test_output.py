@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.cli.output import printable, table
+from treadle.cli.output import printable, short_id, table
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,17 @@ def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
 
 def test_columns_line_up_under_their_headers() -> None:
     assert table([("a", "1"), ("long", "2")], ("NAME", "N")) == "NAME  N\na     1\nlong  2"
+
+
+@pytest.mark.parametrize(
+    ("identity", "shown"),
+    [
+        ("trace-3", "trace-3"),
+        ("a-b/c-d", "a-b/c-d"),
+        ("user-2024-11-29-session-0042", "user-2024-11-29-session-0042"),
+        ("01930000-0000-7000-8000-000000000001", "019300000000700080"),
+        ("0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd84"),
+    ],
+)
+def test_ids_are_shown_so_that_they_can_be_passed_back(identity: str, shown: str) -> None:
+    assert short_id(identity) == shown

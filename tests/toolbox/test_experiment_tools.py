@@ -14,6 +14,7 @@ from tests.experiments.world import World, world
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider, Reply
 from tests.fakes.replies import Answer, Pause, Script, body, error, usage
+from tests.gateway.running import eventually
 from treadle.clock import SystemClock
 from treadle.config.model import ApprovalSettings
 from treadle.events import EventBus, Outcome
@@ -25,6 +26,7 @@ from treadle.tools.approvals import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 from treadle.traces.span import SpanEvent
+from treadle.ui.messages import ExperimentData
 from treadle.ui.service import Ui
 from treadle.ui.state import Change
 from treadle.ui.store import UiStore
@@ -141,7 +143,11 @@ async def test_the_whole_way_from_a_span_to_a_verdict(tmp_path: Path) -> None:
         assert data["originalExperimentData"] is None
         assert (data["result"], data["running"], data["version"]) == (None, False, 0)
         assert "apply_experiment_data" in data["_next_step"]
-        await t.ui.change(Change(experiment_id=data["experimentId"]))
+        # Reading makes nothing; the first change does.
+        assert (data["experimentId"], data["link"]) == (None, None)
+        assert t.world.experiments.listed() == ([], 0)
+        await t.call("apply_experiment_data", spanId=made.span_id, data={})
+        assert t.world.experiments.listed()[1] == 1
         none = await t.call("evaluate_experiment_results")
         assert (none["hasResults"], none["comparison"]) == (False, None)
         applied = await t.call(
@@ -366,3 +372,28 @@ async def test_a_call_whose_model_is_not_available_is_not_valid_and_says_what_is
     assert missing in told["reason"]
     assert "fake/m" in told["reason"]  # a model to choose instead
     assert "_cached" not in again
+
+
+async def test_what_is_typed_in_the_open_form_is_read_though_it_is_not_saved(
+    tmp_path: Path,
+) -> None:
+    async with FakeProvider([Answer("a")]) as provider, tools(tmp_path, provider) as (t, _):
+        experiment = await t.world.experiment()
+        await t.ui.change(Change(experiment_id=experiment.id))
+        saved = await t.call("get_experiment_data")
+        typed = {**saved["experimentData"], "parameters": {"temperature": 0.75}}
+        answer = ExperimentData(experimentData=typed)
+        store = UiStore(tmp_path / "ui.db")
+        store.attend(("tab",), SystemClock().now_us())
+
+        async def page() -> None:
+            await eventually(lambda: bool(store.asked_after(0)))
+            await t.ui.answer(store.asked_after(0)[0].id, answer)
+
+        answering = asyncio.create_task(page())
+        read = await t.call("get_experiment_data")
+        await answering
+    assert (saved["unsaved"], read["unsaved"]) == (False, True)
+    assert read["experimentData"]["parameters"] == {"temperature": 0.75}
+    assert read["version"] == 0
+    assert "unsaved changes" in read["_note"]

@@ -182,6 +182,7 @@ async def test_labels_are_set_added_and_cleared(tools: Tools) -> None:
         View.THREADS: ("x",),
         View.RUNS: ("b", "a", "c"),
     }
+    assert await apply("clear", "a", "unknown") == ["b", "c"]
     assert await apply("clear") == []
     await tools.ui.change(Change(location="/threads"))
     assert await apply("clear") == []
@@ -190,7 +191,6 @@ async def test_labels_are_set_added_and_cleared(tools: Tools) -> None:
 
 async def test_a_filter_that_makes_no_sense_is_refused(tools: Tools) -> None:
     for arguments in (
-        {"action": "clear", "labels": ["a"]},
         {"action": "set"},
         {"action": "add", "labels": []},
         {"action": "drop", "labels": ["a"]},
@@ -219,6 +219,30 @@ async def test_the_page_is_told_of_its_filter(tools: Tools) -> None:
         "action": "set",
         "view": "spans",
     }
+
+
+async def test_a_filter_that_the_page_refuses_stays_as_it_was(tools: Tools) -> None:
+    await tools.call("apply_label_filter", action="set", labels=["old"], view="runs")
+    refused = Done(type="apply_label_filter_response", success=False, error="The list is gone.")
+    async with tools.page("tab", refused):
+        for action, labels in (("set", ["new"]), ("add", ["new"]), ("clear", [])):
+            result = await tools.call(
+                "apply_label_filter", action=action, labels=labels, view="runs"
+            )
+            assert (result["success"], result["applied_labels"]) == (False, ["old"])
+            assert result["message"] == (
+                "The page did not change the filter of runs: The list is gone."
+            )
+    assert (await tools.ui.state()).label_filters == {View.RUNS: ("old",)}
+
+
+async def test_an_experiment_is_opened_by_the_ids_that_lists_show(tools: Tools) -> None:
+    for reference in ("call", "a trace/1/call"):
+        result = await tools.call("navigate_to_experiment", spanId=reference)
+        assert result["success"]
+    assert (await tools.failed("navigate_to_experiment", spanId="other/call"))[0] is (
+        ErrorKind.NOT_FOUND
+    )
 
 
 async def test_collapsed_spans_are_those_of_the_page_else_the_last_known(tools: Tools) -> None:

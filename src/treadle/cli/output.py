@@ -1,5 +1,6 @@
 """How text reaches a terminal: foreign text is shown literally, JSON goes out whole."""
 
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -68,9 +69,16 @@ def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
+_LONG_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE)
+
+
 def short_id(identity: str) -> str:
-    """So much of an id as is unique in practice: a UUIDv7 begins with 12 digits of the time."""
-    return identity.replace("-", "")[:18]
+    """An id as lists show it, which every command takes.
+
+    Of a UUID it is so much as is unique in practice: a UUIDv7 begins with 12 digits of the time.
+    Any other id stays whole, since its hyphens are part of it.
+    """
+    return identity.replace("-", "")[:18] if _LONG_ID.fullmatch(identity) else in_line(identity)
 
 
 def when(microseconds: int) -> str:

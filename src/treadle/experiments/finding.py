@@ -26,20 +26,26 @@ class RecordedCalls(SpanReader, Protocol):
         ...
 
 
-def listed_call(traces: RecordedCalls, span_id: str) -> ListedSpan:
-    """The span with that id as lists show it. Raises NotFoundError, UsageError for several."""
-    trace_id, _, own = span_id.rpartition("/")
-    query = Query((any_of(Field.SPAN, [own]),))
-    if trace_id:
-        query &= Query((any_of(Field.TRACE, [trace_id]),))
-    found = traces.spans(query, limit=2).data
+def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
+    """The span with that id, or TRACE/SPAN, as lists show it; either id may have slashes.
+
+    Raises NotFoundError, UsageError for several.
+    """
+    found = traces.spans(Query((any_of(Field.SPAN, [reference]),)), limit=2).data
+    parts = reference.split("/")
+    for place in range(len(parts) - 1, 0, -1):
+        if found:
+            break
+        trace_id, span_id = "/".join(parts[:place]), "/".join(parts[place:])
+        query = Query((any_of(Field.SPAN, [span_id]), any_of(Field.TRACE, [trace_id])))
+        found = traces.spans(query, limit=2).data
     if not found:
         raise NotFoundError(
-            f"There is no span {span_id[:100]!r}.", hint="fetch_spans lists spans with their ids."
+            f"There is no span {reference[:100]!r}.", hint="fetch_spans lists spans with their ids."
         )
     if len(found) > 1:
         raise UsageError(
-            f"Several traces have a span {own[:100]!r}.",
+            f"Several traces have a span {reference[:100]!r}.",
             hint="Write the id of its trace before it: TRACE/SPAN.",
         )
     return found[0]

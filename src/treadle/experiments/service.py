@@ -117,9 +117,14 @@ class Experiments:
 
     def for_span(self, reference: str) -> Experiment:
         """The newest experiment with that call alone; made where there is none."""
+        found = self.draft_for_span(reference)
+        return found if found.id else self._create([find_call(self._traces, reference)], "")
+
+    def draft_for_span(self, reference: str) -> Experiment:
+        """The same, but where there is none it is not kept: it has no id yet."""
         span = find_call(self._traces, reference)
         known = self._store.of_span(span.trace_id, span.span_id)
-        return self.get(known) if known is not None else self._create([span], "")
+        return self.get(known) if known is not None else self._made([span], "", "")
 
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
         """An experiment with the newest `limit` calls of a query that can be made again."""
@@ -341,21 +346,25 @@ class Experiments:
         }
 
     def _create(self, spans: Sequence[Span], name: str) -> Experiment:
+        experiment = self._made(spans, name, str(self._ids()))
+        self._store.create(experiment)
+        return experiment
+
+    def _made(self, spans: Sequence[Span], name: str, identity: str) -> Experiment:
+        """An experiment with these calls, which is not kept yet."""
         if not spans:
             raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
         if len(spans) > MOST_ITEMS:
             raise UsageError(f"A data set holds at most {MOST_ITEMS} calls.")
         now_us = self._clock.now_us()
         items = tuple(_item(number, span) for number, span in enumerate(spans))
-        experiment = Experiment(
-            id=str(self._ids()),
+        return Experiment(
+            id=identity,
             name=redact(name.strip()) or _name(items),
             created_us=now_us,
             updated_us=now_us,
             items=items,
         )
-        self._store.create(experiment)
-        return experiment
 
     def _changed(self, experiment: Experiment, patch: Mapping[str, Any], note: str) -> Experiment:
         version = Version(

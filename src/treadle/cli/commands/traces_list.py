@@ -89,7 +89,7 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
 
 def _thread_row(thread: ThreadSummary) -> tuple[str, ...]:
     return (
-        short_id(thread.thread_id),
+        thread.thread_id,
         when(thread.last_us),
         str(thread.runs),
         *_figures(thread.sums),

@@ -6,18 +6,20 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.events.types import ToolView
+from treadle.events.types import ErrorKind, ToolView
 from treadle.experiments.differences import json_changes
 from treadle.experiments.documents import document_of
 from treadle.experiments.model import Experiment
+from treadle.experiments.reading import NotRunnableError
 from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, meant
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.fencing import quotable
 from treadle.ui import messages
 from treadle.ui.service import Ui
+from treadle.ui.state import Change
 
 EXPERIMENTS = "experiments"
 """The resource that these tools write."""
@@ -38,6 +40,14 @@ class ApplyArguments(Arguments):
         ),
     ]
     experimentId: ExperimentId = None
+    spanId: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="A model call: its experiment, created if there is none.",
+        ),
+    ] = None
 
 
 class FoundProblem(BaseModel):
@@ -88,7 +98,11 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
         return written(result)
 
     async def run(self, arguments: ApplyArguments, context: ToolContext) -> ApplyResult:
-        experiment = await meant(self._experiments, self._ui, arguments.experimentId)
+        if arguments.spanId is not None and arguments.experimentId is None:
+            experiment = await asyncio.to_thread(self._of_span, arguments.spanId)
+            await self._ui.change(Change(experiment_id=experiment.id))
+        else:
+            experiment = await meant(self._experiments, self._ui, arguments.experimentId)
         result = await asyncio.to_thread(self._apply, experiment, arguments.data)
         if result.changed:
             shown = messages.ApplyExperimentData(data=arguments.data)
@@ -98,6 +112,14 @@ class ApplyExperimentData(Tool[ApplyArguments, ApplyResult]):
     def view(self, arguments: ApplyArguments, result: ApplyResult) -> ToolView:  # noqa: ARG002
         changed = f"changed {', '.join(result.changed)}" if result.changed else "nothing changed"
         return ToolView(result.error or changed)
+
+    def _of_span(self, span_id: str) -> Experiment:
+        try:
+            return self._experiments.for_span(span_id)
+        except NotRunnableError as error:
+            raise ToolError(
+                ErrorKind.VALIDATION, error.message, field="spanId", hint=error.hint
+            ) from error
 
     def _apply(self, experiment: Experiment, data: dict[str, Any]) -> ApplyResult:
         problems = self._experiments.check(experiment.id, data)

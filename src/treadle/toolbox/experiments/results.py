@@ -46,7 +46,7 @@ async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> 
             ErrorKind.NOT_FOUND,
             "No experiment is open.",
             field="experimentId",
-            hint="Name one with experimentId, or a model call with get_experiment_data's spanId.",
+            hint="Name one with experimentId, or a model call with apply_experiment_data's spanId.",
         )
     try:
         return await asyncio.to_thread(experiments.get, wanted)

@@ -21,7 +21,8 @@ class FilterArguments(Arguments):
 
     labels: Labels = Field(default=(), description="Labels, as list_labels names them.")
     action: LabelAction = Field(
-        description="`set`: filter by these alone; `add`: by these too; `clear`: not at all."
+        description="`set`: filter by these alone; `add`: by these too; `clear`: no longer by "
+        "these, or without labels not at all."
     )
     view: View | None = Field(
         default=None, description="The list to filter; else the one that the page shows."
@@ -29,8 +30,6 @@ class FilterArguments(Arguments):
 
     @model_validator(mode="after")
     def _labels_where_they_count(self) -> Self:
-        if self.action == "clear" and self.labels:
-            raise ValueError("`clear` takes no labels; `set` leaves those that are to stay")
         if self.action != "clear" and not self.labels:
             raise ValueError(
                 f"`{self.action}` needs at least one label; `clear` removes the filter"
@@ -41,7 +40,7 @@ class FilterArguments(Arguments):
 class FilterResult(Result):
     """The labels by which the view is filtered now: a row has one of them.
 
-    `success` is false where the page says that it could not do it; `page` is the one told.
+    Without `success` the page refused, and the filter is as it was; `page` is the one asked.
     """
 
     type: str = "label_filter"
@@ -71,8 +70,8 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
     async def run(self, arguments: FilterArguments, context: ToolContext) -> FilterResult:
         state = await self._ui.state()
         view = arguments.view or view_at(state.location)
-        before = state.label_filters.get(view, ()) if arguments.action == "add" else ()
-        labels = tuple(dict.fromkeys((*before, *arguments.labels)))
+        before = state.label_filters.get(view, ())
+        labels = _filter(before, arguments)
         if len(labels) > MOST_LABELS:
             raise ToolError(
                 ErrorKind.LIMIT,
@@ -84,10 +83,20 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         request = ApplyLabelFilter(labels=arguments.labels, action=arguments.action, view=view)
         reply = await self._ui.ask(request, request_id=context.request_id)
         refused = refusal(reply)
+        if refused is not None:  # the page shows what it showed before
+            await self._ui.change(Change(label_filters={view: before}))
+            return FilterResult(
+                success=False,
+                message=f"The page did not change the filter of {view}: {refused}",
+                applied_labels=list(before),
+                action=arguments.action,
+                view=view,
+                page=reply.page,
+            )
         what = f"{view} are filtered by {_named(labels)}" if labels else f"all {view} are shown"
         return FilterResult(
-            success=refused is None,
-            message=refused or told(reply, f"On the page {what}", f"{what} when a page is opened"),
+            success=True,
+            message=told(reply, f"On the page {what}", f"{what} when a page is opened"),
             applied_labels=list(labels),
             action=arguments.action,
             view=view,
@@ -96,6 +105,15 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
 
     def view(self, arguments: FilterArguments, result: FilterResult) -> ToolView:  # noqa: ARG002
         return ToolView(result.message)
+
+
+def _filter(before: tuple[str, ...], arguments: FilterArguments) -> tuple[str, ...]:
+    """The labels to filter by from now on."""
+    if arguments.action == "set":
+        return tuple(dict.fromkeys(arguments.labels))
+    if arguments.action == "add":
+        return tuple(dict.fromkeys((*before, *arguments.labels)))
+    return tuple(each for each in before if arguments.labels and each not in arguments.labels)
 
 
 def _named(labels: tuple[str, ...]) -> str:

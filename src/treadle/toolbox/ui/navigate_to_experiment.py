@@ -4,14 +4,13 @@ import asyncio
 
 from pydantic import Field
 
+from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind, ToolView
+from treadle.experiments.finding import listed_call
 from treadle.toolbox.ui.going import Went, go
 from treadle.toolbox.ui.screen import SpanId
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.links import new_experiment_link
-from treadle.traces.query import Query
-from treadle.traces.query.conditions import Field as SpanField
-from treadle.traces.query.conditions import any_of
 from treadle.traces.span import SpanKind
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
@@ -22,7 +21,9 @@ from treadle.ui.service import Ui
 class ExperimentArguments(Arguments):
     """Which call."""
 
-    spanId: SpanId = Field(description="The span of the model call to experiment with.")
+    spanId: SpanId = Field(
+        description="The model call to experiment with: its span, or TRACE/SPAN."
+    )
 
 
 class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
@@ -51,21 +52,23 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
         return ToolView(result.message)
 
     def _model_call(self, span_id: str) -> ListedSpan:
-        """The newest span of that id. Raises ToolError where there is none to experiment with."""
-        found = self._spans.spans(Query((any_of(SpanField.SPAN, [span_id]),)), limit=1).data
-        if not found:
+        """The span that is meant. Raises ToolError where there is none to experiment with."""
+        try:
+            found = listed_call(self._spans, span_id)
+        except (NotFoundError, UsageError) as error:
+            missing = isinstance(error, NotFoundError)
             raise ToolError(
-                ErrorKind.NOT_FOUND,
-                f"There is no span {span_id[:100]!r}.",
+                ErrorKind.NOT_FOUND if missing else ErrorKind.VALIDATION,
+                error.message,
                 field="spanId",
-                hint="fetch_spans lists the spans with their ids.",
-            )
-        if found[0].kind is not SpanKind.MODEL:
+                hint=error.hint,
+            ) from error
+        if found.kind is not SpanKind.MODEL:
             raise ToolError(
                 ErrorKind.VALIDATION,
-                f"The span {span_id[:100]!r} is no model call but {found[0].operation[:100]}.",
+                f"The span {span_id[:100]!r} is no model call but {found.operation[:100]}.",
                 field="spanId",
                 expected="the id of a model call",
                 hint="Ask fetch_spans for those of its run whose operation is chat.",
             )
-        return found[0]
+        return found
