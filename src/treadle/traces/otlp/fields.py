@@ -1,7 +1,6 @@
 """Fields of OTLP/JSON: their names in both spellings, and how single values are read."""
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -74,10 +73,8 @@ def id_of(value: object, what: str, digits: int) -> str:
     size = digits // 2
     if len(text.rstrip("=")) == (size * 8 + 5) // 6:
         raw = text_of(value, what).rstrip("=").translate(_URL_SAFE)
-        try:
+        with suppress(ValueError):  # no base64, or not even ASCII
             return base64.b64decode(raw + "=" * (-len(raw) % 4), validate=True).hex()
-        except binascii.Error:
-            pass
     if not _HEX.issuperset(text):
         raise SpanFaultError(f"{what} is not in hex digits")
     return text
