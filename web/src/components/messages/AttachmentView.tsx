@@ -34,9 +34,7 @@ export function AttachmentView({ attachment }: { attachment: AttachmentPart }) {
           {shown ? "Hide" : "Show"}
         </Button>
       )}
-      {source.at === "blob" && (
-        <Opened digest={source.digest} name={label} />
-      )}
+      {source.at === "blob" && <Opened digest={source.digest} name={label} />}
       {shown && source.at !== "elsewhere" && (
         <Picture source={source} mediaType={mediaType ?? ""} alt={label} />
       )}
@@ -48,7 +46,8 @@ type Source = Exclude<AttachmentPart["source"], { at: "elsewhere" }>;
 
 function Picture({ source, mediaType, alt }: { source: Source; mediaType: string; alt: string }) {
   const loaded = useLoaded(source.at === "blob" && hasKey() ? source.digest : null, mediaType);
-  const address = source.at !== "blob" ? source.url : hasKey() ? loaded : blobAddress(source.digest);
+  const address =
+    source.at !== "blob" ? source.url : hasKey() ? loaded : blobAddress(source.digest);
   if (address === null) return null;
   return <img className={styles.image} src={address} alt={alt} />;
 }
