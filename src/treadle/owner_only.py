@@ -62,10 +62,12 @@ def private_file(path: Path) -> Path:
 def close_to_others(path: Path) -> None:
     """Take the rights of others from an existing file in a private folder.
 
-    Raises PathRefusedError when it belongs to another user or is not a file, OSError when it does
-    not exist or its mode cannot be changed.
+    Raises PathRefusedError when it belongs to another user or is a pipe or device, OSError when it
+    is a folder, does not exist or its mode cannot be changed.
     """
     status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(21, "Is a directory", str(path))
     if not stat.S_ISREG(status.st_mode):
         raise PathRefusedError(
             f"{path} is not a regular file.", hint="Move it away; Treadle makes it again."

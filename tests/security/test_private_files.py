@@ -84,6 +84,12 @@ def test_a_pipe_in_the_place_of_a_database_is_refused(tmp_path: Path) -> None:
         private_file(tmp_path / "x.db")
 
 
+def test_a_folder_in_the_place_of_a_database_is_an_operating_system_error(tmp_path: Path) -> None:
+    (tmp_path / "x.db").mkdir()
+    with pytest.raises(IsADirectoryError):
+        private_file(tmp_path / "x.db")
+
+
 @needs_root
 def test_a_folder_or_file_of_another_user_is_refused(tmp_path: Path, repo: Path) -> None:
     theirs = tmp_path / "theirs"
