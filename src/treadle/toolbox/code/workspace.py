@@ -16,6 +16,8 @@ from treadle.tools.contract import ToolError
 if TYPE_CHECKING:  # the index brings libraries that are slow to import
     from treadle.code import CodeIndex
 
+MOST_BYTES = 512 << 20
+"""Larger files are not read: a sparse file of any size costs a repository nothing."""
 NEAREST = 5
 """Paths that are offered where none has the name asked for."""
 
@@ -77,7 +79,7 @@ class Workspace:
         """
         relative = path.relative_to(self.root).as_posix()
         try:
-            return read_inside(self.root, relative)
+            opened = read_inside(self.root, relative)
         except OSError as error:
             raise ToolError(
                 ErrorKind.UNAVAILABLE,
@@ -85,6 +87,16 @@ class Workspace:
                 field="path",
                 hint="Look with list_dir whether it is still there, and call again.",
             ) from error
+        size = os.fstat(opened.fileno()).st_size
+        if size > MOST_BYTES:
+            opened.close()
+            raise ToolError(
+                ErrorKind.LIMIT,
+                f"{sendable(relative)!r} has {size:,} bytes; at most {MOST_BYTES:,} are read.",
+                field="path",
+                hint="Use grep, which stops after some seconds.",
+            )
+        return opened
 
     def folder(self, name: str, private: Collection[Path] = ()) -> Path:
         """The folder of that name; ToolError where it is something else or missing."""
