@@ -16,15 +16,10 @@ _LONG_NAME = re.compile(
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The document. Raises `tomllib.TOMLDecodeError`, also for what is nested too deeply."""
+    """The document. Raises `tomllib.TOMLDecodeError`, and `RecursionError` for deep values."""
     if (found := _LONG_NAME.search(text)) is not None:
         line = text.count("\n", 0, found.start()) + 1
         raise tomllib.TOMLDecodeError(
             f"A dotted name has more than {MAX_PARTS} parts (at line {line}, column 1)"
         )
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise tomllib.TOMLDecodeError(
-            "Values are nested too deeply (at line 1, column 1)"
-        ) from None
+    return tomllib.loads(text)

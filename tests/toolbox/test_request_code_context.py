@@ -91,10 +91,10 @@ def test_when_nothing_fits_it_says_so_and_what_would_do(tree: Repository) -> Non
     assert again["context"]
 
 
-def test_when_nothing_is_found_the_context_is_empty_without_a_note(tree: Repository) -> None:
+def test_context_is_empty_where_no_word_occurs_and_says_so(tree: Repository) -> None:
     result = tree.ok("request_code_context", token_budget=1000, hint="zzzyqx")
     assert (result["context"], result["omitted"]) == ([], 0)
-    assert "note" not in result
+    assert result["note"] == '"zzzyqx" occurs nowhere in the index.'
 
 
 @pytest.mark.parametrize("arguments", [{}, {"hint": None}, {"hint": " \n"}])
@@ -232,8 +232,8 @@ def check_budgets(repository: dict[str, tuple[str, bytes]], budgets: list[int], 
                 result = json.loads(outcome.content)
                 assert_exact(result)
                 keys = {"ok", "query", "top_k", "context", "omitted"}
-                assert set(result) - keys <= ({"note"} if not result["context"] else set())
-                if "note" in result:
+                assert set(result) - keys <= {"note"}
+                if result.get("note", "").startswith("No snippet fits"):
                     enough = named_budget(result)
                     again = tree.ok("request_code_context", token_budget=enough, hint=hint)
                     assert again["context"]

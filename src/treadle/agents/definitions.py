@@ -104,7 +104,7 @@ def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
     matter, prompt = _parted(text.replace("\r\n", "\n"), source)
     try:
         header = Header.model_validate(toml.loads(matter))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{source}: its front matter is no TOML: {error}.") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

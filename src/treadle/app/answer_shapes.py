@@ -36,11 +36,16 @@ class SearchedIndex(TypedDict):
 
 
 class CodeSearch(TypedDict):
-    """What was found, best first. `parts` are the ways of finding that took part."""
+    """What was found, best first.
+
+    `parts` are the ways of finding that took part, `notes` what a reader should know: words that
+    occur nowhere, files that could not be read.
+    """
 
     query: str
     results: list[FoundCode]
     parts: list[str]
+    notes: list[str]
     took_ms: float
     index: SearchedIndex
 

@@ -30,6 +30,7 @@ def search_answer(results: "SearchResults") -> "shapes.CodeSearch":
             for hit in results.results
         ],
         "parts": list(results.parts),
+        "notes": list(results.notes),
         "took_ms": round(results.took * 1_000, 1),
         "index": {
             "items": results.items,

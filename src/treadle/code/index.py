@@ -158,10 +158,17 @@ class CodeIndex:
                 with self._store.reading() as connection:
                     results = rank_files(connection, found, alike, top_k)
             files, items, _ = self._store.counts()
+            notes = self._notes(query, [hit.file for hit in results])
             took = time.perf_counter() - started
-            return SearchResults(query, view, tuple(results), files, items, took, parts)
+            return SearchResults(query, view, tuple(results), files, items, took, parts, notes)
 
         return self._guarded(run)
+
+    def _notes(self, query: str, files: Iterable[str]) -> tuple[str, ...]:
+        from treadle.code.notes import notes
+
+        with self._store.reading() as connection:
+            return notes(connection, trimmed(query), files)
 
     def _found(self, query: str) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
@@ -235,7 +242,9 @@ class CodeIndex:
                 found = assembly.retrieve(
                     self.root, query, self._ranked(query), top_k, self._owners
                 )
-            return assembly.assemble(query, top_k, found, fits)
+            answer = assembly.assemble(query, top_k, found, fits)
+            notes = self._notes(query, [entry.file for entry in answer.entries])
+            return answer._replace(notes=notes)
 
         return self._guarded(run)
 

@@ -194,6 +194,7 @@ class SearchResults(NamedTuple):
 
     `parts` are the ways of finding that took part: "lexical", "graph", "dense" and "reranked";
     "dense: 230 of 5000" and "reranked: 23 of 50" where that many vectors were there in time.
+    `notes` say which words of the query occur nowhere, and which files could not be read.
     """
 
     query: str
@@ -203,6 +204,7 @@ class SearchResults(NamedTuple):
     items: int
     took: float
     parts: tuple[str, ...] = ("lexical",)
+    notes: tuple[str, ...] = ()
 
 
 class ContextEntry(NamedTuple):
@@ -224,12 +226,16 @@ class ContextEntry(NamedTuple):
 
 
 class ContextResult(NamedTuple):
-    """Context for a query; `omitted` counts the retrieved items that are not in `entries`."""
+    """Context for a query; `omitted` counts the retrieved items that are not in `entries`.
+
+    `notes` are those of `SearchResults`.
+    """
 
     query: str
     top_k: int
     entries: tuple[ContextEntry, ...]
     omitted: int
+    notes: tuple[str, ...] = ()
 
 
 class RefreshReport(NamedTuple):

@@ -96,6 +96,11 @@ def terms_of_word(word: str) -> tuple[str, ...]:
     return _terms[word]
 
 
+def words_in(text: str) -> list[str]:
+    """The words of `text` as they are written."""
+    return _WORD.findall(text)
+
+
 def terms_in(text: str) -> list[str]:
     """All terms of `text`, as often as they occur."""
     words = text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)

@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         say_line(
             f"{hit.file}:{hit.start_line}-{hit.end_line}  {hit.kind} {hit.canonical_path}{reason}"
         )
+    for note in results.notes:
+        tell(note)
     if not results.files:
         tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
     elif not results.results:

@@ -57,7 +57,8 @@ class CodeSnippet(BaseModel):
 class CodeContextResult(Result):
     """The best items first; `omitted` counts those found that did not fit.
 
-    `note` is there only when nothing fitted, and then says which budget would do.
+    `note` says which budget would do where nothing fitted, which words of the query occur nowhere,
+    and which files could not be read.
     """
 
     type: str = Field(default="code_context", exclude=True)
@@ -182,6 +183,9 @@ class _Answer:
             enough = (self.smallest // 10 + 1) * 10
             note = f"No snippet fits; a token_budget of {enough} would do."
             message = message.model_copy(update={"note": note})
+        elif found.notes:
+            noted = message.model_copy(update={"note": " ".join(found.notes)})
+            message = noted if self._tokens(noted) <= self.budget else message
         if self._tokens(message) > self.budget:
             message = message.model_copy(update={"query": ""})
         return message.model_copy(update={"tokens": self._tokens(message)})
