@@ -144,6 +144,7 @@ ORDINARY = [
     "-----BEGIN PRIVATE KEY----- is how such a file begins",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
     "NOTAKIAABCDEFGHIJKLMNOP AKIAABCDEFGHIJKLMNOPQRS",
+    '".vault_pass", ".s3cfg", ".boto"',
 ]
 
 

@@ -198,7 +198,7 @@ def _is_setting(match: re.Match[str]) -> bool:
 
 def is_password(value: str) -> bool:
     """Whether text given to the name of a password is one: several classes, and no name."""
-    if value.isdigit() or len(set(value)) < 4 or classes(value) < 2:
+    if value.isdigit() or value[0] == "." or len(set(value)) < 4 or classes(value) < 2:
         return False
     patterns = (_NAMELIKE, _CODE_NAME, _PATH)
     named = any(pattern.fullmatch(value) for pattern in patterns)
