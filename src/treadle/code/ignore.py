@@ -34,6 +34,8 @@ _DEFAULT_PATTERNS = (
 """The weakest rules, so that a tree without git is not drowned in caches; `!` re-includes."""
 
 _MAX_IGNORE_FILE = 1_000_000
+_MAX_PATTERN = 4_096
+"""Characters of a pattern, as of a path (PATH_MAX)."""
 _SPECIAL = frozenset("*?[\\")
 
 
@@ -64,9 +66,9 @@ class _Rule:
 
     @classmethod
     def parse(cls, line: str, *, own: bool) -> Self | None:
-        """The rule of a line; None for a comment or an empty line."""
+        """The rule of a line; None for a comment, an empty line, or one longer than any path."""
         pattern = _strip_trailing_spaces(line)
-        if not pattern or pattern.startswith("#"):
+        if not pattern or len(pattern) > _MAX_PATTERN or pattern.startswith("#"):
             return None
         negated = pattern.startswith("!")
         pattern = pattern[negated:]
