@@ -16,6 +16,7 @@ from treadle.config.layers import unknown_variables
 from treadle.config.loader import LoadedConfig, accept, config_paths, is_trusted, load
 from treadle.config.model import Settings
 from treadle.config.section import Section
+from treadle.config.variables import TOP_LEVEL
 from treadle.errors import ConfigError
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -180,7 +181,7 @@ def test_every_setting_that_names_a_place_or_a_key_or_bounds_a_spending_needs_co
         "embed",
         "fallback_models",
     )
-    spending = {("limits", "tokens"), ("limits", "cost")}
+    spending = {("limits", name) for name in ("tokens", "cost", "unknown_price")}
     for path in setting_paths(Settings):
         # The store of traces and the gateway are there once, for all repositories.
         permitting = path == ("approvals", "allow") or path[0] in {"traces", "gateway"}
@@ -288,6 +289,10 @@ def test_an_unknown_variable_is_left_out_and_named_without_its_value(
 def test_known_and_empty_variables_are_not_named() -> None:
     known = {"TREADLE_HOME": "/x", "TREADLE_API_KEY": "k", "TREADLE_TOOLS__TIMEOUT": "3"}
     assert unknown_variables({**known, "TREADLE_BIN": ""}) == []
+
+
+def test_top_level_names_are_those_of_the_settings() -> None:
+    assert set(Settings.model_fields) == TOP_LEVEL
 
 
 @pytest.mark.parametrize(

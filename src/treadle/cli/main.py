@@ -157,15 +157,20 @@ def _run(words: list[str]) -> int:
     command.configure(parser)
     add_common_options(parser)
     options = parser.parse_args(words[1:])
-    _warn_of_variables()
+    _warn_of_variables(quick=name == "search")
     return command.run(options)
 
 
-def _warn_of_variables() -> None:
-    """Name the variables that begin as ours and are not: a slip, or another program's."""
-    from treadle.config.variables import NOT_SETTINGS, PREFIX
+def _warn_of_variables(*, quick: bool) -> None:
+    """Name the variables that begin with our prefix but are not settings.
 
-    if any(name.startswith(PREFIX) and name not in NOT_SETTINGS for name in os.environ):
+    A quick command checks only their first part, since loading the settings takes longer than
+    a search.
+    """
+    from treadle.config.variables import NOT_SETTINGS, PREFIX, has_known_start
+
+    ours = [name for name in os.environ if name.startswith(PREFIX) and name not in NOT_SETTINGS]
+    if ours and not (quick and all(map(has_known_start, ours))):
         from treadle.cli.output import tell
         from treadle.config.layers import unknown_variables
 
