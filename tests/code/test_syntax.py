@@ -61,3 +61,32 @@ def test_an_error_that_swallows_the_file_is_named_where_the_change_is() -> None:
     (found,) = new_problems("a.py", before, after)[:1]
     assert found.line == before[: before.index(b"g(a, 200)")].count(b"\n") + 1
     assert new_problems("a.py", after, after.replace(b"g(a, 100)", b"g(a, 101)")) == ()
+
+
+ONE_LINE_TEXTS = {
+    "a.c": (b'char *x = "@";\n', b'char *x = "a\\\nb";\n'),
+    "a.cpp": (b'auto x = L"@";\n', b'auto x = R"(a\nb)";\n'),
+    "a.cs": (
+        b'class A { string s = "@"; }\n',
+        b'class A { string s = @"a\nb", t = """\na\n"""; }\n',
+    ),
+    "a.go": (b"package a\n\nvar x = '@'\n", b"package a\n\nvar x = `a\nb`\n"),
+    "a.java": (b'class A { String s = "@"; }\n', b'class A { String s = """\na\n"""; }\n'),
+    "a.js": (b"let x = '@';\n", b"let x = `a\nb`, y = 'a\\\nb';\n"),
+    "a.kt": (b'val x = "@"\n', b'val x = """a\nb"""\nval y = "a${f(\n1)}b"\n'),
+    "a.lua": (b'local x = "@"\n', b"local x = [[a\nb]]\n"),
+    "a.scala": (b'object A { val x = "@" }\n', b'object A { val x = """a\nb""" }\n'),
+    "a.swift": (b'let x = "@"\n', b'let x = """\na\n"""\n'),
+    "a.ts": (b'let x = "@";\n', b"let x = `a\n${1}`;\n"),
+    "a.tsx": (b'let x = "@";\n', b'let x = <p a="b\nc" />;\n'),
+}
+
+
+@pytest.mark.parametrize("path", ONE_LINE_TEXTS)
+def test_a_string_that_does_not_end_on_its_line_is_a_problem(path: str) -> None:
+    """google-gemini/gemini-cli#26209, #26493, #2011: an escape became a real line break."""
+    source, multi_line = ONE_LINE_TEXTS[path]
+    before = source.replace(b"@", b"\\n")
+    found = new_problems(path, before, source.replace(b"@", b"\n"))
+    assert [each.line for each in found] == [source.count(b"\n", 0, source.index(b"@")) + 1]
+    assert new_problems(path, before, multi_line) == ()

@@ -445,3 +445,13 @@ async def test_what_is_still_running_at_the_end_is_recorded_as_interrupted(tmp_p
         await eventually(lambda: bool(gateway.store.spans().data))
         page = gateway.store.spans().data
     assert page[0].status == "cancelled"
+
+
+async def test_usage_in_a_choice_of_a_stream_is_recorded(tmp_path: Path) -> None:
+    """earendil-works/pi#2017: Moonshot has it there and nowhere else."""
+    last = delta(finish_reason="stop")
+    last["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage(100, 20)}]
+    script = sse(delta(content="Hi"), last)
+    async with FakeProvider([script]) as provider, running(tmp_path, settings(provider)) as gateway:
+        span = await gateway.span(await gateway.chat(stream=True))
+    assert span.tokens == Usage(input=100, output=20)

@@ -301,3 +301,20 @@ def test_any_cutting_of_the_stream_gives_what_the_whole_body_gives(
     whole.feed_whole(json.loads(body))
     assert streamed == whole.reply(done=True)
     assert shown == answer.reasoning + answer.text
+
+
+def test_usage_in_a_choice_is_read() -> None:
+    """earendil-works/pi#2017: Moonshot streams it there and nowhere else."""
+    last = delta(finish_reason="stop")
+    last["choices"] = [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage(100, 20)}]
+    assert assemble(delta(content="Hi"), last).usage == Usage(input=100, output=20)
+
+
+@pytest.mark.parametrize("later", [usage(0, 0), None])
+def test_later_zeros_do_not_erase_a_usage_next_to_choices(later: dict[str, object] | None) -> None:
+    """BerriAI/litellm#36168: the usage comes with the last choice."""
+    cached = {"cached_tokens": 64}
+    last = {**delta(finish_reason="stop"), "usage": usage(100, 20, prompt_tokens_details=cached)}
+    after = {"choices": [], "usage": later}
+    expected = Usage(input=100, output=20, cached=64)
+    assert assemble(delta(content="Hi"), last, after).usage == expected

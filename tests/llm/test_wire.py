@@ -115,6 +115,7 @@ def test_t15_the_missing_text_of_a_call_is_a_setting(
         (json.dumps('{"a": 1}'), '{"a": 1}'),
         ('{"a": ', '{"not_json": "{\\"a\\": "}'),
         ("[1]", '{"not_json": "[1]"}'),
+        ('{"a": "b\n\tc"}', '{"a": "b\\n\\tc"}'),
     ],
 )
 def test_arguments_on_the_wire_are_always_a_json_object(written: str, sent: str) -> None:

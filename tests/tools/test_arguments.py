@@ -173,3 +173,14 @@ def test_any_json_is_either_read_or_refused_in_words(value: object) -> None:
             error = raised.failure
         assert error is None or error.kind in {ErrorKind.VALIDATION, ErrorKind.PARSING}
         assert error is None or error.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ['{"text": "a\nb\tc"}', '{"pieces": "[{\\"file\\": \\"a\nb\tc\\"}]"}'],
+    ids=["text", "twice"],
+)
+def test_bare_line_breaks_and_tabs_in_texts_are_read(raw: str) -> None:
+    """earendil-works/pi#3637, jundot/omlx#1672: models copy tabs of a file into the JSON."""
+    read = echo(raw)
+    assert "a\nb\tc" in {read.text, *(piece.file for piece in read.pieces)}

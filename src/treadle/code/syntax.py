@@ -12,6 +12,7 @@ from treadle.charsets import as_utf8
 from treadle.code.compiling import compile_errors
 from treadle.code.languages import Language, language_of
 from treadle.code.limits import TooMuchError, nested_too_deep, parse_in_time
+from treadle.code.one_line_texts import broken_texts
 
 _MOST = 50
 _SHOWN = 120
@@ -62,6 +63,10 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
             found.append(_problem(data, node, changed))
         if not node.is_error:
             waiting += [child for child in reversed(node.children) if _is_ill(child)]
+    # Behind an error the grammar may take the end of a literal for the start of one.
+    for text in () if tree.root_node.has_error else broken_texts(language, tree.root_node)[:_MOST]:
+        line = text.start_point.row + 1
+        found.append(_at_line(data, line, "a string literal does not end on its line"))
     return tuple({each.line: each for each in sorted(found)}.values())
 
 

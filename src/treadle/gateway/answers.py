@@ -145,6 +145,7 @@ def _chat_stream(asked: Asked, endpoint: Endpoint, pieces: Iterable[Timed]) -> R
                 raise faults.from_body(endpoint, chunk)
             base.feed({**chunk, "choices": None})
             for choice in chunk.get("choices") or ():
+                base.feed({"usage": choice.get("usage")})
                 index = choice.get("index") or 0
                 own = choices.setdefault(index, _assembler(endpoint, asked))
                 shown = own.feed({"choices": [{**choice, "index": 0}]})

@@ -119,6 +119,7 @@ class DeltaAssembler:
         return ToolCall(key, call_id, name, arguments, self._endpoint.provider, opaque)
 
     def _choice(self, choice: Mapping[str, object]) -> list[Shown]:
+        self._read_usage(choice.get("usage"))  # Moonshot has it here
         reason = choice.get("finish_reason")
         if reason == "error" or choice.get("error"):
             error = choice.get("error") or {"message": "the reply ended with an error"}
@@ -161,8 +162,11 @@ class DeltaAssembler:
         return shown
 
     def _read_usage(self, usage: object) -> None:
-        """Later numbers win: some servers send running totals with every chunk."""
-        if not isinstance(usage, Mapping):
+        """Later numbers win: some servers send running totals with every chunk.
+
+        A usage of zeros alone counts nothing, so it erases nothing that was counted before.
+        """
+        if not isinstance(usage, Mapping) or (self._usage.input and not read_usage(usage).input):
             return
         self._counted |= {name: value for name, value in usage.items() if value is not None}
         self._usage = read_usage(self._counted)

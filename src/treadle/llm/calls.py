@@ -43,7 +43,7 @@ class _Slot:
         if not self.pieces or not self.pieces[-1].rstrip().endswith(("}", "]", '"', "null")):
             return False
         try:
-            json.loads(self.arguments)
+            json.loads(self.arguments, strict=False)
         except (ValueError, RecursionError):
             return False
         return True

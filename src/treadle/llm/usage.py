@@ -64,6 +64,8 @@ def _first(source: Mapping[str, object], *names: str) -> int | None:
     """The first of these that is a count."""
     for name in names:
         value = source.get(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if type(value) is int and 0 <= value <= MOST_TOKENS:
             return value
     return None

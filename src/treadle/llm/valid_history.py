@@ -230,13 +230,17 @@ def _json_object(text: str) -> str:
     """The text of a JSON object, whatever the model wrote: templates of servers parse it."""
     if not text.strip():
         return "{}"
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-        if isinstance(value, str):
-            text, value = value, json.loads(value, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        value = None
-    return _utf8(text) if isinstance(value, dict) else json.dumps({"not_json": text})
+    for strict in (True, False):  # a line break inside a text is no JSON, though a tool took it
+        written = text
+        try:
+            value = json.loads(text, strict=strict, parse_constant=_refuse)
+            if isinstance(value, str):
+                written, value = value, json.loads(value, strict=strict, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return _utf8(written if strict else json.dumps(value, ensure_ascii=False))
+    return json.dumps({"not_json": written})
 
 
 def _refuse(name: str) -> None:

@@ -248,6 +248,6 @@ def ill_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
 def _is_whole(arguments: str) -> bool:
     """Whether arguments are finished JSON; the beginning of a number is not told from a number."""
     try:
-        return not isinstance(json.loads(arguments), int | float)
+        return not isinstance(json.loads(arguments, strict=False), int | float)
     except (ValueError, RecursionError):
         return False

@@ -82,6 +82,6 @@ def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessag
 def _normal(arguments: str) -> str:
     """`arguments` in one form, whatever the order and the spaces of the JSON."""
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
+        return json.dumps(json.loads(arguments, strict=False), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments

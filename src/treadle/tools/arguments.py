@@ -28,8 +28,8 @@ _known_schema = lru_cache(maxsize=512)(schema_of)
 def parse_arguments(tool: str, model: type[A], raw: str) -> A:
     """The arguments of a call of `tool`, from the text that the model wrote.
 
-    Mends what is certain (see `mended`); no text, or null, is no arguments. Raises ToolError of
-    kind `parsing` or `validation`.
+    Mends what is certain (see `mended`); no text, or null, is no arguments. A line break or a tab
+    that a text has unescaped is read as it is. Raises ToolError of kind `parsing` or `validation`.
     """
     schema = _known_schema(model)
     value = mended(_load(tool, raw), schema)
@@ -53,7 +53,7 @@ def _load(tool: str, raw: str) -> Any:
     if not raw.strip():
         return {}
     try:
-        return json.loads(raw)
+        return json.loads(raw, strict=False)
     except (ValueError, RecursionError) as error:
         where = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         early = isinstance(error, json.JSONDecodeError) and (
@@ -112,7 +112,7 @@ def _decoded(text: str) -> Any:
     value: Any = text
     for _ in range(MAX_ENCODINGS):
         try:
-            value = json.loads(value)
+            value = json.loads(value, strict=False)
         except (ValueError, RecursionError):
             return text
         if not isinstance(value, str):
