@@ -282,3 +282,14 @@ def test_a_rename_with_hunks_is_one_change() -> None:
 )
 def test_what_cannot_be_read_is_refused_with_its_line(text: str, said: str) -> None:
     assert said in unreadable(text)
+
+
+@pytest.mark.parametrize("context", ["", " y\n"], ids=["no context", "context"])
+def test_hunks_that_go_back_are_refused_where_their_lines_come_again(context: str) -> None:
+    """vybestack/llxprt-code#3597: a hunk for an earlier line landed at a later one."""
+    data = b"x\ny\n" * 5
+    text = f"{HEAD}@@ -7 +7 @@\n-x\n+x7\n{context}@@ -3 +3 @@\n-x\n+x3\n{context}"
+    error = refusal(data, text)
+    assert "is for line 3 of f" in str(error)
+    in_order = f"{HEAD}@@ -3 +3 @@\n-x\n+x3\n{context}@@ -7 +7 @@\n-x\n+x7\n{context}"
+    assert patched(data, in_order) == b"x\ny\nx3\ny\nx\ny\nx7\ny\nx\ny\n"

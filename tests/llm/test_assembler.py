@@ -315,6 +315,6 @@ def test_later_zeros_do_not_erase_a_usage_next_to_choices(later: dict[str, objec
     """BerriAI/litellm#36168: the usage comes with the last choice."""
     cached = {"cached_tokens": 64}
     last = {**delta(finish_reason="stop"), "usage": usage(100, 20, prompt_tokens_details=cached)}
-    after = {"choices": [], "usage": later}
+    after: dict[str, object] = {"choices": [], "usage": later}
     expected = Usage(input=100, output=20, cached=64)
     assert assemble(delta(content="Hi"), last, after).usage == expected

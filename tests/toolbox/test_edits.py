@@ -1,5 +1,7 @@
 """The tools that change files, called as a session calls them, with a person who answers."""
 
+from typing import Any
+
 import pytest
 
 from tests.toolbox.edit_bench import YES, Answer, Bench
@@ -406,3 +408,54 @@ def test_no_syntax_error_is_reported_for_characters_with_an_ascii_byte(bench: Be
     assert (
         "syntax" in bench.refused({"file": "a.c", "replace": {"old": '"予', "new": "予"}}).message
     )
+
+
+_METHODS = "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(3))
+_CLASS = f"class A:\n{_METHODS}"
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# ... existing code ...",
+        "# ... rest of the code remains the same ...",
+        "# (other methods unchanged)",
+        "# rest of the class...",
+        "# … unchanged …",
+        "# ...",
+    ],
+)
+def test_a_comment_in_place_of_code_is_reported(bench: Bench, comment: str) -> None:
+    """Aider-AI/aider#1832: a model writes a placeholder, and the code is gone."""
+    code = f"class A:\n    {comment}\n\n    def m2(self):\n        return 22\n"
+    edits: list[dict[str, Any]] = [
+        {"item": {"canonical_path": "A", "code": code}},
+        {"replace": {"old": _CLASS, "new": code}},
+        {"lines": {"first": 1, "last": 10, "code": code}},
+    ]
+    for edit in edits:
+        bench.write("a.py", _CLASS)
+        result = bench.edit({"file": "a.py", **edit})
+        assert any(f"`{comment}` is written as it is" in each for each in result["warnings"])
+    bench.write("a.py", _CLASS)
+    result = bench.ok("create_file", path="a.py", content=code, on_exists="overwrite")
+    assert any(f"`{comment}` is written as it is" in each for each in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["# Wait for the rest of the reply.", "# The code is the same in both.", "# TODO ..."],
+)
+def test_other_comments_are_no_placeholders(bench: Bench, comment: str) -> None:
+    bench.write("a.py", _CLASS)
+    code = f"class A:\n    {comment}\n    x = 1\n"
+    result = bench.edit({"file": "a.py", "item": {"canonical_path": "A", "code": code}})
+    assert not any("is written as it is" in each for each in result["warnings"])
+
+
+def test_a_placeholder_that_was_there_before_is_not_reported(bench: Bench) -> None:
+    source = _CLASS.replace("class A:\n", "class A:\n    # ... existing code ...\n")
+    bench.write("a.py", source)
+    code = source.replace("return 1", "return 11")
+    result = bench.edit({"file": "a.py", "item": {"canonical_path": "A", "code": code}})
+    assert not any("is written as it is" in each for each in result["warnings"])

@@ -415,3 +415,51 @@ def test_code_with_a_comment_is_indented_as_an_item_of_one_line(bench: Bench) ->
     source = "class A {\n  // MARK: - x\n  func f() {}\n}\n"
     new = _edited(bench, "a.swift", source, "A.f", "// New.\nfunc f() { 1 }")
     assert new == "class A {\n  // MARK: - x\n  // New.\n  func f() { 1 }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "item", "code", "lost"),
+    [
+        (
+            "N.cs",
+            "class N {\n  [Obsolete]\n  [return: MarshalAs(U.B)]\n  static int F() => 1;\n}\n",
+            "N.F", "static int F() => 2;", "F had `[Obsolete]`, `[return: MarshalAs]`",
+        ),
+        ("m.ts", "export const f = () => 1;\n", "f", "const f = () => 2;", "f had `export`"),
+        ("a.py", '@app.route("/")\ndef b():\n    pass\n', "b", "def b(): 1", "b had `@app.route`"),
+        ("a.rs", "#[derive(Eq)]\npub struct S;\n", "S", "struct S();", "S had `#[derive]`, `pub`"),
+    ],
+)  # fmt: skip
+def test_what_new_code_leaves_out_is_reported(
+    bench: Bench, name: str, source: str, item: str, code: str, lost: str
+) -> None:
+    """oraios/serena#1484 (attributes) and #1956 (export): stripped without a word."""
+    bench.write(name, source)
+    result = bench.edit({"file": name, "item": {"canonical_path": item, "code": code}})
+    assert f"{name}: {lost}, which the new code leaves out." in result["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("source", "item", "code"),
+    [
+        ("export const LIMIT = 10;\n", "LIMIT", "LIMIT = 20"),
+        ("export const f = async () => {\n  g();\n};\n", "f", "async () => {\n  h();\n}"),
+    ],
+)
+def test_code_that_no_longer_defines_the_item_is_reported(
+    bench: Bench, source: str, item: str, code: str
+) -> None:
+    """oraios/serena#1972: a declaration is replaced by its declarator or its value."""
+    bench.write("m.ts", source)
+    result = bench.edit({"file": "m.ts", "item": {"canonical_path": item, "code": code}})
+    said = f"m.ts no longer defines {item}: the new code does not declare it."
+    assert said in result["warnings"]
+
+
+def test_a_complete_replacement_has_no_warning_of_its_own(bench: Bench) -> None:
+    source = "/** @deprecated */\n@Deco\nexport class A {\n  f() { return 1; }\n}\n"
+    bench.write("m.ts", source)
+    code = source.replace("1", "2")
+    result = bench.edit({"file": "m.ts", "item": {"canonical_path": "A", "code": code}})
+    assert not any("m.ts" in each for each in result["warnings"])
+    assert bench.read("m.ts").decode() == code

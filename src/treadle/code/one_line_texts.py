@@ -1,7 +1,7 @@
 """String and character literals that must end on their line and do not.
 
 Several grammars accept a bare line break in them, which no compiler does. Models write one where
-they mean `\\n`: the escape is lost between their text and the JSON around it.
+they mean an escape, which gets lost in the JSON around their text.
 """
 
 import re

@@ -6,19 +6,21 @@ from treadle.code.editable import Editable, Entry, ItemEdit, NotEditableError
 _SEPARATORS = b" \t\r\n,;"
 
 
-def changed_item(file: Editable, entry: Entry, edit: ItemEdit, new: bytes) -> str | None:
-    """What else the edit of `entry`, whose code comes out as `new`, would change; None if nothing.
+def changed_item(
+    file: Editable, entry: Entry, edit: ItemEdit, edited: Editable, size: int
+) -> str | None:
+    """What else the edit of `entry`, whose code takes `size` bytes, would change; None if nothing.
 
-    The file is parsed again with the edit, and each other item is looked for in its place.
+    Each other item is looked for in its place in the file as `edited`.
     """
-    data = file.data[: edit.start] + new + file.data[edit.end :]
-    if data == file.data:
+    if edited.data == file.data:
         return None
+    new = edited.data[edit.start : edit.start + size]
     outside = (file.data[edit.start : entry.item.start_byte], file.data[entry.end : edit.end])
     if any(part.replace(new, b"", 1).strip(_SEPARATORS) for part in outside):
         return "the text next to it"
-    after = _After(Editable(file.path, data), edit, len(new))
     try:
+        after = _After(edited, edit, size)
         for each in file.entries:
             inside = entry.start <= each.start and each.end <= entry.end
             replaced = edit.start <= each.start and each.end <= edit.end

@@ -70,6 +70,7 @@ def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
             if place.start >= position and _is_inside(source, place, regions)
         ]
         if later:
+            _check_order(source, hunk, places, position, name)
             return _chosen(source, hunk, later, name)
         earlier = earlier or places
     if earlier:
@@ -85,6 +86,20 @@ def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
         f"{name} does not fit: its context and removed lines are not in {source.path}.",
         hint=nearest(source, old),
     )
+
+
+def _check_order(
+    source: Source, hunk: PatchHunk, places: list[_Place], position: int, name: str
+) -> None:
+    """Refuse a hunk whose lines are where it says, before the hunk ahead of it, and again later."""
+    lines = [source.line_of(place.start) for place in places if place.start < position]
+    if hunk.line in lines:
+        raise EditError(
+            ErrorKind.VALIDATION,
+            f"{name} is for line {hunk.line} of {source.path}, which is before the end of the hunk "
+            "ahead of it.",
+            hint="Give the hunks in the order of the file.",
+        )
 
 
 def _is_inside(source: Source, place: _Place, regions: Sequence[tuple[int, int]]) -> bool:

@@ -29,6 +29,7 @@ from treadle.edits.model import (
     splice,
 )
 from treadle.edits.overwriting import created, overwritten
+from treadle.edits.placeholders import placeholder_note
 from treadle.edits.placing import placed
 from treadle.edits.ranges import bytes_replaced, lines_replaced
 from treadle.edits.requests import (
@@ -277,6 +278,8 @@ def _created(
     if not change.hunks:
         raise _changes_nothing(request.path)
     notes += note
+    if left_out := placeholder_note(request.path, data, request.content.encode(errors="replace")):
+        notes.append(left_out)
     return change
 
 
@@ -323,12 +326,21 @@ def _edited(file: _File, data: bytes, charset: Charset, notes: list[str]) -> tup
             text.check_seen(request, located)
             pieces += [_Piece(number, each) for each in located]
             notes += note
+            notes += _placeholders(source, located)
     pieces.sort(key=lambda piece: (piece.located.start, piece.located.end))
     _refuse_overlaps(source, pieces)
     hunks = text.hunks([piece.located for piece in pieces])
     if not hunks:
         raise _changes_nothing(file.path)
     return hunks
+
+
+def _placeholders(source: Source, located: Sequence[Located]) -> list[str]:
+    found = (
+        placeholder_note(source.path, source.data[each.start : each.end], each.new)
+        for each in located
+    )
+    return [note for note in found if note is not None][:1]
 
 
 def _located(source: Source, request: TextEdit) -> tuple[list[Located], list[str]]:

@@ -230,8 +230,8 @@ def _json_object(text: str) -> str:
     """The text of a JSON object, whatever the model wrote: templates of servers parse it."""
     if not text.strip():
         return "{}"
+    written = text
     for strict in (True, False):  # a line break inside a text is no JSON, though a tool took it
-        written = text
         try:
             value = json.loads(text, strict=strict, parse_constant=_refuse)
             if isinstance(value, str):

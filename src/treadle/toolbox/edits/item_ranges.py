@@ -1,6 +1,6 @@
 """The bytes of an item that an edit names by its canonical path."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from treadle.toolbox.code.workspace import sendable
 
 if TYPE_CHECKING:  # they bring libraries that are slow to import
     from treadle.code import CodeIndex
-    from treadle.code.editable import Editable, Entry, ItemEdit
+    from treadle.code.editable import Editable, Entry
 
 _LISTED = 8
 
@@ -138,6 +138,8 @@ def exact_edit(
     Raises NotEditableError where there is none.
     """
     from treadle.code.editable import NotEditableError
+    from treadle.code.lost_parts import lost_parts
+    from treadle.code.unchanged import changed_item
 
     changed = ""
     for each in source.edits(entry, code):
@@ -145,9 +147,14 @@ def exact_edit(
             source.path, each.start, each.end, each.code, expected_hash,
             reindent=each.is_item, note=each.note,
         )  # fmt: skip
-        other = _changed(source, entry, each, request)
+        edited = _edited(source, request)
+        if edited is None:
+            return request  # planning all edits together reports why
+        size = len(edited.data) - len(source.data) + each.end - each.start
+        other = changed_item(source, entry, each, edited, size)
         if other is None:
-            return request
+            lost = lost_parts(source, entry, edited) if code.strip() else ""
+            return replace(request, note=" ".join(filter(None, (each.note, lost))))
         changed = changed or other
     raise NotEditableError(
         f"{entry} was not changed, since the edit would also change {changed}.",
@@ -156,17 +163,13 @@ def exact_edit(
     )
 
 
-def _changed(
-    source: "Editable", entry: "Entry", edit: "ItemEdit", request: RangeEdit
-) -> str | None:
-    """What else the edit would change, once its code is indented as in the file."""
-    from treadle.code.unchanged import changed_item
+def _edited(source: "Editable", request: RangeEdit) -> "Editable | None":
+    """The file after the edit, once its code is indented as in the file."""
+    from treadle.code.editable import Editable
 
     try:
         planned = plan([request], lambda _path: source.data)
     except EditError:
-        return None  # planning all edits together reports it
+        return None
     (change,) = planned.changes
-    after = splice(source.data, change.hunks)
-    size = len(after) - len(source.data) + edit.end - edit.start
-    return changed_item(source, entry, edit, after[edit.start : edit.start + size])
+    return Editable(source.path, splice(source.data, change.hunks))
