@@ -422,11 +422,13 @@ _CLASS = f"class A:\n{_METHODS}"
         "# (other methods unchanged)",
         "# rest of the class...",
         "# … unchanged …",
+        "# (...rest of implementations)",
+        "# (...no changes around here)",
         "# ...",
     ],
 )
 def test_a_comment_in_place_of_code_is_reported(bench: Bench, comment: str) -> None:
-    """Aider-AI/aider#1832: a model writes a placeholder, and the code is gone."""
+    """Aider-AI/aider#1832, google-gemini/gemini-cli#4037: placeholders replace code."""
     code = f"class A:\n    {comment}\n\n    def m2(self):\n        return 22\n"
     edits: list[dict[str, Any]] = [
         {"item": {"canonical_path": "A", "code": code}},

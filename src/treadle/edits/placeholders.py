@@ -6,52 +6,16 @@ _COMMENT = re.compile(rb"^[ \t]*(?:\{/\*|/[/*]|<!--|--|[#;%*])(?P<text>[^\n]*)",
 _WORD = re.compile(r"[a-z]+")
 _DOTS = ("...", "…")
 _KEPT = frozenset(
-    [
-        "existing",
-        "omitted",
-        "original",
-        "other",
-        "previous",
-        "remaining",
-        "rest",
-        "same",
-        "unchanged",
-    ]
+    {"changes", "existing", "omitted", "original", "other", "previous", "remaining", "rest", "same"}
+    | {"unchanged"}
 )
 _CODE = frozenset(
-    [
-        "body",
-        "class",
-        "code",
-        "content",
-        "file",
-        "function",
-        "functions",
-        "implementation",
-        "imports",
-        "lines",
-        "logic",
-        "method",
-        "methods",
-    ]
+    {"body", "class", "code", "content", "file", "function", "functions", "implementation"}
+    | {"implementations", "imports", "lines", "logic", "method", "methods"}
 )
 _FILLERS = frozenset(
-    [
-        "above",
-        "all",
-        "are",
-        "as",
-        "before",
-        "below",
-        "here",
-        "is",
-        "of",
-        "remain",
-        "remains",
-        "stay",
-        "stays",
-        "the",
-    ]
+    {"above", "all", "are", "as", "before", "below", "here", "is", "of", "remain", "remains"}
+    | {"stay", "stays", "the"}
 )
 _MOST_WORDS = 12
 _SHOWN = 60
@@ -81,5 +45,5 @@ def _is_placeholder(text: str) -> bool:
     if len(words) > _MOST_WORDS or not words & _KEPT:
         return False
     if has_dots:
-        return text.lstrip(" \t#/*-").startswith(_DOTS) or bool(words & _CODE)
+        return text.lstrip(" \t#/*-(").startswith(_DOTS) or bool(words & _CODE)
     return bool(words & _CODE) and words <= _KEPT | _CODE | _FILLERS

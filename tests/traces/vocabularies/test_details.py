@@ -481,3 +481,65 @@ def test_no_attributes_do_harm(said: dict[str, JsonValue]) -> None:
         assert text is None or isinstance(text, str)
     encoded = {key: json.dumps(value) for key, value in said.items()}
     assert to_span(model({**encoded})).operation
+
+
+def test_spans_of_mlflow_have_kind_content_tokens_and_cost() -> None:
+    """mlflow/mlflow#24059 and #22745: token usage under names that nobody else has."""
+    asked = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}
+    usage = {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 64}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "Yo"}}]}
+    span = to_span(
+        model(
+            {
+                "mlflow.spanType": '"CHAT_MODEL"',
+                "mlflow.spanInputs": json.dumps(asked),
+                "mlflow.spanOutputs": json.dumps(answer),
+                "mlflow.chat.tokenUsage": json.dumps({**usage, "total_tokens": 120}),
+                "mlflow.llm.cost": '{"input_cost": 0.1, "output_cost": 0.2, "total_cost": 0.3}',
+            }
+        )
+    )
+    assert (span.kind, span.model) == (SpanKind.MODEL, "gpt-4o")
+    assert messages(span) == [{"role": "user", "content": "Hi"}]
+    assert json.loads(span.output or "") == [{"role": "assistant", "content": "Yo"}]
+    assert span.tokens == Usage(input=100, output=20, cached=64)
+    assert (span.cost, span.cost_source) == (0.3, CostSource.REPORTED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("TOOL", SpanKind.TOOL),
+        ("RETRIEVER", SpanKind.RETRIEVAL),
+        ("AGENT", SpanKind.AGENT),
+        ("UNKNOWN", SpanKind.OTHER),
+    ],
+)
+def test_other_spans_of_mlflow_keep_what_went_in_and_out(kind: str, expected: SpanKind) -> None:
+    values: dict[str, JsonValue] = {
+        "mlflow.spanType": json.dumps(kind),
+        "mlflow.spanInputs": '{"city": "Zürich"}',
+        "mlflow.spanOutputs": '"rain"',
+    }
+    span = to_span(model(values))
+    assert span.kind is expected
+    assert json.loads(span.input or "") == {"city": "Zürich"}
+    assert span.output in {"rain", '"rain"'}
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_documents_in_one_attribute_are_read(as_text: bool) -> None:
+    """Arize-ai/phoenix#7687: `retrieval.documents` is set as one value, not flattened."""
+    listed: JsonValue = [
+        {"document.content": "one", "document.score": 0.5},
+        {"document": {"content": "two"}},
+    ]
+    span = to_span(
+        model(
+            {
+                "openinference.span.kind": "RETRIEVER",
+                "retrieval.documents": json.dumps(listed) if as_text else listed,
+            }
+        )
+    )
+    assert json.loads(span.output or "") == [{"content": "one", "score": 0.5}, {"content": "two"}]

@@ -8,6 +8,7 @@ from treadle.traces.vocabularies import (
     gen_ai,
     langfuse,
     logfire,
+    mlflow,
     openinference,
     plain,
     traceloop,
@@ -28,6 +29,7 @@ _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
     ),
     (frozenset({"ai"}), vercel.read),
     (frozenset({"traceloop"}), traceloop.read),
+    (frozenset({"mlflow"}), mlflow.read),
     (frozenset({"gen_ai"}), gen_ai.read),
     (
         frozenset(

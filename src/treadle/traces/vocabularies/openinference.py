@@ -106,11 +106,7 @@ def _read_call(reading: Reading, said: Attributes) -> None:
 
 
 def _read_messages(reading: Reading, said: Attributes) -> None:
-    found = nested(said, _INPUT, _OUTPUT, _PROMPTS, _CHOICES)
-    for name in (_INPUT, _OUTPUT):  # some send one list, as JSON
-        if name[:-1] in said:
-            listed = tree(parsed(said[name[:-1]]))
-            found[name] = {str(place): each for place, each in enumerate(items(listed))}
+    found = _nested(said, _INPUT, _OUTPUT, _PROMPTS, _CHOICES)
     if reading.input is None:
         reading.input = _written(found.get(_INPUT)) or _prompts(found.get(_PROMPTS), "user")
     if reading.output is None:
@@ -120,6 +116,16 @@ def _read_messages(reading: Reading, said: Attributes) -> None:
         reading.input = written_messages(said.get("input.value"), "user")
     if reading.output is None:
         reading.output = written_messages(said.get("output.value"), "assistant")
+
+
+def _nested(said: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]:
+    """The flattened lists; some programs send one list as JSON in text instead."""
+    found = nested(said, *prefixes)
+    for name in prefixes:
+        if name[:-1] in said:
+            listed = tree(parsed(said[name[:-1]]))
+            found[name] = {str(place): each for place, each in enumerate(items(listed))}
+    return found
 
 
 def _written(found: Any) -> str | None:
@@ -188,7 +194,7 @@ def _read_documents(reading: Reading, said: Attributes) -> None:
         query = said.get("reranker.query")
         reading.input = content(said.get("input.value") if query is None else query)
     if reading.output is None:
-        found = nested(said, _DOCUMENTS, _RERANKED)
+        found = _nested(said, _DOCUMENTS, _RERANKED)
         listed = items(found.get(_RERANKED) or found.get(_DOCUMENTS))
         documents = [_document(_inner(each, "document")) for each in listed]
         reading.output = written(documents) if documents else None
