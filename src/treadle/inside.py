@@ -20,6 +20,8 @@ _STRAIGHT = getattr(os, "O_NOFOLLOW", 0) | _CLOSE
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _STRAIGHT
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _STRAIGHT
 _NOT_BELOW = frozenset({"", ".", ".."})
+MAX_DEPTH = 200
+"""Folders below each other that a tree may have. A path costs its depth each time it is opened."""
 _MOST_OPEN = 32
 """Folders above a folder that stay open: a path may be thousands deep."""
 
@@ -131,10 +133,12 @@ def read_regular(path: str, limit: int, *, follow: bool = True) -> bytes:
 
     Neither a pipe nor a device keeps the caller waiting. With `follow` false a link is refused.
     """
+    if "\0" in path:  # as a file of git may name one; `os.open` raises ValueError
+        raise OSError(errno.EINVAL, "Not a path", path)
     opened = os.open(path, _FILE & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FILE)
     with os.fdopen(opened, "rb") as file:
         _refuse_others(opened, path)
-        return file.read(limit)
+        return file.read(limit) or b""  # None where a file of /proc has nothing just now
 
 
 def read_inside(root: Path | str, path: str) -> BinaryIO:

@@ -59,7 +59,10 @@ def _git_folder(root: Path) -> Path | None:
     folder = root / named.removeprefix("gitdir:").strip()
     shared = _text(folder / "commondir")
     folder = folder / shared if shared else folder
-    return folder if folder.is_dir() else None
+    try:
+        return folder if folder.is_dir() else None
+    except OSError:  # a path that is too long, for example
+        return None
 
 
 def _text(path: Path) -> str | None:
@@ -67,7 +70,7 @@ def _text(path: Path) -> str | None:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in a path that a file names
         return None
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

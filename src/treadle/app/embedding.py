@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.code.dense.embedder import own_embedding
+from treadle.inside import read_regular
 from treadle.paths import user_config_dir
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder, Endpoint
     from treadle.config.model import Settings
+
+_MOST_BYTES = 1_000_000
+"""Of a configuration file; a larger one is refused where settings are read."""
 
 _VARIABLE = "TREADLE_CONTEXT__EMBEDDER"
 
@@ -47,8 +51,16 @@ def _plain_choice(root: Path) -> str | None:
     if variable is not None:
         return variable
     files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
-    said = any(path.is_file() and b"embedder" in path.read_bytes() for path in files)
-    return None if said else "auto"
+    return None if any(map(_may_say, files)) else "auto"
+
+
+def _may_say(path: Path) -> bool:
+    """Whether a configuration file may choose an embedder: reading its settings says it exactly."""
+    try:
+        data = read_regular(os.fspath(path), _MOST_BYTES + 1)
+    except OSError:
+        return False
+    return b"embedder" in data or len(data) > _MOST_BYTES
 
 
 def _settings(root: Path) -> "Settings":

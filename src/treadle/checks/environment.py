@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.inside import read_regular
 from treadle.secrets import redact
 
 _KEY_WORDS = re.compile(
@@ -109,13 +110,22 @@ def _editable(variables: Mapping[str, str], root: Path) -> Iterator[Path]:
     environment = variables.get("VIRTUAL_ENV")
     for site in Path(environment).glob("lib/python*/site-packages") if environment else ():
         for file in sorted(site.glob("*.pth")):
-            for line in file.read_text("utf-8", errors="replace").splitlines():
+            for line in _text(file).splitlines():
                 if (folder := Path(line.strip())).is_relative_to(root):
                     yield folder
         for file in sorted(site.glob("__editable__*_finder.py")):
-            for package in _QUOTED_PATH.findall(file.read_text("utf-8", errors="replace")):
+            for package in _QUOTED_PATH.findall(_text(file)):
                 if (folder := Path(package).parent).is_relative_to(root):
                     yield folder
 
 
+def _text(path: Path) -> str:
+    """The text of a file of a Python environment, which may be the repository's own."""
+    try:
+        return read_regular(str(path), _MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+_MOST_BYTES = 1_000_000
 _QUOTED_PATH = re.compile(r"'(/[^'\\]+)'")

@@ -12,6 +12,7 @@ from typing import Any
 from treadle import toml
 from treadle.checks.model import Check, CheckKind
 from treadle.config.model import CheckCommand, CheckSettings
+from treadle.inside import read_regular
 
 MAX_FILE_BYTES = 1_000_000
 """A larger project file is not read."""
@@ -66,11 +67,10 @@ class _Project:
         """The text of a file; empty where it is missing, too large, or not to be read."""
         path = self._root / name
         try:
-            if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
-                return ""
-            return path.read_text("utf-8-sig", errors="replace")
+            data = read_regular(str(path), MAX_FILE_BYTES + 1)
         except OSError:
             return ""
+        return "" if len(data) > MAX_FILE_BYTES else data.decode("utf-8-sig", "replace")
 
     def json(self, name: str) -> dict[str, Any]:
         """The object in a JSON file; empty where there is none."""

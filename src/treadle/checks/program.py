@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from treadle.checks.running import find_program
@@ -28,9 +29,15 @@ def program_of(name: str, root: Path, variables: Mapping[str, str]) -> Program |
     path = Path(os.path.normpath(root / found))
     real = Path(os.path.realpath(path))
     inside = path.is_relative_to(root) or real.is_relative_to(root)
-    digest = blake2b(real.read_bytes(), digest_size=32).hexdigest() if inside else ""
+    digest = _digest(real) if inside else ""
     shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(real)
     return Program(shown, inside, digest, _environment(root, variables))
+
+
+def _digest(path: Path) -> str:
+    """A hash of the content, of which only a part is in memory: a repository chooses its size."""
+    with path.open("rb") as file:
+        return file_digest(file, partial(blake2b, digest_size=32)).hexdigest()
 
 
 def _environment(root: Path, variables: Mapping[str, str]) -> str:

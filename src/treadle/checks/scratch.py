@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from treadle.checks.finishing import to_the_end
 from treadle.errors import PathRefusedError, TreadleError
+from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
 
 SHARED = (".venv", "venv", "node_modules")
@@ -24,15 +25,23 @@ _LEFT_OUT = frozenset({
 })  # fmt: skip
 """What is passed over where git does not tell what is ignored: made by tools, never by hand."""
 
+_NEVER_IN_A_NAME = frozenset({"..", ".git"})
+
 _PREFIX = "treadle-check-"
 
 _IN_USE = "in-use"
 """The file beside the tree of a copy that is locked as long as the process that made it lives."""
 
 _LISTING = (
-    "git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others",
-    "--exclude-standard", "--deduplicate",
+    "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
+    "--cached", "--others", "--exclude-standard", "--deduplicate",
 )  # fmt: skip
+
+_LISTING_SECONDS = 30
+"""A repository can make git wait without end: an ignore file may be a pipe."""
+
+_NO_FETCHING = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+"""Git fetches objects that are missing for a listing, with programs that the repository names."""
 
 
 @asynccontextmanager
@@ -118,6 +127,7 @@ class _Copy:
         self.tree = self.folder / "tree" / (self._root.name or "root")
         self.stopped = threading.Event()
         self._folders: dict[Path, bool] = {}
+        self._opened = Folders(self._root)
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
         """Make it; gives up, with what there is, when `stopped` is set."""
@@ -125,10 +135,11 @@ class _Copy:
             _remove_left_behind(self.folder.parent)
             self.tree.mkdir(parents=True)
             self._folders[Path()] = True
-            for name in _listed(self._root):
-                if self.stopped.is_set():
-                    return
-                self._take(Path(name))
+            with self._opened:
+                for name in _listed(self._root):
+                    if self.stopped.is_set():
+                        return
+                    self._take(Path(name))
             self._share()
             for name, data in sorted(files.items(), key=lambda item: item[1] is not None):
                 self._put(name, data)  # what goes first may make room
@@ -136,7 +147,14 @@ class _Copy:
             raise _no_copy(self._root, error) from error
 
     def _take(self, name: Path) -> None:
-        """Copy one entry of the tree; what is neither file, link nor folder is passed over."""
+        """Copy one entry of the tree; what is neither file, link nor folder is passed over.
+
+        So are names that lead out of the tree, since git does not check those in its index, and
+        those that are too deep.
+        """
+        leads_out = name.is_absolute() or not _NEVER_IN_A_NAME.isdisjoint(name.parts)
+        if leads_out or len(name.parts) > MAX_DEPTH + 1:
+            return
         if not self._folder(name.parent):
             return
         source, target = self._root / name, self.tree / name
@@ -147,7 +165,7 @@ class _Copy:
         if stat.S_ISLNK(status.st_mode):
             self._link(source, target)
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(source, target, status)
+            self._copy_file(name, target)
         elif stat.S_ISDIR(status.st_mode):  # another repository in this one
             for below in _walked(source):
                 self._take(name / below)
@@ -160,6 +178,24 @@ class _Copy:
             if real:
                 (self.tree / name).mkdir(exist_ok=True)
         return self._folders[name]
+
+    def _copy_file(self, name: Path, target: Path) -> None:
+        """The same bytes, mode and time in a file of its own; blocks are shared where possible.
+
+        The original is opened without following links: one may have taken its place just now.
+        """
+        with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
+            status = os.fstat(original.fileno())
+            try:
+                while os.copy_file_range(original.fileno(), copy.fileno(), 1 << 30):
+                    pass
+            except (OSError, AttributeError):  # not on this system, or not between these two
+                original.seek(0)
+                copy.seek(0)
+                copy.truncate()
+                shutil.copyfileobj(original, copy)
+        target.chmod(stat.S_IMODE(status.st_mode))
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def _link(self, source: Path, target: Path) -> None:
         """The same link: what leads into the original leads into the copy instead."""
@@ -214,33 +250,18 @@ def _no_copy(root: Path, error: OSError) -> TreadleError:
     )
 
 
-def _copy_file(source: Path, target: Path, status: os.stat_result) -> None:
-    """The same bytes, mode and time in a file of its own; blocks are shared where that is safe."""
-    with source.open("rb") as original, target.open("xb") as copy:
-        try:
-            while os.copy_file_range(original.fileno(), copy.fileno(), 1 << 30):
-                pass
-        except (OSError, AttributeError):  # not on this system, or not between these two
-            original.seek(0)
-            copy.seek(0)
-            copy.truncate()
-            shutil.copyfileobj(original, copy)
-    target.chmod(stat.S_IMODE(status.st_mode))
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
 def _listed(root: Path) -> Iterator[str]:
     """Paths of files and links that belong to the tree: tracked, and not yet, but not ignored."""
     if not (root / ".git").exists():
         yield from _walked(root)
         return
-    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    given = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     try:
         listing = subprocess.run(
-            _LISTING, cwd=root, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-            check=True,
+            _LISTING, cwd=root, env=given | _NO_FETCHING, stdin=subprocess.DEVNULL,
+            capture_output=True, check=True, timeout=_LISTING_SECONDS,
         ).stdout  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):  # no git here, or no repository
+    except (OSError, subprocess.SubprocessError):  # no git here, or no repository
         yield from _walked(root)
         return
     yield from map(os.fsdecode, filter(None, listing.split(b"\0")))
@@ -248,10 +269,18 @@ def _listed(root: Path) -> Iterator[str]:
 
 def _walked(root: Path) -> Iterator[str]:
     """Paths of files and links below `root`, without what tools usually make there."""
-    for parent, folders, names in os.walk(root):
-        inside = os.path.relpath(parent, root)
-        links = [name for name in folders if Path(parent, name).is_symlink()]
-        folders[:] = [name for name in folders if name not in {*_LEFT_OUT, *links}]
-        for name in (*names, *links):
-            if name not in _LEFT_OUT:
-                yield os.path.normpath(f"{inside}/{name}")
+    waiting = [""]
+    while waiting:  # not os.walk, which calls itself for each folder of a deep tree
+        folder = waiting.pop()
+        try:
+            entries = list(os.scandir(root / folder))
+        except OSError:  # gone, or not readable
+            continue
+        for entry in entries:
+            if entry.name in _LEFT_OUT:
+                continue
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(name)
+            else:
+                yield name

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.ignore import IGNORE_FILES, IgnoreRules, git_root_of
-from treadle.inside import Folders, read_inside
+from treadle.inside import MAX_DEPTH, Folders, read_inside
 from treadle.private_files import why_private_entry
 
 __all__ = ["MAX_FILE_BYTES", "FileEntry", "IgnoreRules", "content_hash", "read_file", "walk"]
@@ -54,8 +54,9 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
             except OSError as error:
                 skip(folder or ".", f"unreadable folder: {error.strerror}")
                 continue
-            if in_repository and ".git" in entries and _is_other_tree(rules, root, folder):
-                skip(folder, "another work tree or clone")
+            of_git = in_repository and ".git" in entries
+            if (reason := _why_passed_over(rules, root, folder, of_git=of_git)) is not None:
+                skip(folder, reason)
                 continue
             ignored = rules.in_folder(folder, [name for name in IGNORE_FILES if name in entries])
             lead = folder and folder + "/"
@@ -87,6 +88,13 @@ def _file(
     if stat.S_ISLNK(status.st_mode):
         skip(path, "link")
     return None
+
+
+def _why_passed_over(rules: IgnoreRules, root: Path, folder: str, *, of_git: bool) -> str | None:
+    """Why nothing below a folder is walked; `of_git` says that it has a `.git`."""
+    if folder.count("/") >= MAX_DEPTH:
+        return f"more than {MAX_DEPTH} folders deep"
+    return "another work tree or clone" if of_git and _is_other_tree(rules, root, folder) else None
 
 
 def _is_other_tree(rules: IgnoreRules, root: Path, folder: str) -> bool:

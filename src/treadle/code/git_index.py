@@ -8,6 +8,8 @@ from typing import NamedTuple
 from treadle.inside import read_regular
 
 _MAX_INDEX_BYTES = 200_000_000
+_MAX_PATH_BYTES = 200_000_000
+"""Of all paths and their folders: an index can name far more than it has bytes."""
 _HEAD = struct.Struct(">4sII")
 _FIXED = 62
 """Bytes of an entry before its path, with a SHA-1 hash."""
@@ -32,6 +34,7 @@ def tracked_below(root: Path, git_root: Path) -> Tracked:
     lead = f"{prefix}/" if prefix else ""
     files: set[str] = set()
     submodules: set[str] = set()
+    room = _MAX_PATH_BYTES
     for path, mode in _entries(_index_bytes(git_root)):
         if path.startswith(lead):
             (submodules if mode == _SUBMODULE else files).add(path[len(lead) :])
@@ -39,6 +42,9 @@ def tracked_below(root: Path, git_root: Path) -> Tracked:
     for path in (*files, *submodules):
         above = path.rpartition("/")[0]
         while above and above not in folders:
+            room -= len(above)
+            if room < 0:
+                return Tracked()
             folders.add(above)
             above = above.rpartition("/")[0]
     return Tracked(frozenset(files), frozenset(folders), frozenset(submodules))
@@ -64,6 +70,7 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
             return []
         position = _HEAD.size
         path = b""
+        room = _MAX_PATH_BYTES
         for _ in range(count):
             (mode,) = struct.unpack_from(">I", data, position + 24)
             (flags,) = struct.unpack_from(">H", data, position + 60)
@@ -77,6 +84,9 @@ def _entries(data: bytes) -> "list[tuple[str, int]]":
                 end = data.index(b"\0", start)
                 path = data[start:end]
                 position += (end - position + 8) & ~7
+            room -= len(path)
+            if room < 0:
+                return []
             found.append((os.fsdecode(path), mode & 0o170000))
     except (struct.error, ValueError, IndexError):
         return []

@@ -47,7 +47,7 @@ _FORMS = (
            r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-", "sdk-", "api-", "mob-"),
     _whole("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
            rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27}}", "."),
-    _whole("telegram-token", rf"[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]{{8}}:AA{WORD}{{33}}", ":AA"),
+    _whole("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]{{8}}:AA{WORD}{{33}}", ":AA"),
     _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]{32}-us[0-9]", "-us"),
     _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
            r"[78]Q~[A-Za-z0-9_~.-]{31}", "Q~"),
