@@ -241,3 +241,17 @@ def test_a_large_attribute_is_kept(encoding: str) -> None:
 def test_the_whole_can_be_written_as_json(encoding: str) -> None:
     sent = span(attributes={"b": b"\xff", "f": 1.5, "n": None, "l": [1, {"a": b""}]})
     json.dumps(only(decoded(encoding, sent)).to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("values", [("a", "b", "c"), (1, 2)], ids=["texts", "numbers"])
+def test_values_of_an_attribute_that_comes_again_are_not_lost_in_silence(
+    encoding: str, values: tuple[object, ...]
+) -> None:
+    """open-telemetry/opentelemetry-dotnet#2547: an array as one attribute for each element."""
+    sent = [{"key": "list", "value": any_value(each)} for each in values]
+    found = decoded(encoding, span(attributes=sent))
+    assert found.rejected == 0
+    assert "attribute list comes again" in found.warnings[0]
+    assert found.spans[0].attributes["list"] == values[-1]
+    same = decoded(encoding, span(attributes=[sent[0], sent[0]]))
+    assert same.warnings == ()

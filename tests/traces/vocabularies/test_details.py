@@ -1,6 +1,7 @@
 """Cases of single columns: R10, R15, R16, R18, R19, R21 and what they stand for."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -543,3 +544,39 @@ def test_documents_in_one_attribute_are_read(as_text: bool) -> None:
         )
     )
     assert json.loads(span.output or "") == [{"content": "one", "score": 0.5}, {"content": "two"}]
+
+
+def test_spans_of_claude_code_have_kinds_tokens_and_cost() -> None:
+    """anthropics/claude-code#50776 and #68771: flat `input_tokens` show as zero elsewhere."""
+    said: dict[str, JsonValue] = {
+        "span.type": "llm_request",
+        "gen_ai.system": "anthropic",
+        "gen_ai.request.model": "claude-sonnet-4-5",
+        "input_tokens": 2000,
+        "output_tokens": 20,
+        "cache_read_tokens": 900,
+        "cache_creation_tokens": 100,
+        "ttft_ms": 1.5,
+    }
+    span = to_span(replace(model(said), name="claude_code.llm_request"))
+    assert (span.kind, span.provider) == (SpanKind.MODEL, "anthropic")
+    assert span.tokens == Usage(input=3000, output=20, cached=900, cache_write=100)
+    assert span.input_counts_cache is False
+    assert span.cost == pytest.approx((2000 * 3 + 900 * 0.3 + 100 * 3.75 + 20 * 15) / 1e6)
+    assert span.time_to_first_token_us == 1500
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("interaction", SpanKind.AGENT),
+        ("tool", SpanKind.TOOL),
+        ("tool.execution", SpanKind.OTHER),
+        ("tool.blocked_on_user", SpanKind.OTHER),
+    ],
+)
+def test_a_tool_call_of_claude_code_counts_once(kind: str, expected: SpanKind) -> None:
+    said: dict[str, JsonValue] = {"span.type": kind, "tool_name": "Read", "success": False}
+    span = to_span(replace(model(said), name=f"claude_code.{kind}"))
+    assert (span.kind, span.status) == (expected, SpanStatus.ERROR)
+    assert span.name == ("execute_tool Read" if kind == "tool" else f"claude_code.{kind}")

@@ -16,6 +16,7 @@ from treadle.traces.otlp.building import (
     OtlpError,
     SpanFaultError,
     check_depth,
+    comes_twice,
     described,
     event_at,
     finite,
@@ -166,7 +167,7 @@ class _Reader:
                     try:
                         found = self._quick_attribute(start, stop)
                         key, value = found or self._attribute(start, stop)
-                        attributes[key] = value
+                        self._put(attributes, key, value)
                     except _BROKEN as error:
                         self._fault("one of its attributes", error)
                 else:
@@ -182,6 +183,11 @@ class _Reader:
                 start = self._count(attributes, start, end)
         if start > end:
             raise _MalformedError
+
+    def _put(self, attributes: dict[str, JsonValue], key: str, value: JsonValue) -> None:
+        if attributes.setdefault(key, value) != value:
+            self._export.fault(comes_twice(key))
+            attributes[key] = value
 
     def _count(self, attributes: dict[str, JsonValue], start: int, end: int) -> int:
         """Read how much the exporter dropped, or skip another number; gives where it ends."""

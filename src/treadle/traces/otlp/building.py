@@ -197,3 +197,8 @@ def _check_id(digits: str, length: int, what: str) -> None:
     if not digits.strip("0"):
         raise SpanFaultError(f"its {what} is all zero")
     raise SpanFaultError(f"its {what} has {len(digits)} hex digits instead of {length}")
+
+
+def comes_twice(key: str) -> str:
+    """What is wrong with an attribute of two values, which no exporter may send."""
+    return f"its attribute {key} comes again with another value, and the last one is kept"

@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from treadle.traces.otlp.building import SpanFaultError, check_depth, finite, tagged_text
+from treadle.traces.otlp.building import (
+    SpanFaultError,
+    check_depth,
+    comes_twice,
+    finite,
+    tagged_text,
+)
 from treadle.traces.span import JsonValue
 
 Object = Mapping[str, object]
@@ -121,14 +127,18 @@ def attributes_of(
             and len(value) == 1
             and type(text := value.get("stringValue")) is str
         ):
-            attributes[key] = text
+            if attributes.setdefault(key, text) != text:
+                fault(comes_twice(key))
+                attributes[key] = text
             continue
         try:
             name, made = _key_value(entry, depth)
         except SpanFaultError as error:
             fault(str(error))
         else:
-            attributes[name] = made
+            if attributes.setdefault(name, made) != made:
+                fault(comes_twice(name))
+                attributes[name] = made
     return attributes
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, given_labels
 from treadle.traces.tool_stats import PREFIX
 from treadle.traces.vocabularies import (
+    claude_code,
     gen_ai,
     langfuse,
     logfire,
@@ -30,6 +31,7 @@ _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
     (frozenset({"ai"}), vercel.read),
     (frozenset({"traceloop"}), traceloop.read),
     (frozenset({"mlflow"}), mlflow.read),
+    (frozenset({"span"}), claude_code.read),
     (frozenset({"gen_ai"}), gen_ai.read),
     (
         frozenset(
