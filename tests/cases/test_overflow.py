@@ -204,12 +204,33 @@ SAID: dict[str, tuple[int, str, int | None]] = {
     ),
     "token limit": (422, "token limit exceeded", None),
     "size limit": (400, "Request exceeds 20 MB limit", None),
+    "zhipu in Chinese": (400, "Prompt 超长", None),
+    "in Chinese": (400, "输入的 token 数超过模型最大上下文", None),
+    "allowed": (400, "maximum allowed number of input tokens is 32000", 32_000),
+    "vllm, no room for a reply": (400, "max_tokens must be at least 1, got -2000.", None),
+    "vllm, reply beside the prompt": (
+        400,
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum "
+            "context length is 8192 tokens and your request has 7000 input tokens (4096 > 8192 - "
+            "7000)."
+        ),
+        8_192,
+    ),
+    "llama.cpp, older": (500, "context shift is disabled", None),
+    "anthropic bytes": (400, "too many total text bytes: 12000000 > 9000000", 9_000_000),
+    "a bare code": (400, "tokens_limit_reached", None),
+    "characters": (400, "messages.0.content: Input should have at most 200000 characters", None),
     "upstream": (502, "Upstream error: prompt is too long for the context window", None),
 }
 
 NOT_SAID = [
     (400, "max_tokens is too large: 40000. This model supports at most 16384 completion tokens"),
     (400, "Invalid 'messages[2].tool_calls[0].id': string too long. Expected at most 40, got 53"),
+    (400, "Invalid 'tools[0].function.name': string too long. Expected at most 64, got 70"),
+    (400, "Invalid 'tools': array too long. Expected at most 128, but got 150 instead."),
+    (400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens"),
+    (400, "Range of max_tokens should be [1, 8192]"),
     (429, "Too many tokens, please wait before trying again."),
     (429, "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000"),
     (400, "Invalid value for temperature"),

@@ -12,7 +12,7 @@ no script is left, is answered with 400 and raised as AssertionError when the bl
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -51,13 +51,14 @@ Reply = Script | Answer | Callable[[RecordedRequest], Script | Answer]
 
 
 class FakeProvider:
-    """Plays `replies`, one for each such request. `models` are what `/v1/models` lists."""
+    """Plays `replies`, one for each such request. `models` are what `/v1/models`
+    lists: ids, or whole entries."""
 
     def __init__(
         self,
         replies: Sequence[Reply] = (),
         *,
-        models: Sequence[str] | None = ("fake-model",),
+        models: Sequence[str | Mapping[str, object]] | None = ("fake-model",),
         strict: bool = True,
     ) -> None:
         self._replies = list(replies)
@@ -130,7 +131,8 @@ class FakeProvider:
         if request.path.endswith("/models"):
             if self._models is None:
                 return error(404, "not found")
-            return body({"object": "list", "data": [{"id": name} for name in self._models]})
+            listed = [{"id": m} if isinstance(m, str) else m for m in self._models]
+            return body({"object": "list", "data": listed})
         if not request.path.endswith(("/chat/completions", "/responses", "/embeddings")):
             return error(404, f"no such path: {request.path}")
         async with self._arrived:

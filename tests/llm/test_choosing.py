@@ -59,6 +59,14 @@ async def test_the_unnamed_provider_wins_and_takes_the_model_as_it_stands() -> N
         await model.close()
 
 
+@pytest.mark.parametrize("model", [None, "small", "custom/small"])
+async def test_the_unnamed_provider_has_the_window_that_its_server_lists(model: str | None) -> None:
+    async with FakeProvider(models=[{"id": "small", "max_model_len": 8_192}]) as fake:
+        connected = await connect(Settings(), {"TREADLE_BASE_URL": fake.base_url}, model=model)
+        await connected.close()
+    assert (connected.model, connected.context_window) == ("small", 8_192)
+
+
 async def test_an_unnamed_provider_that_lists_nothing_is_asked_all_the_same() -> None:
     async with FakeProvider(models=None) as fake:
         assert await chosen(env={"TREADLE_BASE_URL": fake.base_url}) == ("custom", "default")

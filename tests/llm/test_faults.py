@@ -61,6 +61,53 @@ def test_kinds(status: int, message: str, kind: FaultKind) -> None:
     assert message in error.message
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, 'BedrockException - {"message":"This model doesn\'t support tool use."}'),
+        (400, "This model doesn\u2019t support tool use in streaming mode."),
+        (400, "UnsupportedParamsError: ollama does not support parameters: ['tools'], for gemma"),
+        (400, "Tool use with function calling is unsupported"),
+        (400, "The model does not support tool use or function calling but tools were specified"),
+        (400, "Function calling is not enabled for models/gemma-3-27b-it"),
+        (400, "Unsupported parameter: 'tools' is not supported with this model."),
+        (400, "tools is not supported in this model."),
+        (400, "`tool calling` is not supported with this model"),
+        (400, "Unrecognized request argument supplied: tools"),
+        (400, 'json: unknown field "tools"'),
+        (422, "[{'type': 'extra_forbidden', 'loc': ('body', 'tools'), 'msg': 'Extra inputs'}]"),
+        (405, "Tool calling is not supported for model: hermes-3"),
+        (500, "Unsupported param: tools"),
+        (500, "tools param requires --jinja flag"),
+        (501, "Tool calls are not implemented"),
+        (502, "upstream said: this model can't use tools"),
+        (400, "该模型不支持工具调用"),
+    ],
+)
+def test_refusals_of_tools_are_recognised(status: int, message: str) -> None:
+    error = from_response(ENDPOINT, status, {"error": {"message": message}}, {}, 0.0)
+    assert error.kind is FaultKind.NO_TOOLS
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid 'tools': array too long. Expected at most 8, but got 13 instead.",
+        "Invalid schema for function 'grep': strict is not supported",
+        "Unknown parameter: 'tools[0].function.strict'.",
+        "Model does not support parallel tool calls",
+        "parallel tool calls are not supported",
+        "parallel_tool_calls is not supported",
+        "This model only supports single tool-calls at once!",
+        "An assistant message with 'tool_calls' must be followed by tool messages",
+        "Image input is not supported with tools",
+    ],
+)
+def test_other_refusals_about_tools_keep_the_tools(message: str) -> None:
+    error = from_response(ENDPOINT, 400, {"error": {"message": message}}, {}, 0.0)
+    assert error.kind is not FaultKind.NO_TOOLS
+
+
 def test_a_body_that_is_no_json_is_shortened() -> None:
     error = from_response(ENDPOINT, 502, "<html>" + "x" * 100_000, {}, 0.0)
     assert len(error.message) < 600

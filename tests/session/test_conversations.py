@@ -349,3 +349,23 @@ async def _branches(points: list[int]) -> None:
             newest = await store.load("last", root=root)
             assert [getattr(m, "text", None) for m in newest.messages] == paths[len(points)]
             assert len(await store.tree(newest)) == len(paths)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 3])
+async def test_a_conversation_that_lost_a_message_goes_on(
+    path: Path, tmp_path: Path, lost: int
+) -> None:
+    asked = AssistantMessage(calls=(ToolCall(CallKey(0, 0), "c1", "echo", "{}", "fake"),))
+    whole = (UserMessage("?"), asked, ToolMessage(CallKey(0, 0), "{}"), AssistantMessage("Yes."))
+    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+        made = await store.create(tmp_path, "fake/model")
+        await add(store, made, *whole)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM messages WHERE position = ?", (lost,))
+    connection.close()
+    async with await ConversationStore.open(path, clock=FakeClock()) as store:
+        found = await store.load("last", root=tmp_path)
+        assert found.messages == (*whole[:lost], *whole[lost + 1 :])
+        await add(store, found, UserMessage("And?"))
+        again = await store.load("last", root=tmp_path)
+        assert again.messages == (*whole[:lost], *whole[lost + 1 :], UserMessage("And?"))

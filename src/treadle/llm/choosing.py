@@ -133,7 +133,9 @@ async def _choose(
 
 async def _unnamed(endpoint: Endpoint, wanted: str) -> tuple[Endpoint, ModelInfo | None]:
     if wanted:
-        return replace(endpoint, model=wanted.removeprefix(f"{UNNAMED}/")), None
+        endpoint = replace(endpoint, model=wanted.removeprefix(f"{UNNAMED}/"))
+        offered = await probe(endpoint.base_url) if _near(endpoint) else None
+        return endpoint, next((m for m in offered or () if m.id == endpoint.model), None)
     try:
         models = await fetch_models(endpoint)
     except ProviderError:
@@ -156,7 +158,7 @@ async def _named(
     endpoint = await endpoint_for(settings, env, provider, model)
     profile = PROFILES.get(provider)
     model = model or _configured(settings, provider) or (profile and profile.default_model) or ""
-    near = endpoint.loopback and endpoint.base_url.startswith("http://")
+    near = _near(endpoint)
     if model and not near:
         return replace(endpoint, model=model), None
     offered = await (probe(endpoint.base_url) if near else fetch_models(endpoint)) or ()
@@ -164,6 +166,11 @@ async def _named(
     if not model:
         info = _first_chat_model(offered, None) if offered else ModelInfo(_ANY_MODEL)
     return replace(endpoint, model=info.id if info else model), info
+
+
+def _near(endpoint: Endpoint) -> bool:
+    """Whether it is a server on this machine, which can be asked for its models at no cost."""
+    return endpoint.loopback and endpoint.base_url.startswith("http://")
 
 
 def _configured(settings: Settings, provider: str) -> str | None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from treadle.errors import ExitStatus, TreadleError
 from treadle.llm.endpoint import Endpoint
+from treadle.llm.no_tools import says_no_tools
 from treadle.llm.overflow import Window, is_overflow, read_window
 from treadle.secrets import redact
 
@@ -169,14 +170,6 @@ def retryable_status(status: int | None, *, asked_to_wait: bool) -> bool:
     return status in (408, 409, 429) or (status == 402 and asked_to_wait)
 
 
-_NO_TOOLS = re.compile(
-    r"endpoints? found that supports? tool|not support tool|not support function|"
-    r"tools?( use| calling)?`? (is|are) not supported|"
-    r"requires --(jinja|enable-auto-tool-choice)",
-    re.IGNORECASE,
-)
-"""What servers say: OpenRouter, Ollama, Groq, vLLM (a 400) and llama.cpp (a 500)."""
-
 _CODES = (
     (re.compile(r"rate.?limit|too.?many.?requests", re.IGNORECASE), 429),
     (re.compile(r"overload|unavailable", re.IGNORECASE), 503),
@@ -253,12 +246,13 @@ def _classify(
     )
 
 
+_MAY_REFUSE_TOOLS = (None, 400, 404, 405, 422, 500, 501, 502)
 _MAY_OVERFLOW = (None, 400, 404, 413, 422, 429, 500, 501, 502)
 """Statuses with which servers refuse a prompt that is too long; proxies pass on others' as 502."""
 
 
 def _kind(status: int | None, text: str) -> FaultKind:
-    if status in (400, 404, 405, 422, 500, 501) and _NO_TOOLS.search(text):
+    if status in _MAY_REFUSE_TOOLS and says_no_tools(text):
         return FaultKind.NO_TOOLS
     if status in _MAY_OVERFLOW and is_overflow(status, text):
         return FaultKind.CONTEXT_LENGTH

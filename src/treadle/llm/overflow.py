@@ -16,11 +16,14 @@ _TOO_LARGE_FOR_RATE = re.compile(
 
 _OVERFLOW = re.compile(
     r"context.?(?:length|window|size|limit|overflow)|(?:overflow|exceed)\w*.{0,24}context"
-    r"|maximum (?:context|prompt|input|sequence|allowed input|number of (?:input )?tokens)"
+    r"|context shift is disabled"
+    r"|maximum (?:allowed )?(?:context|prompt|input|sequence|number of (?:input |prompt )?tokens)"
     r"|max(?:imum)?[ _](?:seq|model|input|prompt)[ _]?len|exceed_context"
     r"|(?:prompt|input|request|messages?|conversation|history|text|body|payload|inputs?`?)"
     r"(?: \w+){0,3} (?:is |are |was )?(?:much |far )?too (?:long|large|big)"
-    r"|too many (?:input |prompt )?tokens|too (?:long|large) for (?:the |this |requested )?model"
+    r"|too many (?:(?:input |prompt )?tokens|total text bytes)|tokens?_limit_(?:reached|exceeded)"
+    r"|too (?:long|large) for (?:the |this |requested )?model"
+    r"|messages\b.{0,60}at most \d+ characters"
     r"|(?:tokens?|length|size|count)\b.{0,60}(?:exceed|(?:longer|greater|larger|more) than)"
     r".{0,60}(?:limit|max|context|model|window|allowed|\d{3,})"
     r"|exceed\w*.{0,40}(?:token|max\w* (?:length|size)|length limit|context)"
@@ -29,7 +32,8 @@ _OVERFLOW = re.compile(
     r"|range of input length|tokens to keep from the initial prompt|\bn_ctx\b|prompt_too_long"
     r"|must have less than \d+ tokens|(?:inputs?`?|prompt) tokens .{0,40}(?:<=|≤|less than|at most)"
     r"|token limit (?:\w+ ){0,2}exceeded|(?:request|body|payload|prompt) (?:size )?exceeds"
-    r"|string_above_max_length|上下文长度|超出.{0,12}(?:长度|上下文)|输入长度",
+    r"|string_above_max_length|上下文长度|输入长度|超[出过].{0,16}(?:长度|上下文)"
+    r"|(?:prompt|tokens?|输入|上下文|内容|消息|文本).{0,12}(?:超长|过长|超限)",
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT_THE_REPLY = re.compile(
@@ -40,9 +44,18 @@ _ABOUT_THE_REPLY = re.compile(
 )
 """It is the limit of the reply that was refused, and a shorter prompt would not help."""
 
-_ABOUT_IDS = re.compile(
-    r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id", re.IGNORECASE
+_SHARED = re.compile(
+    r"maximum context length is \d+.{0,60}\b(?:input|prompt)"
+    r"|max_tokens must be at least 1, got -\d",
+    re.IGNORECASE,
 )
+"""As vLLM says it: the reply does not fit beside the prompt, so a shorter prompt helps."""
+
+_ABOUT_OTHERS = re.compile(
+    r"tool_calls?\b.{0,16}\bid\b|\btool_?(?:call|use)_?id|call id|\btools?(?:\[\d|\.\d)",
+    re.IGNORECASE,
+)
+"""An id, or one tool's name or description, is too long."""
 
 
 def is_overflow(status: int | None, text: str) -> bool:
@@ -51,7 +64,9 @@ def is_overflow(status: int | None, text: str) -> bool:
         return bool(_TOO_LARGE_FOR_RATE.search(text))
     if _TOO_LARGE_FOR_RATE.search(text) or status == 413:
         return True
-    if _THROTTLED.search(text) or _ABOUT_THE_REPLY.search(text) or _ABOUT_IDS.search(text):
+    if _SHARED.search(text):
+        return True
+    if _THROTTLED.search(text) or _ABOUT_THE_REPLY.search(text) or _ABOUT_OTHERS.search(text):
         return False
     return bool(_OVERFLOW.search(text))
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
@@ -359,7 +359,7 @@ class ConversationStore:
             )
         entries: list[Entry] = []
         number = head if at is None else at
-        while number is not None:
+        while (number := _present(by_number, number)) is not None:
             entries.append(by_number[number])
             number = by_number[number].parent
         entries.reverse()
@@ -399,6 +399,13 @@ class ConversationStore:
             )
             for number, parent, kind, body, at_us, state, reason, request in rows
         )
+
+
+def _present(numbers: Collection[int], number: int | None) -> int | None:
+    """`number`; where its message was lost, the last one before it, so that the rest is kept."""
+    if number is None or number in numbers:
+        return number
+    return max((each for each in numbers if each < number), default=None)
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
