@@ -139,6 +139,34 @@ async def test_f25_fragments_under_another_index_without_a_name_continue_the_ope
         assert [each["text"] for each in at.answers()] == ["a"]
 
 
+@pytest.mark.parametrize("indexes", [(5, 6), (1, 0)])
+async def test_f25_fragments_of_two_open_calls_are_told_apart_by_their_ids(
+    indexes: tuple[int, int],
+) -> None:
+    first, second = indexes
+    fragments = [
+        call_delta(0, id="1", name="echo", arguments='{"text":'),
+        call_delta(1, id="2", name="echo", arguments='{"text":'),
+        call_delta(first, id="1", arguments=' "a"}'),
+        call_delta(second, id="2", arguments=' "b"}'),
+    ]
+    async with play(sse(*fragments, *ENDS), DONE) as at:
+        await at.ask()
+        assert [each["text"] for each in at.answers()] == ["a", "b"]
+
+
+async def test_f25_arguments_of_nobody_knows_which_open_call_are_given_to_none() -> None:
+    fragments = [
+        call_delta(0, id="1", name="echo", arguments='{"text":'),
+        call_delta(1, id="2", name="echo", arguments='{"text":'),
+        call_delta(5, arguments=' "a"}'),
+        call_delta(6, arguments=' "b"}'),
+    ]
+    async with play(sse(*fragments, *ENDS), DONE) as at:
+        await at.ask()
+        assert [each["ok"] for each in at.answers()] == [False, False]
+
+
 async def test_f25_a_late_name_under_a_new_index_is_a_call_of_its_own() -> None:
     fragments = [
         call_delta(0, id="1", name="echo", arguments=A),

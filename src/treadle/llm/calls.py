@@ -1,8 +1,8 @@
 """Gathers the fragments of streamed tool calls into calls, whatever order and form they come in.
 
 A fragment belongs to a call by its index, unless its id or its name shows that a new call begins
-under the same index (cases T3, T6, T7, T9). A fragment under a new index that has neither belongs
-to the call that is still open (F25).
+under the same index (cases T3, T6, T7, T9). A fragment under another index without a name belongs
+to the open call with its id; without an id too, to the one call that is still open (F25).
 """
 
 import json
@@ -92,33 +92,49 @@ class CallSlots:
         ]
 
     def _join_nameless(self) -> None:
-        """Give arguments without a name to an open call that they complete."""
+        """Give arguments without a name to the one open call that they complete.
+
+        Where several calls are open and it is not told whose they are, nobody gets them: a call
+        with half its arguments fails and is made again, one with another's would run.
+        """
         for slot in [each for each in self._slots if not each.name and each.started]:
             before = self._slots[: self._slots.index(slot)]
-            for owner in (each for each in reversed(before) if each.name and not each.complete):
-                if _Slot(None, pieces=[*owner.pieces, *slot.pieces]).complete:
-                    owner.pieces += slot.pieces
-                    self._slots.remove(slot)
-                    break
+            waiting = [each for each in before if each.name and not each.complete]
+            owners = [
+                each
+                for each in waiting
+                if _Slot(None, pieces=[*each.pieces, *slot.pieces]).complete
+            ]
+            if len(owners) == 1:
+                owners[0].pieces += slot.pieces
+            if len(owners) == 1 or any(each.started for each in waiting):
+                self._slots.remove(slot)
 
     def _slot(self, index: int | None, call_id: str, name: str, arguments: str) -> _Slot | None:
         """The call that the fragment continues; None when it begins a new one."""
         same = [slot for slot in self._slots if index is None or slot.index == index]
-        if not same:
-            return self._open(call_id, name, arguments)
         if call_id:
             owner = next((slot for slot in reversed(same) if slot.id == call_id), None)
-            if owner is None:
-                return None if same[-1].id else self._unless_new(same[-1], name, arguments)
-            return self._unless_new(owner, name, arguments)
+            if owner is not None:
+                return self._unless_new(owner, name, arguments)
+            if (owner := self._open(call_id, name, arguments)) is not None:
+                return owner
+            if not same or same[-1].id:
+                return None
+        if not same:
+            return self._open(call_id, name, arguments)
         return self._unless_new(same[-1], name, arguments)
 
     def _open(self, call_id: str, name: str, arguments: str) -> _Slot | None:
-        """The call that is still open, for arguments under a new index that name no call."""
-        last = self._slots[-1] if self._slots else None
-        if last is None or name or not arguments or not last.name or last.complete:
+        """The one call that is still open, for arguments under another index without a name."""
+        if name or not arguments:
             return None
-        return last if not call_id or call_id == last.id else None
+        waiting = [slot for slot in self._slots if slot.name and not slot.complete]
+        if call_id:
+            return next((slot for slot in reversed(waiting) if slot.id == call_id), None)
+        if not waiting or waiting[-1] is not self._slots[-1]:
+            return None
+        return None if any(slot.started for slot in waiting[:-1]) else waiting[-1]
 
     def _unless_new(self, slot: _Slot, name: str, arguments: str) -> _Slot | None:
         if slot.repeated and arguments.strip():

@@ -12,7 +12,7 @@ _NO_TOOLS = re.compile(
     # a 404 of OpenRouter; a 400 of vLLM; a 500 of llama.cpp
     r"endpoints? found that supports? tool|requires --(?:jinja|enable-auto-tool-choice)"
     # does not support tools, can't use tools, is not enabled for tool calls
-    r"|(?:\bnot|n['’]t|cannot)(?: currently| yet)? (?:support|accept|allow|use|enabled for)\w*"
+    r"|(?:\bnot|n['\u2019]t|cannot)(?: currently| yet)? (?:support|accept|allow|use|enabled for)\w*"
     rf" (?:(?:any|the|use of|using|native|parameters?:?) ?)*\[?{_TOOLS}"
     # tool calling is unsupported, tools are not enabled, function calls not implemented
     rf"|{_TOOLS}(?: with function calling)?(?: is| are)?(?: currently| yet)? "
