@@ -397,3 +397,29 @@ def test_bytes_that_no_applied_edit_names_stay_whatever_the_encoding(
             done.append((proposal, before, lines))
         assert path.read_bytes() == data(lines)
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("codec", "comment", "word"),
+    [
+        ("cp932", "\uff83\uff7d\uff84", "開始"),
+        ("cp874", "ผิดพลาด", "เริ่ม"),
+        ("euc_jp", "値", "開始"),
+    ],
+)
+def test_few_bytes_that_do_not_tell_an_encoding_take_no_other_characters(
+    edits: Edits, codec: str, comment: str, word: str
+) -> None:
+    data = f"int x; // {comment}\nint y;\n".encode(codec)
+    path = write(edits, "a.c", data)
+    refused(edits, ReplaceEdit("a.c", "int y;", f"int y; // {word}"))
+    applied(edits, ReplaceEdit("a.c", "int y;", "int z;"))
+    assert path.read_bytes() == data.replace(b"y", b"z")
+
+
+def test_a_catalogue_may_declare_its_encoding_in_one_line(edits: Edits) -> None:
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-2\\n"\n\n'
+    source = f'{head}msgid "a"\nmsgstr "zażółć"\n'
+    path = write(edits, "a.po", source.encode("iso8859-2"))
+    applied(edits, ReplaceEdit("a.po", "zażółć", "gęślą"))
+    assert path.read_bytes() == source.replace("zażółć", "gęślą").encode("iso8859-2")

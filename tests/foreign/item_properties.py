@@ -8,7 +8,7 @@ from treadle.edits.model import EditError, splice
 from treadle.edits.planning import plan
 from treadle.edits.requests import RangeEdit
 from treadle.errors import TreadleError
-from treadle.toolbox.edits.item_ranges import exact_edit
+from treadle.toolbox.edits.item_answers import exact_edit
 
 _NOTHING = "changes nothing"
 _UNREADABLE = "encoding that is not known for sure"

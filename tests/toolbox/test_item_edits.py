@@ -327,7 +327,7 @@ def test_warnings_follow_what_is_denied_of_a_proposal(bench: Bench) -> None:
         ),
         (
             "a.go", "package a\n\ntype (\n\tA int\n\tB int\n)\n", "A", "",
-            "package a\n\ntype (\n\t\n\tB int\n)\n",
+            "package a\n\ntype (\n\n\tB int\n)\n",
         ),
         ("a.cs", "enum E { A = 1, B }\n", "A", "A = 5,", "enum E { A = 5, B }\n"),
         ("a.json", '{\n  "a": 1,\n  "b": 2\n}\n', "b", '"b": 3,', '{\n  "a": 1,\n  "b": 3\n}\n'),
@@ -463,3 +463,80 @@ def test_a_complete_replacement_has_no_warning_of_its_own(bench: Bench) -> None:
     result = bench.edit({"file": "m.ts", "item": {"canonical_path": "A", "code": code}})
     assert not any("m.ts" in each for each in result["warnings"])
     assert bench.read("m.ts").decode() == code
+
+
+GO_CONSTANTS = "package a\n\nconst (\n\tSun = iota\n\tMon\n\tTue // two\n\tWed\n)\n"
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "other"),
+    [
+        ("Sun", "", "Mon"),
+        ("Sun", "Sun = iota + 1", "Mon"),
+        ("Mon", "", "Tue"),
+        ("Mon", "Mon = 7", "Tue"),
+    ],
+)
+def test_a_constant_of_go_that_others_take_their_value_from_is_refused(
+    bench: Bench, item: str, code: str, other: str
+) -> None:
+    assert f"`{other}` takes its value" in _refusal(bench, "a.go", GO_CONSTANTS, item, code)
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "old", "new"),
+    [
+        ("Sun", "Sunday = iota", "Sun =", "Sunday ="),
+        ("Mon", "Monday", "Mon\n", "Monday\n"),
+        ("Wed", "Wed = 9", "Wed", "Wed = 9"),
+        ("Wed", "", "\tWed", ""),
+    ],
+)
+def test_a_constant_of_go_is_edited_where_no_other_value_changes(
+    bench: Bench, item: str, code: str, old: str, new: str
+) -> None:
+    assert _edited(bench, "a.go", GO_CONSTANTS, item, code) == GO_CONSTANTS.replace(old, new)
+
+
+SHARED_TYPE = "struct S { int a; } s1, *s2;\nint z;\n"
+
+
+@pytest.mark.parametrize("code", ["struct S { int b; };", "struct S { int b; } s1, *s2;"])
+def test_the_variables_behind_a_type_of_c_are_kept_once(bench: Bench, code: str) -> None:
+    new = _edited(bench, "a.c", SHARED_TYPE, "S", code)
+    assert new == SHARED_TYPE.replace("int a", "int b")
+
+
+@pytest.mark.parametrize("code", ["", "struct S { int b; } other;"])
+def test_a_type_of_c_does_not_lose_its_variables(bench: Bench, code: str) -> None:
+    assert "is the type of `s1, *s2`" in _refusal(bench, "a.c", SHARED_TYPE, "S", code)
+
+
+@pytest.mark.parametrize("doc", ["//! Crate docs.\n", "/*! Crate docs. */\n"])
+def test_documentation_of_a_file_of_rust_is_not_of_its_first_item(bench: Bench, doc: str) -> None:
+    source = f"#![allow(dead_code)]\n{doc}pub fn f() -> u8 {{ 1 }}\n"
+    new = _edited(bench, "a.rs", source, "f", "pub fn f() -> u8 { 2 }")
+    assert new == source.replace("1", "2")
+
+
+def test_no_white_space_is_left_in_the_line_of_a_removed_method(bench: Bench) -> None:
+    source = "class A:\n    def f(self):\n        pass\n\n    def g(self):\n        pass\n"
+    new = _edited(bench, "a.py", source, "A.f", "")
+    assert new == "class A:\n\n\n    def g(self):\n        pass\n"
+
+
+def test_a_file_that_crashes_its_parser_is_edited_by_its_text_alone(bench: Bench) -> None:
+    nested = "".join(" " * level + "if x:\n" for level in range(520))
+    source = f"def z():\n    return 1\n\n\n{nested}{' ' * 520}y = 'a'\n"
+    said = _refusal(bench, "a.py", source, "z", "def z():\n    return 2\n")
+    assert "crashed its parser" in said
+    assert "Use `replace`" in said
+    (warning,) = broken("a.py", source.encode(), source.replace("1", "2").encode())
+    assert "a.py was not checked for syntax errors: the file crashed its parser" in warning
+
+
+def test_a_script_without_an_ending_and_a_notebook_are_examined() -> None:
+    script = b"#!/usr/bin/env python3\ndef f():\n    return 1\n"
+    assert "line 2" in broken("tool", script, script.replace(b"    return 1\n", b""))[0]
+    notebook = b'{"cells": [], "nbformat": 4}'
+    assert "new syntax errors" in broken("n.ipynb", notebook, notebook.replace(b"[]", b"["))[0]

@@ -18,7 +18,8 @@ _CSS = re.compile(rb"@charset \"" + _NAME + rb"\";")
 _LATEX = re.compile(rb"^[^%\n]{0,200}\\usepackage\[([-\w]{1,40})\]\{inputenc\}", re.MULTILINE)
 _TEX_COMMENT = re.compile(rb"^%\s*!TEX\s+encoding\s*=\s*" + _NAME, re.IGNORECASE | re.MULTILINE)
 _GETTEXT = re.compile(
-    rb"^\"Content-Type:[^\n]{0,100}?charset=" + _NAME, re.IGNORECASE | re.MULTILINE
+    rb"^(?:msgstr[ \t]{1,9})?\"Content-Type:[^\n]{0,100}?charset=" + _NAME,
+    re.IGNORECASE | re.MULTILINE,
 )
 
 _JSP = re.compile(

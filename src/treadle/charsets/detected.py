@@ -2,7 +2,7 @@
 
 import re
 
-from treadle.charsets.model import UTF_8, Charset, codec_of, is_text
+from treadle.charsets.model import Charset, codec_of, is_text
 
 MAX_BYTES = 200_000
 """Bytes of lines with other characters than ASCII that are looked at."""
@@ -72,10 +72,12 @@ def detected(data: bytes) -> Charset:
     best, weight = found[0]
     characters, others = _utf8_parts(data)
     if characters and best not in _SEVERAL_BYTES:  # of which no text has such a sequence
-        return UTF_8 if characters * 2 >= others else Charset(None, _MIXED)
+        return Charset(None, _MIXED)
     few = others + 2 * characters < _FEW
     close = _CLOSE_FOR_FEW if few else _CLOSE
     rivals = [codec for codec, other in found[1:] if other * close > weight]
+    if few and best == "cp949":  # its syllables are the signs of other encodings
+        rivals = [codec for codec in sorted(_SEVERAL_BYTES - {best}) if is_text(data, codec)]
     western = next((codec for codec, _ in found if codec in _WESTERN), None)
     if few and best in _LATIN and western is not None:
         rivals = [codec for codec in sorted(_LATIN - _WESTERN) if is_text(data, codec)]

@@ -19,6 +19,7 @@ from treadle.code.leading import comment_markers, is_plain_comment
 from treadle.code.limits import TooMuchError, nested_too_deep
 from treadle.code.model import FUNCTION_KINDS, Item, Kind
 from treadle.code.outlined import json_cut, outlined
+from treadle.code.sharing import declarators, gets_other_value
 from treadle.errors import TreadleError
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class Editable:
             )
         code = self._without_file_lines(entry, code)
         definition = entry.definition
+        if definition is not None:
+            code = self._sharing(entry, definition, code)
         found = listed(definition, self.data) if definition is not None else None
         exact = (
             found is not None
@@ -151,6 +154,31 @@ class Editable:
                 code = self._alone(found, code) or code
             is_json = self.language is not None and self.language.name == "json"
             yield self._replacement(entry, code, in_list=found is not None or is_json)
+
+    def _sharing(self, entry: Entry, definition: Definition, code: str) -> str:
+        """`code` without the variables that follow a type of C.
+
+        Raises NotEditableError where other names would lose their type or get another value.
+        """
+        other = gets_other_value(definition, self.data, code)
+        if other is not None:
+            raise NotEditableError(
+                f"{entry} was not changed, since `{other}` takes its value from it or from its "
+                "place.",
+                hint="Use `replace` or `lines`, with a value for each constant that needs one.",
+            )
+        variables = declarators(definition)
+        if variables is None:
+            return code
+        names = _text(self.data[slice(*variables)])
+        text = code.rstrip().removesuffix(";").rstrip()
+        text = text.removesuffix(names).rstrip()
+        if not text.endswith("}"):
+            raise NotEditableError(
+                f"{entry} is the type of `{names[:_SHOWN]}`, which is declared together with it.",
+                hint=_USE_TEXT,
+            )
+        return text
 
     def _without_file_lines(self, entry: Entry, code: str) -> str:
         """`code` without the lines right above the item that belong to the file."""
@@ -227,6 +255,9 @@ class Editable:
             end += blanks + 1
             if rest.strip(b" \t").split(b"\n")[0].strip():
                 end += len(rest) - len(rest.lstrip(b" \t"))
+        line_start = self.data.rfind(b"\n", 0, start) + 1
+        if not self.data[line_start:start].strip() and self.data[end : end + 1] in b"\r\n":
+            start = line_start  # no line of white space alone is left
         return ItemEdit(start, end, "", note=note)
 
     def _check_part(self, entry: Entry) -> None:

@@ -150,6 +150,8 @@ class _Captures:
             else:
                 comment = captured.get("comment")
                 node = comment or captured["attribute"]
+                if comment is not None and comment.child_by_field_name("inner") is not None:
+                    continue  # `//!` of Rust documents the file or module around it
                 end = _content_end(self._source, node)
                 self.attached.append(Piece(node.start_byte, end, comment is not None))
 

@@ -16,6 +16,7 @@ from treadle.code.one_line_texts import broken_texts
 
 _MOST = 50
 _SHOWN = 120
+_PYTHON_SCRIPT = re.compile(rb"#![^\n]{0,200}\bpython[\d.]*\s")
 _TOML_LINE = re.compile(r"at line (\d+)")
 
 
@@ -46,7 +47,7 @@ def problems(path: str, data: bytes, *, changed: int = 0) -> tuple[Problem, ...]
     At most fifty, in order, one for each line. An error that spans byte `changed` is said to be
     there: where a grammar makes nothing of a whole file it cannot tell a place of its own.
     """
-    if path.endswith((".json", ".toml")):
+    if path.endswith((".json", ".ipynb", ".toml")):
         return _of_data(path, data)
     language = language_of(path, data)
     if not isinstance(language, Language) or nested_too_deep(data):
@@ -75,7 +76,7 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
 
     Python is what its compiler says it is, where that could compile the file before.
     """
-    if path.endswith((".py", ".pyi", ".pyw")):
+    if _is_python(path, after):
         compiled = compile_errors((before, after))
         if compiled is not None and compiled[0] is None:
             return () if compiled[1] is None else (_at_line(after, *compiled[1]),)
@@ -92,6 +93,13 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
         else:
             new.append(each)
     return tuple(new)
+
+
+def _is_python(path: str, data: bytes) -> bool:
+    """By its ending, or by the first line of a script without one."""
+    if path.endswith((".py", ".pyi", ".pyw")):
+        return True
+    return "." not in path.rpartition("/")[2] and _PYTHON_SCRIPT.match(data) is not None
 
 
 def _first_difference(one: bytes, other: bytes) -> int:

@@ -229,7 +229,7 @@ class _Values(pickle.Unpickler):
     """Reads only values: a process that a file took over can name no function to call here."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("treadle.code."):
+        if module.startswith("treadle."):
             found = getattr(import_module(module), name, None)
             if isinstance(found, type) and issubclass(found, (tuple, Enum)):
                 return found
