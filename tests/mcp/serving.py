@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ def client(
     repo: Path | None = None,
     folder: Path | None = None,
     tools: str | None = None,
+    flags: Sequence[str] = (),
     **options: Any,
 ) -> Client:
     """A client whose server serves `repo`, or finds out for itself when started in `folder`."""
     chosen = ["--tools", tools] if tools else []
     server = StdioServerParameters(
         command=WORDS[0],
-        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else []), *chosen],
+        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else []), *chosen, *flags],
         env=environment(home, HOME=str(home)),
         cwd=folder,
     )

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from treadle.app.repository_scope import repository_label
 from treadle.app.stores import open_trace_store
 from treadle.config.traces import RedactionSettings
 from treadle.errors import StoreError
@@ -31,8 +33,13 @@ class Recording:
 
 
 @asynccontextmanager
-async def recording(bus: EventBus, redaction: RedactionSettings) -> AsyncIterator[Recording]:
-    """Record all runs on `bus` until it is left; then everything is on disk."""
+async def recording(
+    bus: EventBus, redaction: RedactionSettings, root: Path
+) -> AsyncIterator[Recording]:
+    """Record all runs on `bus` until it is left; then everything is on disk.
+
+    The spans have the label of the repository at `root`.
+    """
     redact_by(redaction)
     try:
         store = await asyncio.to_thread(open_trace_store)
@@ -40,7 +47,8 @@ async def recording(bus: EventBus, redaction: RedactionSettings) -> AsyncIterato
         yield Recording(None, None, str(error))
         return
     try:
-        async with Recorder(bus, store) as recorder:
+        label = await asyncio.to_thread(repository_label, root)
+        async with Recorder(bus, store, repository=label) as recorder:
             yield Recording(recorder, store)
     finally:
         store.close()

@@ -1,5 +1,6 @@
 """The tools of one repository, served on a bus: what a session, a person or a program calls."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -47,7 +48,8 @@ class ToolCalls:
     `code` are those that an assistant for the repository is offered, `registry` are all. Each call
     from outside a session is recorded as a run of its own; everything that happens is on `bus`,
     and what pages show is in `screen`. Front ends add tools that they run over `bridge`, and
-    answer for a person what `approvals` asks.
+    answer for a person what `approvals` asks. `scoped` stand in for tools of the same name in calls
+    over MCP: they read only what was recorded in this repository.
     """
 
     root: Path
@@ -62,6 +64,7 @@ class ToolCalls:
     approvals: Approvals
     recording: Recording
     dispatcher: Dispatcher
+    scoped: Sequence[AnyTool] = ()
     unstaged: str | None = None
 
     @property
@@ -99,12 +102,14 @@ class ToolCalls:
             screen = UiStore(ui_path())
             stack.callback(screen.close)
             await stack.enter_async_context(logged(bus, settings.logs, log_path()))
-            recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction))
+            recorded = await stack.enter_async_context(
+                recording(bus, settings.traces.redaction, root)
+            )
             code, analyst = Registry(()), _Analyst()
             if offer is not Offer.NOTHING:
                 code = code_registry(root, index, edits, settings)
             if offer is Offer.EVERYTHING and (called is None or code.get(called) is None):
-                opening = _analyst(recorded, screen, settings, bus, clock)
+                opening = _analyst(recorded, root, screen, settings, bus, clock=clock)
                 analyst = await stack.enter_async_context(opening)
             registry = code.with_tools(analyst.tools)
             bridge = Bridge(bus, reserved=registry.names(), clock=clock)
@@ -130,6 +135,7 @@ class ToolCalls:
                 approvals=approvals,
                 recording=recorded,
                 dispatcher=await stack.enter_async_context(serving),
+                scoped=analyst.scoped,
                 unstaged=unstaged,
             )
 
@@ -140,26 +146,38 @@ class _Analyst:
 
     tools: Sequence[AnyTool] = ()
     experimenting: "Experimenting | None" = None
+    scoped: Sequence[AnyTool] = ()
 
 
 @asynccontextmanager
 async def _analyst(
     recorded: Recording,
+    root: Path,
     screen: UiStore,
     settings: Settings,
     bus: EventBus,
+    *,
     clock: Clock | None,
 ) -> AsyncIterator[_Analyst]:
     """Its parts take a while to load, and few need them."""
     from treadle.app.analyst_tools import analyst_tools, unavailable
     from treadle.app.experimenting import experimenting
+    from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui
 
     why = recorded.missing or "There are no traces here."
     traces = unavailable(why) if recorded.store is None else recorded.store
     async with experimenting(traces, recorded, settings, os.environ, bus, clock=clock) as trying:
-        tools = analyst_tools(traces, trying.experiments, Ui(screen, clock), settings)
-        yield _Analyst(tools, trying)
+        ui = Ui(screen, clock)
+        read = settings.traces.models_read
+        tools = analyst_tools(traces, trying.experiments, ui, settings)
+        if read == "all":
+            yield _Analyst(tools, trying)
+            return
+        label = await asyncio.to_thread(repository_label, root)
+        here = OfRepository(traces, label)
+        scoped = analyst_tools(here, trying.experiments, ui, settings)
+        yield _Analyst(scoped if read == "repository" else tools, trying, scoped)
 
 
 def _edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:

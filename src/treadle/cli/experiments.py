@@ -27,9 +27,10 @@ async def opened(options: argparse.Namespace) -> AsyncIterator["Experiments"]:
     from treadle.config.loader import load
     from treadle.events import EventBus
 
-    settings = load(repository(options), os.environ, {}).settings
+    root = repository(options)
+    settings = load(root, os.environ, {}).settings
     bus = EventBus()
-    async with recording(bus, settings.traces.redaction) as recorded:
+    async with recording(bus, settings.traces.redaction, root) as recorded:
         if recorded.store is None:
             raise StoreError(recorded.missing or "There are no traces here.")
         async with experimenting(recorded.store, recorded, settings, os.environ, bus) as trying:

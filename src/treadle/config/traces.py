@@ -1,6 +1,6 @@
 """The settings of traces: what is kept how long, how much is taken at once, what is redacted."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -49,5 +49,7 @@ class TraceSettings(Section):
     """The largest request with spans that is taken, after decompression."""
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
     """Port for spans over OTLP/gRPC, beside HTTP (extra `grpc`); unset serves none."""
+    models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
+    """Records that models may read; unset: this repository's over MCP, all on the page."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings)

@@ -49,15 +49,20 @@ _ABOUT_TRACES = (
 
 
 async def serve_stdio(
-    repository: Path | None, groups: frozenset[ToolGroup] = DEFAULT_GROUPS
+    repository: Path | None,
+    groups: frozenset[ToolGroup] = DEFAULT_GROUPS,
+    *,
+    all_traces: bool = False,
 ) -> None:
     """Serve one client until it closes standard input; it is offered the tools of `groups`.
 
+    With `all_traces` it may read records of other repositories and programs too.
     Without `repository` the client's root is served, else the repository around this folder.
     Nothing but the protocol reaches standard output.
     """
     async with AsyncExitStack() as stack:
-        server = _server(_Service(Repository(repository, Path.cwd()), stack, groups))
+        found = Repository(repository, Path.cwd())
+        server = _server(_Service(found, stack, groups, all_traces=all_traces))
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -113,9 +118,15 @@ class _Service:
     """The handlers of all connections, and the repositories that they have called tools in."""
 
     def __init__(
-        self, repository: Repository, stack: AsyncExitStack, groups: frozenset[ToolGroup]
+        self,
+        repository: Repository,
+        stack: AsyncExitStack,
+        groups: frozenset[ToolGroup],
+        *,
+        all_traces: bool = False,
     ) -> None:
         """`groups` are offered to a client that does not choose."""
+        self._all_traces = all_traces
         self._repository = repository
         self._stack = stack
         self._groups = groups
@@ -158,6 +169,7 @@ class _Service:
                 call_id=str(context.request_id),
                 vendor=f"mcp: {client.client_info.name}" if client else "mcp",
                 offered=in_groups(calls.registry, groups).names(),
+                lent=() if self._all_traces else calls.scoped,
             )
         return call_result(outcome)
 

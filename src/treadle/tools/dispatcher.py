@@ -122,10 +122,12 @@ class Dispatcher:
         call_id: str = "",
         vendor: str = "",
         offered: Collection[str] | None = None,
+        lent: Iterable[AnyTool] = (),
     ) -> Outcome:
         """Run one tool outside a session, as a request of its own, and return its outcome.
 
-        `offered` are the names that the caller may call; None: all.
+        `offered` are the names that the caller may call; None: all. Tools that are `lent` to it
+        serve in place of those with the same name.
 
         The call goes over the bus as one of a session does, so that a recorder sees it. It has no
         time limit; when the caller is cancelled, so is the call. Only while this is entered.
@@ -144,6 +146,7 @@ class Dispatcher:
         outcome = self._bus.expect(call.request_id, call.key)
         if offered is not None:
             self._offered[call.request_id] = tuple(offered)
+        self._lent[call.request_id] = Registry(lent)
         try:
             await self._bus.publish(call)
             return await asyncio.shield(outcome)
@@ -158,6 +161,7 @@ class Dispatcher:
             raise
         finally:
             self._offered.pop(call.request_id, None)
+            self._lent.pop(call.request_id, None)
 
     @contextmanager
     def lent(self, request_id: UUID, tools: Iterable[AnyTool]) -> Iterator[None]:

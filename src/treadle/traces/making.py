@@ -9,13 +9,18 @@ from treadle.traces.span import Attributes, JsonValue, Span, SpanKind
 class SpanMaker:
     """Makes the spans of the request with that id, each under the operation that it is part of."""
 
-    def __init__(self, request_id: UUID, *, within: Span | None = None) -> None:
-        """`within` is the span of another request that this one is part of."""
+    def __init__(
+        self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
+    ) -> None:
+        """`within` is the span of another request that this one is part of.
+
+        `labels` are put on every span, in addition to those of `within`.
+        """
         self._identity = str(request_id)
         self._trace_id = within.trace_id if within else request_id.hex
         self._run_id = within.run_id if within else str(request_id)
         self.thread_id = within.thread_id if within else None
-        self.labels: tuple[str, ...] = within.labels if within else ()
+        self.labels: tuple[str, ...] = tuple(sorted({*labels, *(within.labels if within else ())}))
         self.root_id: str | None = None
         self.operations: dict[UUID, str] = {}
         """The spans of operations that others can be part of."""

@@ -60,7 +60,9 @@ _Attempt = tuple[UUID, int]
 class SpanMapper:
     """Follows the events of any number of runs and gives the spans that each event changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, labels: tuple[str, ...] = ()) -> None:
+        """`labels` are put on every span."""
+        self._labels = labels
         self._runs: dict[UUID, _Run] = {}
 
     def apply(self, envelope: Envelope) -> list[Span]:
@@ -68,7 +70,8 @@ class SpanMapper:
         event = _redacted(envelope.event)
         run = self._runs.get(event.request_id)
         if run is None:
-            run = self._runs[event.request_id] = _Run(event.request_id, self._call_around(event))
+            run = _Run(event.request_id, self._call_around(event), self._labels)
+            self._runs[event.request_id] = run
         changed = run.apply(envelope.at_us, event)
         if run.ended:
             self._forget_old_runs()
@@ -90,11 +93,11 @@ class SpanMapper:
 class _Run:
     """The spans of one request session so far."""
 
-    def __init__(self, request_id: UUID, within: Span | None) -> None:
+    def __init__(self, request_id: UUID, within: Span | None, labels: tuple[str, ...]) -> None:
         # Calls outside a session announce no end, so only a session's start makes it open.
         self.ended = True
         self._within = within
-        self._maker = SpanMaker(request_id, within=within)
+        self._maker = SpanMaker(request_id, within=within, labels=labels)
         self._root: Span | None = None
         self._attempts: dict[_Attempt, Span] = {}
         self._calls = CallSpans(self._maker)

@@ -29,10 +29,11 @@ class Recorder(Listener):
     tells what is missing.
     """
 
-    def __init__(self, bus: EventBus, store: SpanWriter) -> None:
+    def __init__(self, bus: EventBus, store: SpanWriter, *, repository: str | None = None) -> None:
+        """`repository` is the label of the repository that the sessions work in."""
         self._bus = bus
         self._store = store
-        self._mapper = SpanMapper()
+        self._mapper = SpanMapper((repository,) if repository else ())
         self._lock = threading.Lock()
         self._loss: Loss | None = None
 

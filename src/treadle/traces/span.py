@@ -24,13 +24,16 @@ EXPERIMENT_LABEL = "treadle:experiment"
 OWN_LABELS = (ANALYST_LABEL, EXPERIMENT_LABEL)
 """Labels of what Treadle's own analyst and experiments did, which lists leave out by default."""
 
+REPOSITORY_LABEL = "treadle:repository:"
+"""What the label begins with that says in which repository Treadle itself recorded a span."""
+
 BUDGET_LABEL = "budget:"
 """What the label begins with that says for which budget a call of the gateway counts."""
 
 
 def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Those of a client's labels that it may give: none by which calls are counted or left out."""
-    own = (ANALYST_LABEL, BUDGET_LABEL)
+    own = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)
     return tuple(sorted({label for label in labels if label and not label.startswith(own)}))
 
 

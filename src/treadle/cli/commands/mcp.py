@@ -19,6 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "experiments, ui, or all (default: code)",
     )
 
+    parser.add_argument(
+        "--all-traces",
+        action="store_true",
+        help="let the tools read the traces of other repositories and programs too "
+        "(default: only what Treadle recorded in this repository)",
+    )
+
 
 def run(options: argparse.Namespace) -> int:
     """Serve until the client goes away."""
@@ -33,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     # The thread that waits for the client's next line cannot be cancelled, so Ctrl-C ends the
     # process as it is: no store minds.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(serve_stdio(root, groups))
+    asyncio.run(serve_stdio(root, groups, all_traces=options.all_traces))
     return 0
 
 

@@ -222,8 +222,9 @@ class _Parser:
             chosen = tuple(self._choice(name, each) for each in values)
             return Condition(name.field, Operator.IS, chosen)
         if name.takes is Takes.PATTERN and any(value.special for value in values):
-            return Condition(name.field, Operator.LIKE, tuple(value.pattern for value in values))
-        return Condition(name.field, Operator.IS, tuple(value.text for value in values))
+            fitting = tuple(name.prefix + value.pattern for value in values)
+            return Condition(name.field, Operator.LIKE, fitting)
+        return Condition(name.field, Operator.IS, tuple(name.prefix + v.text for v in values))
 
     def _choice(self, name: Name, value: Value) -> str:
         if value.text.lower() in name.choices:

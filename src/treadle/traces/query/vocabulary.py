@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from treadle.traces.query.conditions import NUMERIC, Field, Operator
 from treadle.traces.query.moments import Period
-from treadle.traces.span import SpanKind, SpanStatus
+from treadle.traces.span import REPOSITORY_LABEL, SpanKind, SpanStatus
 
 
 class Takes(StrEnum):
@@ -36,6 +36,7 @@ class Name:
     """A name that may stand before a colon. `choices` are all values, where those are fixed.
 
     `short` ones are brief forms for conditions that have another name too, and take one value.
+    What is asked for begins with `prefix`, which is not written.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Name:
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     short: bool = False
+    prefix: str = ""
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -67,6 +69,13 @@ VOCABULARY = (
     Name("model", Field.MODEL, _PATTERN, "the model that was called"),
     Name("provider", Field.PROVIDER, _PATTERN, "who serves the model"),
     Name("label", Field.LABEL, _PATTERN, "a label that it bears", aliases=("labels",)),
+    Name(
+        "repository",
+        Field.LABEL,
+        _PATTERN,
+        "the repository in which Treadle recorded it, by the id in its label",
+        prefix=REPOSITORY_LABEL,
+    ),
     Name("operation", Field.OPERATION, _PATTERN, "what was done, such as chat", aliases=("op",)),
     Name("name", Field.NAME, _PATTERN, "the name of the span, for a tool that of the tool"),
     Name("thread", Field.THREAD, _ID, "the thread that it belongs to"),

@@ -1,0 +1,125 @@
+"""The records of one repository: how they are labelled, and a reader that sees no others."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from treadle.errors import NotFoundError
+from treadle.repository_identity import identity
+from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
+from treadle.traces.span import REPOSITORY_LABEL, Span, Trace
+
+if TYPE_CHECKING:
+    from treadle.toolbox.traces import TraceReading
+    from treadle.traces.detectors import Rule
+    from treadle.traces.query.pages import Page, Part
+    from treadle.traces.store.findings import Findings
+    from treadle.traces.store.reading.listed import (
+        Facets,
+        Group,
+        LabelCounts,
+        ListedSpan,
+        RunSummary,
+        ThreadSummary,
+        Values,
+    )
+    from treadle.traces.store.reading.searching import Hit
+    from treadle.traces.store.reading.skeletons import Skeleton
+    from treadle.traces.store.reading.summaries import Summary
+
+_EVERYTHING = Query()
+_NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
+"""A label that no span has."""
+
+
+def repository_label(root: Path) -> str | None:
+    """The label of what Treadle records in the repository at `root`; it gets an id if it has none.
+
+    None where it cannot be identified: its records then belong to no repository.
+    """
+    try:
+        found = identity(root, make=True)
+    except OSError:
+        return None
+    if found is None:
+        return None
+    return REPOSITORY_LABEL + blake2b(found.encode(), digest_size=8).hexdigest()
+
+
+class OfRepository:
+    """Reads only spans with the label of one repository, whatever is asked for."""
+
+    def __init__(self, reader: "TraceReading", label: str | None) -> None:
+        """Without a `label` nothing is found."""
+        self._reader = reader
+        self._only = Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
+
+    def spans(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[ListedSpan]":
+        """See `SpanReader`."""
+        return self._reader.spans(query & self._only, **part)
+
+    def runs(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[RunSummary]":
+        """See `SpanReader`."""
+        return self._reader.runs(query & self._only, **part)
+
+    def threads(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[ThreadSummary]":
+        """See `SpanReader`."""
+        return self._reader.threads(query & self._only, **part)
+
+    def search(self, query: Query, **part: Unpack["Part"]) -> "Page[Hit]":
+        """See `SpanReader`."""
+        return self._reader.search(query & self._only, **part)
+
+    def groups(self, by: GroupBy, query: Query = _EVERYTHING, **bounds: Any) -> "Page[Group]":
+        """See `SpanReader`."""
+        return self._reader.groups(by, query & self._only, **bounds)
+
+    def labels(self, query: Query = _EVERYTHING, *, limit: int = 100) -> "LabelCounts":
+        """See `SpanReader`."""
+        return self._reader.labels(query & self._only, limit=limit)
+
+    def values(
+        self, field: Field, query: Query = _EVERYTHING, *, text: str = "", limit: int = 20
+    ) -> "Values":
+        """See `SpanReader`."""
+        return self._reader.values(field, query & self._only, text=text, limit=limit)
+
+    def facets(
+        self, rows: Rows = Rows.SPANS, query: Query = _EVERYTHING, *, limit: int = 20
+    ) -> "Facets":
+        """See `SpanReader`."""
+        return self._reader.facets(rows, query & self._only, limit=limit)
+
+    def summary(self, query: Query = _EVERYTHING) -> "Summary":
+        """See `SpanReader`."""
+        return self._reader.summary(query & self._only)
+
+    def findings(
+        self, query: Query, *, rules: Sequence["Rule"] = (), limit: int | None = None
+    ) -> "Findings":
+        """See `TraceReading`."""
+        return self._reader.findings(query & self._only, rules=rules, limit=limit)
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """See `TraceReading`; None for a span of another repository too."""
+        named = (any_of(Field.TRACE, [trace_id]), any_of(Field.SPAN, [span_id]))
+        found = self.spans(Query(named), limit=1).data
+        return self._reader.span(trace_id, span_id) if found else None
+
+    def run(self, run_id: str) -> Trace:
+        """See `SpanReader`; without spans of other repositories."""
+        found = self._reader.run(run_id)
+        (label,) = self._only.conditions[0].values
+        spans = tuple(span for span in found.spans if label in span.labels)
+        if not spans:
+            raise NotFoundError(f"There is no run {run_id!r} of this repository.")
+        return Trace(found.trace_id, spans)
+
+    def skeleton(self, trace_id: str) -> "Skeleton":
+        """See `SpanReader`; only of a trace whose spans are all of this repository."""
+        named = Query((any_of(Field.TRACE, [trace_id]),))
+        found = self._reader.skeleton(trace_id)
+        if self.spans(named, limit=1).total != len(found.columns.span_ids):
+            raise NotFoundError(f"There is no trace {trace_id!r} of this repository.")
+        return found

@@ -1,0 +1,95 @@
+"""Over MCP a client reads what Treadle recorded in the repository that is served, and no more."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from tests.cli.command import treadle
+from tests.mcp.serving import client, failure, ok, recorded
+from tests.server.serving import serving
+from tests.traces.runs import span
+from treadle.traces import SpanKind, SqliteTraceStore
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "calc.py").write_text("def add(left, right):\n    return left + right\n")
+    return folder
+
+
+@pytest.fixture
+def other(tmp_path: Path, home: Path, repo: Path) -> str:
+    """The run that was recorded in another repository; a program without one sent a span too."""
+    elsewhere = tmp_path / "other"
+    elsewhere.mkdir()
+    (elsewhere / "secret.py").write_text("PLAN = 'acquire the competitor'\n")
+    arguments = json.dumps({"path": "secret.py"})
+    treadle("tools", "call", "read_file", "--args", arguments, home=home, repo=elsewhere)
+    (run,) = recorded(home)
+    treadle("tools", "call", "grep", "--args", '{"pattern": "add"}', home=home, repo=repo)
+    path = home / "data" / "traces.db"
+    with closing(SqliteTraceStore.open(path)) as store:
+        store.write([span("program", kind=SpanKind.RUN, trace_id="9" * 32)]).result()
+    return str(run["run_id"])
+
+
+async def names(connected: Client) -> list[str]:
+    found = ok(await connected.call_tool("fetch_runs", {}))
+    return [run["name"] for run in found["data"]]
+
+
+async def test_runs_of_other_repositories_and_programs_cannot_be_read(
+    home: Path, repo: Path, other: str
+) -> None:
+    async with client(home, repo=repo, tools="traces") as connected:
+        assert await names(connected) == ["execute_tool grep"]
+        refused = failure(await connected.call_tool("get_run_details", {"runId": other}))
+        summary = ok(await connected.call_tool("fetch_spans_summary", {"since": "1970-01-01"}))
+        hits = ok(await connected.call_tool("search_spans", {"query": "competitor"}))
+        labels = ok(await connected.call_tool("list_labels", {}))
+        trace = json.loads(treadle("traces", "show", other, "--json", home=home).out)
+        ids = {"spanIds": [trace["spans"][0]["span_id"]], "raw": True}
+        content = ok(await connected.call_tool("get_span_content", ids))
+    assert refused["kind"] == "not_found"
+    assert summary["summary"]["total_spans"] == 1
+    assert hits["data"] == []
+    assert content["data"] == []
+    assert len(labels["data"]) == 1
+
+
+async def test_all_traces_are_read_where_the_person_says_so(
+    home: Path, repo: Path, other: str
+) -> None:
+    async with client(home, repo=repo, tools="traces", flags=["--all-traces"]) as connected:
+        assert len(await names(connected)) == 3
+        assert ok(await connected.call_tool("get_run_details", {"runId": other}))
+
+
+async def test_clients_over_http_read_one_repository(home: Path, repo: Path, other: str) -> None:
+    async with serving(repo) as served:
+        async with Client(f"{served.address}/mcp?tools=traces") as connected:
+            assert await names(connected) == ["execute_tool grep"]
+            refused = failure(await connected.call_tool("get_run_details", {"runId": other}))
+        assert refused["kind"] == "not_found"
+        assert (await served.get("/runs"))["pagination"]["total"] == 3
+
+
+async def test_a_person_lists_the_runs_of_one_repository(home: Path, other: str) -> None:
+    runs = {run["run_id"]: run for run in recorded(home)}
+    (label,) = runs[other]["labels"]
+    wanted = label.removeprefix("treadle:")
+    assert wanted.startswith("repository:")
+    listed = json.loads(treadle("traces", "list", wanted, "--json", home=home).out)
+    assert [run["run_id"] for run in listed["data"]] == [other]
+    listed = json.loads(treadle("traces", "list", "NOT repository:*", "--json", home=home).out)
+    assert [run["trace_id"] for run in listed["data"]] == ["9" * 32]
