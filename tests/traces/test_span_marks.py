@@ -6,7 +6,7 @@ import pytest
 
 from tests.traces.runs import span
 from treadle.traces import Trace
-from treadle.traces.span import JsonValue
+from treadle.traces.span import JsonValue, SpanEvent, SpanLink
 from treadle.traces.span_marks import marks_of
 from treadle.traces.tree import trace_to_json, view_trace
 
@@ -55,6 +55,7 @@ def test_json_that_ends_where_another_text_does_is_marked() -> None:
         "... [truncated 512 characters]",
         "[output truncated]",
         "[...truncated...]",
+        "... 1234 more characters",
     ],
 )
 def test_note_of_truncation_is_marked(end: str) -> None:
@@ -78,6 +79,13 @@ def test_text_that_only_looks_so_is_not_marked(text: str) -> None:
 def test_dropped_and_unreadable_parts_are_marked() -> None:
     assert of({"otel.dropped_attributes_count": 3, "otel.dropped_links_count": 0}) == ["dropped"]
     assert of({"otel.unreadable": ["its start is no time"]}) == ["unreadable"]
+
+
+def test_dropped_attributes_of_events_and_links_are_marked() -> None:
+    dropped: dict[str, JsonValue] = {"otel.dropped_attributes_count": 2}
+    assert marks(events=(SpanEvent(1_000, "e", dropped),)) == ["dropped"]
+    assert marks(links=(SpanLink("b", "c", dropped),)) == ["dropped"]
+    assert marks(links=(SpanLink("b", "c", {}),)) == []
 
 
 def test_marks_are_shown_with_their_reasons() -> None:

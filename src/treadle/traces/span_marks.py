@@ -35,7 +35,8 @@ class Marked:
 
 _CUT = re.compile(
     r"(?:\.{3}|\u2026)?\s*[\[(<{]\s*(?:\.{3}\s*)?(?:output |content |text |value )?truncated\b"
-    r"[^\])>}\n]{0,60}[\])>}]\s*\Z",
+    r"[^\])>}\n]{0,60}[\])>}]\s*\Z"
+    r"|(?:\.{3}|\u2026)\s*\d+ more (?:char(?:acter)?s|bytes|items)\s*\]?\s*\Z",
     re.IGNORECASE,
 )
 """A note at the end of a text that says that more of it is missing."""
@@ -62,6 +63,8 @@ def _marks(span: Span) -> Iterator[Marked]:
         words = f"the exporter cut {', '.join(cut[:3])}: the rest was never sent"
         yield Marked(Mark.TRUNCATED, words)
     dropped = [(name.split("_")[1], span.attributes.get(name)) for name in DROPPED]
+    for what, parts in (("an event", span.events), ("a link", span.links)):
+        dropped += [(f"attributes of {what}", each.attributes.get(DROPPED[0])) for each in parts]
     counts = [f"{count} {what}" for what, count in dropped if isinstance(count, int) and count]
     if counts:
         yield Marked(Mark.DROPPED, f"the exporter dropped {', '.join(counts)}")

@@ -38,7 +38,7 @@ def test_all_that_a_span_says_is_kept(encoding: str) -> None:
                 events=[
                     {"timeUnixNano": str(START + 5_000), "name": "e", "attributes": []},
                 ],
-                links=[{"traceId": TRACE, "spanId": PARENT}],
+                links=[{"traceId": TRACE, "spanId": PARENT, "droppedAttributesCount": 2}],
                 droppedAttributesCount=3,
                 status={"code": 1},
             ),
@@ -57,7 +57,7 @@ def test_all_that_a_span_says_is_kept(encoding: str) -> None:
         "otel.scope.version": "1.2",
     }
     assert made.events == (SpanEvent(START // 1_000 + 5, "e", {}),)
-    assert made.links == (SpanLink(TRACE, PARENT, {}),)
+    assert made.links == (SpanLink(TRACE, PARENT, {"otel.dropped_attributes_count": 2}),)
 
 
 VALUES = st.recursive(

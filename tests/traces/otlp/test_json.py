@@ -46,6 +46,20 @@ def test_every_form_of_a_value_is_read(value: object, kept: object) -> None:
     assert attribute(value) == kept
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"k": "text", "n": 7},
+        [{"key": "k", "stringValue": "text"}, {"key": "n", "int_value": "7"}],
+        {"k": {"stringValue": "text"}, "n": {"intValue": "7"}},
+    ],
+)
+def test_attributes_may_be_an_object_and_values_next_to_their_keys(attributes: object) -> None:
+    found = decode_json(as_json(request({**span(), "attributes": attributes})))
+    kept = only(found).attributes
+    assert (kept["k"], kept["n"], found.damaged) == ("text", 7, 0)
+
+
 def test_ids_may_be_in_capitals_and_times_may_be_numbers() -> None:
     sent = span(
         traceId=TRACE.upper(),

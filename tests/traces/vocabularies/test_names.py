@@ -90,6 +90,25 @@ def test_cost_is_unknown_when_a_count_has_no_clear_price(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tiers", "known"),
+    [
+        ({"gen_ai.openai.response.service_tier": "flex"}, False),
+        ({"openai.response.service_tier": "priority"}, False),
+        ({"gen_ai.openai.request.service_tier": "flex"}, False),
+        ({"gen_ai.response.serviceTier": "BATCH"}, False),
+        ({"openai.response.service_tier": "default"}, True),
+        ({"openai.request.service_tier": "auto"}, True),
+        ({"x.request.service_tier": "flex", "x.response.service_tier": "default"}, True),
+    ],
+)
+def test_cost_is_unknown_in_a_tier_with_prices_of_its_own(
+    tiers: dict[str, JsonValue], known: bool
+) -> None:
+    assert (read(tiers).cost is not None) == known
+    assert read({**tiers, "gen_ai.usage.cost": 0.5}).cost == 0.5
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("gen_ai.usage.cache_hit_rate", 1.0),

@@ -246,6 +246,8 @@ class _Reader:
             elif tag == 0x1A:
                 key, value = self._attribute(begin, stop)
                 attributes[key] = value
+            elif tag == 0x20 and begin:
+                attributes[DROPPED[0]] = begin
         return event_at(at_ns, name, attributes)
 
     def _link(self, start: int, end: int) -> SpanLink:
@@ -258,6 +260,8 @@ class _Reader:
             elif tag == 0x22:
                 key, value = self._attribute(begin, stop)
                 attributes[key] = value
+            elif tag == 0x28 and begin:
+                attributes[DROPPED[0]] = begin
         return SpanLink(trace_id, span_id, attributes)
 
     def _quick_attribute(self, start: int, end: int) -> tuple[str, str | int] | None:

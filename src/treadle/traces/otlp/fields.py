@@ -113,6 +113,8 @@ def attributes_of(
 ) -> dict[str, JsonValue]:
     """A list of KeyValues. `fault` is called with what is wrong with those that are left out."""
     attributes: dict[str, JsonValue] = {}
+    if isinstance(sent, dict):  # written as a plain object
+        sent = [{"key": key, "value": value} for key, value in sent.items()]
     try:
         entries = list_of(sent, "its attributes")
     except SpanFaultError as error:
@@ -148,7 +150,10 @@ def _key_value(entry: object, depth: int) -> tuple[str, JsonValue]:
     key = entry.get("key", "")
     if type(key) is not str:
         raise SpanFaultError("the name of one of its attributes is no text")
-    return key, _value(entry.get("value"), key, depth)
+    value = entry.get("value")
+    if "value" not in entry:  # written next to the name
+        value = {name: content for name, content in entry.items() if name != "key"}
+    return key, _value(value, key, depth)
 
 
 def _value(value: object, key: str, depth: int) -> JsonValue:

@@ -48,6 +48,7 @@ _DROPPED_FIELDS = dict(
         strict=True,
     )
 )
+_DROPPED_ATTRIBUTES = "droppedAttributesCount"
 _STATUS_NAMES = {f"STATUS_CODE_{status.name}": status for status in RawStatus}
 _NO_TIME = -1
 """Stands for a time that cannot be read, and is none."""
@@ -233,15 +234,21 @@ class _Reader:
     def _event(self, event: Object) -> SpanEvent:
         name = text_of(event.get("name"), "its name")
         at_ns = integer_of(event.get("timeUnixNano"), "its time")
-        return event_at(at_ns, name, attributes_of(event.get("attributes"), self._export.fault))
+        return event_at(at_ns, name, self._attributes(event))
 
     def _link(self, link: Object) -> SpanLink:
         self.ids_seen += "spanId" in link
         return SpanLink(
             id_of(link.get("traceId"), "its trace id", TRACE_ID_DIGITS),
             id_of(link.get("spanId"), "its span id", SPAN_ID_DIGITS),
-            attributes_of(link.get("attributes"), self._export.fault),
+            self._attributes(link),
         )
+
+    def _attributes(self, part: Object) -> Attributes:
+        """Those of an event or a link, and how many of them the exporter dropped."""
+        attributes = attributes_of(part.get("attributes"), self._export.fault)
+        dropped = integer_of(part.get(_DROPPED_ATTRIBUTES), _DROPPED_ATTRIBUTES)
+        return {**attributes, DROPPED[0]: dropped} if dropped else attributes
 
     def _dropped(self, raw: RawSpan, value: object, field: str, attribute: str) -> None:
         try:

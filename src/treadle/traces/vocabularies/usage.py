@@ -16,6 +16,8 @@ from treadle.traces.vocabularies.reading import Reading, count, parsed
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
 """Instrumentations that hand on what the provider counts beside its input."""
 
+_USUAL_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_demand"}
+
 
 def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
     """The tokens, and whether the source counted cached ones inside its input (None: it has none).
@@ -63,6 +65,17 @@ def _complete(reading: Reading) -> None:
         reading.priceable = False
 
 
+def _has_other_prices(attributes: Mapping[str, object]) -> bool:
+    """Whether the call ran in a service tier whose prices are not those of the table."""
+    said = {
+        name: str(value).lower()
+        for name, value in attributes.items()
+        if name.replace("_", "").lower().endswith("servicetier")
+    }
+    answered = {tier for name, tier in said.items() if "request" not in name.lower()}
+    return bool((answered or set(said.values())) - _USUAL_TIERS)
+
+
 def _within(value: object) -> object:
     """An object that was sent as JSON text."""
     if not isinstance(value, str) or not value.startswith("{"):
@@ -89,7 +102,7 @@ def cost_of(reading: Reading, usage: Usage) -> tuple[float | None, CostSource | 
         return None, None
     if reading.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
         usage = Usage(input=usage.input, output=0)  # an embedding has no tokens
-    if not reading.priceable:
+    if not reading.priceable or _has_other_prices(reading.raw.attributes):
         return None, None
     reckoned = price(reading.model, reading.provider, usage, at_us=reading.raw.start_ns // 1_000)
     return reckoned, None if reckoned is None else CostSource.PRICES
