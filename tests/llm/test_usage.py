@@ -123,3 +123,33 @@ def test_anthropics_parts_never_outgrow_the_input(reported: dict[str, object]) -
     usage = read_usage(reported)
     if usage.input is not None:
         assert (usage.cached or 0) + (usage.cache_write or 0) <= usage.input
+
+
+@pytest.mark.parametrize(
+    ("total", "output"),
+    [(1600, 1500), (1100, 1000), (None, 1000)],
+    ids=["beside", "part", "unsaid"],
+)
+def test_thoughts_that_the_total_counts_beside_the_answer_are_added(
+    total: int | None, output: int
+) -> None:
+    """router-for-me/CLIProxyAPI#5743, mozilla-ai/any-llm#1290: Gemini's thoughts went unbilled."""
+    reported: dict[str, object] = {
+        "prompt_tokens": 100,
+        "completion_tokens": 1000,
+        "completion_tokens_details": {"reasoning_tokens": 500},
+        "total_tokens": total,
+    }
+    assert read_usage(reported) == Usage(input=100, output=output, reasoning=500)
+
+
+def test_more_thoughts_than_answer_are_beside_it() -> None:
+    details = {"reasoning_tokens": 500}
+    reported = {"prompt_tokens": 9, "completion_tokens": 5, "completion_tokens_details": details}
+    assert read_usage(reported).output == 505
+
+
+def test_whole_numbers_with_a_point_are_counts() -> None:
+    reported = {"prompt_tokens": 100.0, "completion_tokens": 2.0, "total_tokens": 102.0}
+    assert read_usage(reported) == Usage(input=100, output=2)
+    assert read_usage({"prompt_tokens": 1.5, "completion_tokens": 2}) == Usage(output=2)

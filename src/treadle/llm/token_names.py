@@ -100,3 +100,16 @@ def _counted(name: str, value: Any) -> Meaning | None:
     else:
         whole = type(value) is int or (isinstance(value, float) and value.is_integer())
     return meaning_of(name) if whole and int(value) >= 0 else None
+
+
+def with_thoughts(
+    given: int | None, answered: int | None, thoughts: int | None, total: int | None
+) -> int | None:
+    """The output tokens, of which thoughts are a part.
+
+    Gemini and xAI count thoughts beside the answer: the total says so, or that they are more.
+    """
+    if answered is None or not thoughts:
+        return answered
+    beside = given is not None and total == given + answered + thoughts
+    return answered + thoughts if beside or thoughts > answered else answered

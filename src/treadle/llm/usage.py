@@ -1,9 +1,10 @@
 """The tokens of a reply, out of the `usage` object of any OpenAI-like server."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from treadle.events.types import Usage
-from treadle.llm.token_names import completed
+from treadle.llm.token_names import completed, with_thoughts
 
 MOST_TOKENS = 1_000_000_000
 """More tokens than any call can have: what counts more is no count."""
@@ -16,7 +17,7 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
 
     Understood are the names of chat completions, of responses (`input_tokens`) and of Anthropic's,
     which some OpenAI-compatible servers hand on. Cached tokens are parts of `Usage.input`, so they
-    are added where the server counts them beside it.
+    are added where the server counts them beside it; so are thoughts to `Usage.output`.
     """
     given = _first(usage, "prompt_tokens", "input_tokens")
     answered = _first(usage, "completion_tokens", "output_tokens")
@@ -38,7 +39,9 @@ def read_usage(usage: Mapping[str, object]) -> Usage:
         reasoning=_first(thought, "reasoning_tokens"),
         cache_write=created if written is None else written,
     )
-    return completed(known, usage)
+    found = completed(known, usage)
+    total = _first(usage, "total_tokens")
+    return replace(found, output=with_thoughts(given, answered, found.reasoning, total))
 
 
 def read_cost(value: object) -> float | None:

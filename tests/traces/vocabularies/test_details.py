@@ -580,3 +580,22 @@ def test_a_tool_call_of_claude_code_counts_once(kind: str, expected: SpanKind) -
     span = to_span(replace(model(said), name=f"claude_code.{kind}"))
     assert (span.kind, span.status) == (expected, SpanStatus.ERROR)
     assert span.name == ("execute_tool Read" if kind == "tool" else f"claude_code.{kind}")
+
+
+@pytest.mark.parametrize(
+    "name", ["gen_ai.usage.reasoning_tokens", "gen_ai.usage.reasoning.output_tokens"]
+)
+@pytest.mark.parametrize(("total", "output"), [(1600, 1500), (1100, 1000)])
+def test_thoughts_beside_the_answer_are_output_and_cost(name: str, total: int, output: int) -> None:
+    """langfuse/langfuse#16508 and #16321: thoughts in the total, but not in the cost."""
+    said: dict[str, JsonValue] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "gemini-2.5-pro",
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 1000,
+        "gen_ai.usage.total_tokens": total,
+        name: 500,
+    }
+    span = to_span(model(said))
+    assert span.tokens == Usage(input=100, output=output, reasoning=500)
+    assert span.cost == pytest.approx((100 * 1.25 + output * 10) / 1e6)

@@ -31,7 +31,7 @@ _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
     (frozenset({"ai"}), vercel.read),
     (frozenset({"traceloop"}), traceloop.read),
     (frozenset({"mlflow"}), mlflow.read),
-    (frozenset({"span"}), claude_code.read),
+    (frozenset({"span", "input_tokens"}), claude_code.read),
     (frozenset({"gen_ai"}), gen_ai.read),
     (
         frozenset(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from treadle.events.types import Usage
 from treadle.llm.prices import price
-from treadle.llm.token_names import Meaning, counts_of
+from treadle.llm.token_names import Meaning, counts_of, with_thoughts
 from treadle.traces.span import CostSource, SpanKind
 from treadle.traces.vocabularies.reading import Reading, count, parsed
 
@@ -25,14 +25,13 @@ def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
     What is not known stays unknown.
     """
     _complete(reading)
-    told, output = reading.input_tokens, reading.output_tokens
+    told = reading.input_tokens
     cache = (reading.cached or 0) + (reading.cache_write or 0)
     inside = None if not cache or told is None else _counts_inside(reading, told, cache)
-    if output is not None and reading.reasoning is not None and reading.reasoning > output:
-        output += reading.reasoning  # some count thoughts beside the answer
+    given = told + cache if told is not None and inside is False else told
     usage = Usage(
-        input=told + cache if told is not None and inside is False else told,
-        output=output,
+        input=given,
+        output=with_thoughts(given, reading.output_tokens, reading.reasoning, reading.total_tokens),
         cached=reading.cached,
         reasoning=reading.reasoning,
         cache_write=reading.cache_write,
