@@ -1,5 +1,6 @@
 """Replies that a limit of length cuts off (F23), and fragments of calls in odd forms (F25)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -211,3 +212,16 @@ async def test_f25_events_that_only_show_life_are_skipped() -> None:
     life = 'event: ping\ndata: {"type": "ping"}\n\nevent: keepalive\ndata: still here\n\n'
     async with play(sse(life, delta(content="Done."), delta(finish_reason="stop"))) as at:
         assert (await at.ask()).text == "Done."
+
+
+async def test_f25_a_stream_under_the_type_of_json_is_read_as_a_stream() -> None:
+    script = Script((stream_of("\n", mark=True),), headers={"content-type": "application/json"})
+    async with play(script) as at:
+        assert (await at.ask()).text == "Grüße 👋"
+
+
+async def test_f25_an_error_in_a_list_is_an_error() -> None:
+    listed = [{"error": {"code": 400, "message": "Bad turn", "status": "INVALID_ARGUMENT"}}]
+    async with play(sse("data: " + json.dumps(listed) + "\n\n", done=False)) as at:
+        refused = await at.refused()
+    assert (refused.status, refused.message) == (400, "fake refused the request (400): Bad turn.")

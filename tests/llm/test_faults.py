@@ -108,6 +108,21 @@ def test_other_refusals_about_tools_keep_the_tools(message: str) -> None:
     assert error.kind is not FaultKind.NO_TOOLS
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        [{"error": {"code": 400, "message": "the cause", "status": "INVALID_ARGUMENT"}}],
+        {"errors": [{"message": "the cause", "code": 5021}], "success": False, "result": {}},
+        {"error_code": 336003, "error_msg": "the cause"},
+        {"base_resp": {"status_code": 1004, "status_msg": "the cause"}},
+    ],
+)
+def test_words_are_found_in_bodies_of_other_shapes(body: object) -> None:
+    error = from_response(ENDPOINT, 400, body, {}, 0.0)
+    assert "the cause" in error.body
+    assert "the cause" in error.message
+
+
 def test_a_body_that_is_no_json_is_shortened() -> None:
     error = from_response(ENDPOINT, 502, "<html>" + "x" * 100_000, {}, 0.0)
     assert len(error.message) < 600

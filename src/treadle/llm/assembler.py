@@ -68,6 +68,8 @@ class DeltaAssembler:
 
     def feed(self, chunk: object) -> list[Shown]:
         """What the chunk adds for the person. Raises ProviderError for an error or nonsense."""
+        if isinstance(chunk, list) and chunk and isinstance(chunk[0], Mapping):
+            return [shown for each in chunk for shown in self.feed(each)]
         if not isinstance(chunk, Mapping):
             raise faults.protocol(self._endpoint, f"a chunk that is no object: {str(chunk)[:80]}")
         if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":

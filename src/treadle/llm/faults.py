@@ -1,5 +1,6 @@
 """What goes wrong with a provider: kinds, what may be retried, and words that help a person."""
 
+import json
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -194,6 +195,8 @@ def _status_of(code: str | None) -> int | None:
 
 def _words(body: object) -> tuple[str, str | None]:
     """A provider's own words and its code, out of the many shapes that errors have."""
+    if isinstance(body, list) and body and isinstance(body[0], Mapping):
+        body = body[0]  # Gemini puts its errors into a list
     if not isinstance(body, Mapping):
         return _without_markup(str(body or "")), None
     error = body.get("error") or body
@@ -207,6 +210,8 @@ def _words(body: object) -> tuple[str, str | None]:
     if " " in (parameter := str(error.get("param") or "")):  # a sentence, not a name
         text = f"{text}: {parameter}"
     code = error.get("code") or error.get("status") or error.get("type")
+    if not text and code is None and error:  # words under a name that is not known here
+        text = json.dumps(error, ensure_ascii=False, default=str)
     return text, None if code is None else str(code)
 
 

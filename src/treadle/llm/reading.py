@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import math
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,6 +22,9 @@ _GRACE = 5.0
 
 _DRAIN = 0.25
 """Real seconds for the rest of a finished body, so that its connection can be used again."""
+
+
+_STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 
 
 class ReplyReader:
@@ -44,15 +48,19 @@ class ReplyReader:
         if "html" in content_type:
             raise faults.protocol(self._endpoint, f"it answers with {content_type}")
         if "event-stream" in content_type or (streamed and "json" not in content_type):
-            async for shown in self._stream(response):
-                yield shown
+            source = response.iter_bytes()
         else:
-            for shown in await self._whole(response):
-                yield shown
+            content = await self._watchdog.wait(response.read())
+            if not _STREAM_BEGINS.match(content):
+                for shown in self._whole(content):
+                    yield shown
+                return
+            source = _once(content)  # some proxies send a stream under the type of JSON
+        async for shown in self._stream(source):
+            yield shown
 
-    async def _stream(self, response: Any) -> AsyncIterator[Shown]:
+    async def _stream(self, source: AsyncIterator[bytes]) -> AsyncIterator[Shown]:
         reader = SseReader()
-        source = response.iter_bytes()
         while not self.done:
             chunk = await self._next_chunk(source)
             events = reader.end() if chunk is None else reader.feed(chunk)
@@ -99,8 +107,7 @@ class ReplyReader:
             raise faults.from_body(self._endpoint, chunk)
         return self._assembler.feed(chunk)
 
-    async def _whole(self, response: Any) -> list[Shown]:
-        content = await self._watchdog.wait(response.read())
+    def _whole(self, content: bytes) -> list[Shown]:
         if not content.strip():
             raise faults.broken_off(self._endpoint, "an empty body")
         try:
@@ -133,6 +140,10 @@ async def _drain(source: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(_DRAIN):
             while await _next(source) is not None:
                 pass
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 async def _next(source: AsyncIterator[bytes]) -> bytes | None:
