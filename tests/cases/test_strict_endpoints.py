@@ -146,6 +146,17 @@ ORDER_REFUSALS: list[Script] = [
     error(500, JINJA, type="server_error"),
     error(500, "Jinja Exception: Conversation roles must alternate user/assistant/user/..."),
     error(400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    error(
+        400,
+        "After the (optional) system message(s), user or tool message(s) should alternate with "
+        "assistant message(s).",
+    ),
+    error(
+        400,
+        "invalid request: cannot specify message if the last entry in chat history contains tool "
+        "results",
+    ),
+    error(400, "对话角色必须交替出现"),
     error(500, "Error rendering prompt with jinja template: it failed"),
     error(422, "Expected last role Assistant after tool, got user"),
     body({"error": {"message": JINJA, "code": 500}}),
@@ -220,6 +231,8 @@ WANTED = [
         "index 2",
     ),
     error(400, "Missing `reasoning_content` field in the assistant message at message index 2"),
+    error(400, "messages[2]: reasoning_content must not be empty when thinking is enabled"),
+    error(400, "思考模式下 `reasoning_content` 必须返回给 API; 不能为空"),
     body(
         {
             "error": {

@@ -29,7 +29,8 @@ class Meaning(StrEnum):
 _REFUSED = re.compile(
     r"not (?:be )?(?:permitted|allowed|supported|accepted|recogni[sz]ed|expected|included|sent)"
     r"|extra (?:inputs?|fields?|propert\w+|keys?)|extra_forbidden|additional propert"
-    r"|unknown|unrecogni[sz]ed|unsupported|forbidden|should not|must not|no longer"
+    r"|unknown|unrecogni[sz]ed|unsupported|forbidden|no longer"
+    r"|(?:should|must) not(?! be (?:empty|blank|null|none|missing|omitted))"
     r"|does not (?:support|accept|allow|permit)|cannot be (?:specified|included|sent|used)"
     r"|could not be parsed|remove|不支持|不允许",
     re.IGNORECASE,
@@ -37,7 +38,8 @@ _REFUSED = re.compile(
 _WANTED = re.compile(
     r"must (?:also )?(?:be|have|include|contain|start|carry)|missing|required?|requires"
     r"|(?:has|have) to be|\bneeds?\b|expected|cannot be (?:empty|blank|null|none)|absent|lacks?"
-    r"|not (?:found|provided|present|passed)|should be|pass(?:ed)? back|without|必须|缺少",
+    r"|not (?:found|provided|present|passed)|should be|pass(?:ed)? back|without|必须|缺少|不能为空"
+    r"|not be (?:empty|blank|null|none|missing|omitted)",
     re.IGNORECASE,
 )
 _WEAKLY_REFUSED = re.compile(r"unexpected|invalid|illegal", re.IGNORECASE)
@@ -109,9 +111,9 @@ def _system_role(refusal: Refusal) -> Change | None:
 
 
 _ORDER = re.compile(
-    r"roles?.{0,12} (?:must|should|need to|have to) (?:strictly )?alternat|alternat\w+.{0,24}"
-    r"(?:role|user)|unexpected role|(?:cannot|can't|must not|should not|may not) (?:directly |"
-    r"immediately )?follow|(?:last|first|next|previous|expected) (?:\w+ )?(?:message |turn )?role"
+    r"\balternat(?:e|es|ing)\b|交替|顺序|last entry in (?:the )?chat history|unexpected role"
+    r"|(?:cannot|can't|must not|should not|may not) (?:directly |immediately )?follow"
+    r"|(?:last|first|next|previous|expected) (?:\w+ )?(?:message |turn )?role"
     r"|first (?:\w+ )?message|(?:must|should) (?:start|begin|end) with|consecutive"
     r"|immediately after an?|followed by (?:an? )?['\"`]?assistant"
     r"|after (?:role |an? )?['\"`]?tool\b|same role|role (?:order|sequence)"
