@@ -4,6 +4,7 @@ import pytest
 
 from scripts.write_redaction_figures import PAGE, with_figures
 from tests.secrets.measuring import measure
+from treadle.secrets import redact
 
 
 @pytest.mark.parametrize("seed", [20_261_129, 7])
@@ -23,3 +24,23 @@ def test_the_figures_in_the_documentation_are_current() -> None:
     page = PAGE.read_text("utf-8")
 
     assert with_figures(page) == page, "run scripts/write_redaction_figures.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "openssl enc -aes-256-cbc -pbkdf2 -in a -out b",
+        "mysql -u root -p shop_db2 < dump1.sql",
+        "sshpass -f pw1.txt ssh -p 2222 root@10.0.0.1",
+        "htpasswd -c .htpasswd bob1",
+        "| Secret | Base64URL |\n| Password | 8-64 characters |",
+    ],
+)
+def test_options_and_table_cells_that_are_no_password_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_an_empty_setting_does_not_take_the_next_name_for_its_value() -> None:
+    text = "-STORE_PASSWORD=\n+STORE_PASSWORD=Tiger7712!x\n"
+
+    assert redact(text) == "-STORE_PASSWORD=\n+STORE_PASSWORD=[redacted:password]\n"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (patterns are read as a whole)
 """Secrets by the name that they are given to, in whatever syntax: `DB_PASS=…`, `--password …`.
 
 A name tells how much its value must show: after a name of a password a short one of several
@@ -8,43 +9,72 @@ alone. How the value is written counts as well: an unquoted one may be a name in
 import re
 
 from treadle.secrets.detector import MARK, Detector, Finding, before, spellings
-from treadle.secrets.randomness import HEX, classes, is_hexadecimal, is_random, longest_run
+from treadle.secrets.randomness import classes, is_hexadecimal, is_random, longest_run
 
 KEYWORDS = spellings(
     "passphrase", "password", "passwd", "pass", "pwd", "secret", "credential", "key", "token",
     "signature", "sessionid",
 ) + (
     "|passWord|PassWord|passwort|Passwort|contraseña|mot_de_passe|IDENTIFIED BY|identified by"
-    "|[?&]sig|_pw|_PW|Pw|psk|PSK"
+    "|[?&]sig|_pw|_PW|Pw|psk|PSK|requirepass|masterauth"
 )  # fmt: skip
 """Names, or parts of them, that tell of a secret."""
 
 _LEAST = 6
 """Characters of a value."""
 
-_PASSWORDS = ("pass", "pwd", "contraseña", "mot_de_passe", "identified", "_pw", "pw", "psk")
+_COMMANDS = ("requirepass", "masterauth")
+"""Settings of Redis, after which a password follows with nothing between."""
+
+_PASSWORDS = (
+    "pass",
+    "pwd",
+    "contraseña",
+    "mot_de_passe",
+    "identified",
+    "_pw",
+    "pw",
+    "psk",
+    *_COMMANDS,
+)
 _WEAK = frozenset({"key", "token", "signature", "sessionid", "?sig", "&sig"})
 
 _TYPED = (
-    r":\s?(?:Optional\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
-    r"(?:\s?\|\s?None)?\s?="
+    r"(?:\s[aA]s\s[sS]tring|:\s?(?:(?:Optional|Final|ClassVar)\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
+    r"(?:\s?\|\s?None)?)\s?="
 )
-_CLOSED = r"[\"'\\\])}]{0,8}"
+_CLOSED = r"[\"'`*\\\])}]{0,8}"
+_WRAPPED = (
+    r"(?:(?:Some|SecretStr|SecretString|Optional\.of|String\.from|String::from|Field|Buffer\.from)"
+    r"\((?:default=)?(?=\\{0,7}[\"'`]))?"
+)
+"""What stands around a value in code, and is no function that makes another one of it."""
 _JOINS = "|".join(
     (
-        rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}})",
+        rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}}{_WRAPPED})",
         # A name and a value as two fields: Kubernetes, CloudFormation, XML.
-        r"(?P<pair>[\"'\\]{0,8},?(?:\s|\\{1,4}[nrt]){0,40}[\"'\\]{0,8}[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8})",
-        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|=(?!=)|:(?!:))\s{{0,8}})",
-        r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{3,10}>)",
+        (
+            r"(?P<pair>[\"'\\]{0,8}(?:,|:\s{0,4}\{|(?:\s[a-z-]{2,20}=\"[^\"\s]{0,60}\"){1,3})?(?:\s|\\{1,4}[nrt]){0,40}"
+            r"[\"'\\]{0,8}(?:Parameter)?[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8}"
+            r"|[\"']\s?>\s{0,40}<value>|\"(?:(?:\r?\n|\\r\\n)){2})"
+        ),
+        # What a program takes where the environment has no value: `process.env.API_KEY || "…"`.
+        rf"(?P<fallback>{_CLOSED}(?:\s{{0,4}}(?:\|\|=?|\?\?=?|\?:)|\sor)\s{{0,8}})(?=\\{{0,7}}[\"'`])",
+        # `variable "api_key" { default = "…" }` of Terraform, and what pydantic reports.
+        r"(?P<block>\"\s{0,4}\{[^{}]{0,200}?\sdefault\s{0,8}=\s{0,8}(?=\"))",
+        r"(?P<reported>\\{0,2}[\nn] {2}[^\n]{1,160}, input_value=)",
+        r"(?P<cell>[`*\"]{0,2}[ \t]{0,40}\|[ \t]{0,40})",
+        r"(?P<set>[`\"'*]{0,3}\s(?:to|--body|--value)[\s=]{1,2})",
+        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|=(?!=)|:(?!:))\s{{0,8}}(?:[|>][+-]?\s{{1,40}})?{_WRAPPED})",
+        r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{2,10}>)",
         r"(?P<tag>[\"'\\]{0,4}>\s{0,8})",
-        r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|\(\s{0,4})(?=\\{0,7}[\"'`])",
+        r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|[({]\s{0,4})(?=\\{0,7}[\"'`])",
         r"(?P<said>(?:\sfor\s[\w@.-]{1,40})?\s(?:is|was|=|ist|:)(?::|\s=)?\s{1,4})",
         r"(?P<blank>[\"']?[ \t]{1,8}|[\"'\\]{1,8},\s{0,4}(?=[\"'\\]))",
     )
 )
-_QUOTED = r"(?P<open>\\{0,7}[\"'`])(?P<quoted>[^\s\"'`\\]{6,512}+)(?=\\{0,7}[\"'`])"
-_BARE = r"(?P<bare>[A-Za-z0-9+/_.~!@#$%^*?:&-]{6,512}+={0,2})(?![(\[A-Za-z0-9])"
+_QUOTED = r"(?:@|[rRbBuUL]{1,2}#{0,2})?(?P<open>\\{0,7}[\"'`](?:\"\"|''|`)?)(?P<quoted>[^\s\"'`\\]{6,512}+)(?=\\{0,7}[\"'`])"
+_BARE = r"(?P<long>\[\[)?(?P<bare>[A-Za-z0-9+/_.~!@#$%^*?:&-]{6,512}+={0,2})(?![(\[A-Za-z0-9])"
 
 _TAILS = re.compile(
     r"(?:^|[_-])(?:ids?|at|counts?|len|length|min|max|name|file|filename|path|dir|url|uri|type|"
@@ -58,15 +88,15 @@ _TAILS = re.compile(
 """What a name ends with that is about a secret, and is none."""
 _PUBLIC = re.compile(
     r"(?:public|publishable|pub|cache|content|commit|partition|primary|foreign|sort|row|object|"
-    r"idempotency|dedup|routing|license_url|storage|react|hash|next|page|paging|continuation|"
+    r"idempotency|dedup|routing|license_url|react|hash|next|page|paging|continuation|"
     r"cursor|integrity|etag|site|by|compass|bypass|by)[_-]?\Z",
     re.IGNORECASE,
 )
 """What stands before `key` or `token` where its value is no secret."""
 _STRONG_BEFORE = re.compile(
     r"(?:api|access|account|private|auth|refresh|bearer|signing|encryption|shared|master|service|"
-    r"storage|client|session|security|webhook|license|admin|root|deploy|bot|personal|app|function|"
-    r"instrumentation|subscription|push|consumer|ssh|aes|hmac|jwt|csrf|x|id|user|ci|registry)[_-]?\Z",
+    r"client|session|security|webhook|license|admin|root|deploy|bot|personal|app|function|"
+    r"instrumentation|subscription|push|consumer|ssh|aes|hmac|jwt|csrf|x|id|user|ci|registry)[_.-]?\Z",
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
@@ -143,29 +173,46 @@ def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) ->
     strong = word not in _WEAK or _STRONG_BEFORE.search(ahead) is not None
     upper = literal and match["name"].isupper() and match["equals"] is not None
     named = strong or (upper and word in {"key", "token"})
-    if word == "token" and literal and HEX.fullmatch(value):
+    if word == "token" and literal and is_hexadecimal(value):
         return len(value) >= 32
     return _is_secret(value, strong=named, literal=literal)
 
 
-_OF_QUOTED = re.compile(r"(?:#define|USER|WITH|USER|ROLE|LOGIN)\b[^\n]{0,200}\Z")
-_OF_BARE = re.compile(
-    r"\b(?:(?:ENV|ARG|setx|SETX)[ \t][^\n]{0,200}|(?:machine|login|host|user)\s[^;{}()]{0,200})\Z"
+_OF_QUOTED = re.compile(
+    r"(?:#define|USER|WITH|USER|ROLE|LOGIN|\(def|proxy_set_header)\b[^\n]{0,200}\Z"
 )
+_OF_BARE = re.compile(
+    r"\b(?:(?:ENV|ARG|setx|SETX|setenv|set -[a-zA-Z]{1,4}|SET|config set)[ \t][^\n]{0,200}|(?:machine|login|host|user)\s[^;{}()]{0,200})\Z"
+)
+_SPOKEN = frozenset(
+    {"password", "passwd", "Password", "PASSWORD", "PASSWD", "passphrase", "Passphrase", "passwort"}
+)
+"""Names after which a password may follow with nothing between."""
 _LINE = re.compile(r"(?:^|\n|\\n)[ \t]{0,40}(?:[-#>+][ \t]{0,4})?[\w.-]{0,40}\Z")
 """What stands before the name in a line of YAML, of a header or of settings."""
+_SAID = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
+"""What stands before the name in a sentence: `Login: admin / Password: …`."""
 _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 
 
 def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
     """Whether the value is text and not code; None where the syntax says that it is no value."""
     if match["blank"] is not None:
-        asked = _OPTION.search(ahead) or match["name"].lower().startswith("identified")
+        asked = _OPTION.search(ahead) or match["name"].lower().startswith(
+            ("identified", *_COMMANDS)
+        )
         return True if asked or _declares(match, quoted=quoted) or _follows(match) else None
     if match["tag"] is not None:
         closes = match.string.startswith(("</", "<\\"), match.end())
         return True if quoted or closes else None
-    joins = (match["pair"], match["plist"], match["said"])
+    if match["cell"] or match["set"] or "<td>" in (match["plist"] or ""):
+        return True if quoted or _stands_out(match) else None
+    joins = (
+        *(match["pair"], match["plist"], match["said"], match["long"]),
+        *(match["fallback"], match["block"], match["reported"]),
+    )
+    if not quoted and (match["equals"] or "").rstrip(" \t").endswith(("=\n", "=\r\n")):
+        return None  # an empty setting, with the next one in the line below
     if quoted or any(join is not None for join in joins) or _ADDRESS.search(ahead):
         return True
     return _is_setting(match)
@@ -175,8 +222,17 @@ def _follows(match: re.Match[str]) -> bool:
     """Whether what stands behind the name, without anything between, can only be its value."""
     value = match["bare"] or ""
     if _of_password(match):
-        return classes(value) >= 3 and _DIGITS_TWICE.search(value) is not None
+        return match["tail"] == "" and match["name"] in _SPOKEN and _stands_out(match)
     return len(value) >= 20 and "/" not in value and is_random(value) and not is_hexadecimal(value)
+
+
+def _stands_out(match: re.Match[str]) -> bool:
+    """Whether an unquoted value cannot be a word of the text around it."""
+    value = match["bare"] or ""
+    if _of_password(match):
+        twice = classes(value) >= 3 and _DIGITS_TWICE.search(value) is not None
+        return twice or is_random(value)
+    return len(value) >= 20 and (is_hexadecimal(value) or is_random(value))
 
 
 def _declares(match: re.Match[str], *, quoted: bool) -> bool:
@@ -193,7 +249,11 @@ def _is_setting(match: re.Match[str]) -> bool:
         return match["name"].isupper() or "(" not in line.rpartition("\n")[2]
     ends = match.string[match.end() : match.end() + 2]
     at_end = not ends or ends[0] in "\r\n\"'" or ends in {"\\n", "\\r"}
-    return at_end and ":" in joined and _LINE.search(line) is not None
+    if not at_end or ":" not in joined:
+        return False
+    if match["name"].istitle() and classes(match["bare"]) >= 3 and _SAID.search(line):
+        return True
+    return _LINE.search(line) is not None
 
 
 def is_password(value: str) -> bool:

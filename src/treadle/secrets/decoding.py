@@ -16,7 +16,7 @@ _NAMED = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": 
           "nbsp": " ", "sol": "/", "commat": "@"}  # fmt: skip
 _ESCAPE = re.compile(
     rf"(?P<ansi>{_ANSI})"
-    r"|%(?P<percent>[2-7][0-9A-Fa-f])|\\{1,4}u00(?P<unicode>[2-7][0-9a-fA-F])"
+    r"|%(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])|\\{1,4}u00(?P<unicode>[2-7][0-9a-fA-F])"
     r"|\\{1,4}x(?P<byte>[2-7][0-9a-fA-F])|&#(?P<decimal>\d{2,3});|&#[xX](?P<hex>[2-7][0-9A-Fa-f]);"
     rf"|&(?P<named>{'|'.join(_NAMED)});"
 )

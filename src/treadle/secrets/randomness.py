@@ -22,8 +22,11 @@ def classes(value: str) -> int:
 
 def is_key_body(value: str) -> bool:
     """Whether what follows a vendor's prefix is random, not words joined by dashes."""
-    if longest_run(value) < 10 or len(set(value)) < 6:
+    if len(set(value)) < 6:
         return False
+    if longest_run(value) < 10:  # random all the same, with a dash here and there
+        letters = "".join(_RUN.findall(value))
+        return classes(letters) == 3 and _changes(letters) >= 0.3 * (len(letters) - 1)
     return any(character.isdigit() for character in value) or _case_changes(value) >= 4
 
 

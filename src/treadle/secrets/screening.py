@@ -33,9 +33,9 @@ def _value(plain: str, marked: str = _MARKED) -> str:
     return rf"(?:{six}|{plain}{{6,40}}{marked})"
 
 
-_IN_QUOTES = rf"\\{{0,7}}[\"'`]{_value(_QUOTED)}"
+_IN_QUOTES = rf"(?:@|[rRbBuUL]{{1,2}}#{{0,2}})?\\{{0,7}}[\"'`](?:\"\"|''|`)?{_value(_QUOTED)}"
 _UNQUOTED = _value(_BARE, r"[0-9!@#$%^*~+?&]")
-_ANY = rf"(?:{_IN_QUOTES}|{_UNQUOTED})"
+_ANY = rf"(?:{_IN_QUOTES}|(?:\[\[)?{_UNQUOTED})"
 
 _HEXES = frozenset({HEX, r"[a-f0-9]"})
 _WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|[0-9]m)"
@@ -52,25 +52,33 @@ def _prefixes(*, hexadecimal: bool) -> str:
 
 _KEYWORDS = KEYWORDS.replace("ñ", r"\xc3\xb1")
 _NAME = rf"(?:{_KEYWORDS})[A-Za-z0-9_-]{{0,24}}"
-_OPENS = rf"(?:[\"'\\\])}}]|{_SPACE}){{0,32}}"
+_OPENS = rf"(?:[\"'`*\\\])}}]|{_SPACE}){{0,32}}"
 _ASSIGNED = (
     # Each join of `assignments`, with what may stand around it.
-    rf"{_NAME}{_OPENS}(?::{_SPACE}{{0,3}}[A-Za-z\[\]|&'* ]{{0,40}}=|:=|=>|[:=>]){_SPACE}{{0,24}}{_ANY}",
-    rf"{_NAME}{_OPENS}[,(]{_SPACE}{{0,24}}{_IN_QUOTES}",
     (
-        rf"{_NAME}[\"'\\]{{0,8}},?(?:{_SPACE}|\\{{1,4}}[nrt]){{0,60}}[\"'\\]{{0,8}}[vV]alue[\"'\\]{{0,8}}"
-        rf"{_SPACE}{{0,12}}[:=]{_SPACE}{{0,24}}{_ANY}"
+        rf"{_NAME}{_OPENS}(?::{_SPACE}{{0,3}}[A-Za-z\[\]|&'* ]{{0,40}}=|:=|=>|[:=>]|\|{{1,2}}=?|\?\?=?|\?:)"
+        rf"(?:{_SPACE}{{0,24}}|{_SPACE}[|>][+-]?{_SPACE}{{1,40}}|{_SPACE}?[A-Za-z.:]{{4,16}}\((?:default=)?){_ANY}"
     ),
-    rf"{_NAME}{_SPACE}(?:is|was|=|ist|:)(?::|{_SPACE}{{1,3}}=)?{_SPACE}{{1,12}}{_ANY}",
+    rf"{_NAME}{_SPACE}[aA]s{_SPACE}[sS]tring{_SPACE}={_SPACE}{_IN_QUOTES}",
+    rf"{_NAME}\"(?:\r?\n|\\r\\n){{2}}{_ANY}",
+    rf"{_NAME}{_OPENS}[,({{]{_SPACE}{{0,24}}{_IN_QUOTES}",
+    (
+        rf"{_NAME}[\"'\\]{{0,8}}(?:,|:{_SPACE}{{0,4}}\{{|{_SPACE}[a-z-]{{2,20}}=\"[^\n]{{0,120}})?(?:{_SPACE}|\\{{1,4}}[nrt]){{0,60}}[\"'\\<>]{{0,10}}(?:Parameter)?[vV]alue[\"'\\]{{0,8}}"
+        rf"{_SPACE}{{0,12}}[:=>]{_SPACE}{{0,24}}{_ANY}"
+    ),
+    (
+        rf"{_NAME}[`\"'*\\\])}}]{{0,8}}(?:{_SPACE}for{_SPACE}[^\s]{{1,80}})?{_SPACE}"
+        rf"(?:(?:is|was|=|ist|:)(?::|{_SPACE}{{1,3}}=)?|or|to|--body|--value)(?:{_SPACE}|=){{1,12}}{_ANY}"
+    ),
     rf"--?(?:[A-Za-z]+-){{0,4}}{_NAME}[\"']?{_SPACE}{{1,8}}{_ANY}",
-    rf"(?:ENV|ARG|setx|SETX){_SPACE}{{1,8}}[A-Za-z0-9_]{{0,40}}{_NAME}{_SPACE}{{1,8}}{_UNQUOTED}",
-    rf"(?:password|passwd|token|secret){_SPACE}{{1,8}}{_UNQUOTED}",
+    rf"(?:ENV|ARG|setx|SETX|setenv|set -[a-zA-Z]{{1,4}}|SET|config set){_SPACE}{{1,8}}[A-Za-z0-9_]{{0,40}}{_NAME}{_SPACE}{{1,8}}{_UNQUOTED}",
+    rf"(?:password|passwd|token|secret|passphrase|passwort|Passphrase|Password|PASSWORD|PASSWD){_SPACE}{{1,8}}{_UNQUOTED}",
     rf"{_NAME}[\"']?{_SPACE}{{1,8}}{_IN_QUOTES}",
     rf"{_NAME}{_SPACE}{{1,8}}[A-Za-z0-9+_.~-]{{20}}",
-    rf"(?:passphrase|passwort|Passphrase|Password){_SPACE}{{1,8}}{_UNQUOTED}",
-    rf"{_NAME}{_SPACE}for{_SPACE}[^\s]{{1,80}}{_SPACE}(?:is|was|=|ist|:)(?::|{_SPACE}{{1,3}}=)?{_SPACE}{{1,12}}{_ANY}",
-    rf"{_NAME}</[a-zA-Z]{{2,10}}>{_SPACE}{{0,60}}<[a-zA-Z]{{3,10}}>{_UNQUOTED}",
-    rf"(?:IDENTIFIED BY|identified by){_SPACE}{{1,8}}{_ANY}",
+    rf"{_NAME}</[a-zA-Z]{{2,10}}>{_SPACE}{{0,60}}<[a-zA-Z]{{2,10}}>{_UNQUOTED}",
+    rf"variable{_SPACE}{{1,4}}\\{{0,3}}\"[A-Za-z0-9_-]{{0,40}}{_NAME}",
+    rf"{_NAME}\\{{0,2}}[\nn]  [^\n]{{1,160}}, input_value=",
+    rf"(?:requirepass|masterauth|IDENTIFIED BY|identified by){_SPACE}{{1,8}}{_ANY}",
 )
 
 _PATTERNS = (
@@ -96,7 +104,7 @@ _PATTERNS = (
 
 
 _OVERLAP = 300
-_LEAD = 64
+_LEAD = 96
 """Bytes before a suspicion in which its secret may begin."""
 _WINDOW = 700
 """Characters behind a suspicion in which a secret may begin."""

@@ -31,7 +31,7 @@ def _vendor(family: Family) -> Detector:
 def _whole(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
     """Keys that have no prefix, but a form of their own."""
     return Detector(
-        re.compile(rf"(?<![A-Za-z0-9.-]){pattern}(?![A-Za-z0-9])"),
+        re.compile(rf"(?:(?<![A-Za-z0-9.-])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
         hints,
         (screen,),
@@ -51,6 +51,8 @@ _FORMS = (
     _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]{32}-us[0-9]", "-us"),
     _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
            r"[78]Q~[A-Za-z0-9_~.-]{31}", "Q~"),
+    _whole("maxmind-key", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", r"_mmk", "_mmk"),
+    _whole("azure-devops-token", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", r"AZDO[A-Za-z0-9]{4}", "AZDO"),
     _whole("terraform-token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{WORD}{{60,70}}", r"\.atlasv1\.",
            ".atlasv1."),
     _whole("firebase-key", rf"AAAA{WORD}{{7}}:{WORD}{{130,160}}", rf"AAAA{WORD}{{7}}:", "AAAA"),
@@ -66,18 +68,18 @@ _JWT = Detector(
     (r"eyJ[A-Za-z0-9_-]{8,}\.eyJ",),
 )
 
-_PEM_TITLE = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_TITLE = r"[A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM = Detector(
     re.compile(
-        rf"-----BEGIN {_PEM_TITLE}"
-        rf"(?:(?:[^-\"]|-(?!----))*+-----END {_PEM_TITLE}"
+        rf"-----BEGIN[ +]{_PEM_TITLE}"
+        rf"(?:(?:[^-\"]|-(?!----))*+-----END[ +]{_PEM_TITLE}"
         # Without its end, for example cut by a tool: headers, then what looks like base64.
         r"|(?:(?:\s|\\{1,7}[nr])*+[A-Z][A-Za-z-]{2,15}: [^\s\"\\]{0,80}+)*+"
         r"(?:\s|\\{1,7}[nr])*+(?:[A-Za-z0-9+/=]|\s|\\{1,7}[nr]){32,}+)"
     ),
     lambda match: (*match.span(), "private-key"),
-    ("PRIVATE KEY",),
-    (r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",),
+    ("PRIVATE KEY", "PRIVATE+KEY"),
+    (r"-----BEGIN(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?:[ +]|%20)KEY",),
 )
 _PUTTY = Detector(
     re.compile(
@@ -128,6 +130,15 @@ def _holds_pair(value: str) -> bool:
         return b":" in base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (binascii.Error, ValueError):
         return False
+
+
+def _holds_text_pair(value: str) -> bool:
+    """Whether `value` is base64 of `user:password` in ASCII."""
+    try:
+        pair = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return False
+    return ":" in pair and pair.isprintable()
 
 
 _HEADER_NAME = re.compile(
@@ -240,23 +251,35 @@ def _find_option(match: re.Match[str]) -> Finding | None:
     secret = match["secret"]
     if secret.startswith((*_TEMPLATE, MARK, "-")) or secret.lower() in _ORDINARY_PASSWORDS:
         return None
-    if secret.isalpha() and match["quote"] == "" and len(secret) < 8:
+    if secret.isdigit() or (secret.isalpha() and match["quote"] == "" and len(secret) < 8):
         return None
     return (*match.span("secret"), "password")
 
 
 _TOOLS = (
-    "mysql", "mariadb", "sshpass", "redis-cli", "docker login", "podman login", "helm registry",
-    "mongo", "az login", "ldapsearch", "htpasswd", "skopeo", "zip ", "7z ", "openssl",
+    "sshpass", "redis-cli", "docker login", "podman login", "helm registry",
+    "mongo", "az login", "ldapsearch", "skopeo", "zip ", "7z ", "openssl",
 )  # fmt: skip
+_ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z ")
+"""Tools with `-pPASSWORD` in one word. For `mysql`, a word after `-p` is a database."""
 _OPTION = Detector(
     re.compile(
-        rf"(?:{'|'.join(map(re.escape, _TOOLS))})(?:(?! -[paPw]|pass:)[^\n|;]){{0,160}}+"
-        r"(?: -[paPw][ =]?|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)"
+        rf"(?:{'|'.join(map(re.escape, _TOOLS))})(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
+        r"(?: -[paPwkK][ =]|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)"
     ),
     _find_option,
     _TOOLS,
-    (rf"(?:{'|'.join(map(re.escape, _TOOLS))})[^\n|;]{{0,640}}(?: -[paPw]|pass:)",),
+    (
+        rf"(?:{'|'.join(sorted({*_TOOLS, *_ATTACHING}))})[^\n|;]{{0,640}}(?: -[paPwkK][ =]| -p[^ =]|pass:)",
+    ),
+)
+_ATTACHED = Detector(
+    re.compile(
+        rf"(?:{'|'.join(_ATTACHING)})(?:(?! -p[^ =])[^\n|;]){{0,160}}+ -p(?P<quote>[\"']?)"
+        r"(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s=\"'\\;|][^\s\"'\\;|]{3,127}+)"
+    ),
+    _find_option,
+    _ATTACHING,
 )
 
 _KIND = r"live|test|prod|sk|rk|key|token|tok|secret|pat|api|auth|access|svc|cred|priv|pwd"
@@ -284,12 +307,14 @@ def _find_paired(match: re.Match[str]) -> Finding | None:
 
 _PAIRED = Detector(
     re.compile(
-        r"(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
+        r"(?:(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
+        r"|getConnection\(\s{0,4}[^,\n]{1,200},\s{0,4})"
         r"\\{0,3}[\"'][^\"'\n\\]{1,64}\\{0,3}[\"']\s{0,4},\s{0,4}\\{0,3}[\"'](?P<secret>[^\"'\s\\]{6,128})\\{0,3}[\"']"
     ),
     _find_paired,
-    ("uth", "ogin", "redential"),
+    ("uth", "ogin", "redential", "getConnection("),
     (
+        r"getConnection\(",
         r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]{0,20}SPACE{0,3}=?SPACE{0,3}\(SPACE{0,12}\\{0,3}[\"'][^\"'\n\\]{1,250}\\{0,3}[\"']SPACE{0,12},",
     ),
 )
@@ -298,22 +323,51 @@ _PAIRED = Detector(
 _PIPED = Detector(
     re.compile(
         r"(?:echo|printf)\s{1,2}(?:-n\s)?[\"']?(?P<secret>[^\s\"'\\|]{6,128})[\"']?\s{0,2}\|\s{0,2}"
-        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd)"
+        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd|vercel env add|gh secret set|wrangler secret put)"
     ),
     _find_paired,
-    ("password-stdin", "sudo -S", "chpasswd"),
-    (r"(?:echo|printf)SPACE{1,2}[^\n|]{6,160}\|[^\n|]{0,130}(?:password-stdin|sudo -S|chpasswd)",),
+    ("password-stdin", "sudo -S", "chpasswd", "env add", "secret set", "secret put"),
+    (
+        r"(?:echo|printf)SPACE{1,2}[^\n|]{6,160}\|[^\n|]{0,130}(?:password-stdin|sudo -S|chpasswd|env add|secret set|secret put)",
+    ),
 )
-_ORACLE = Detector(
-    re.compile(r"sqlplus\s(?:-\w+\s){0,3}[^\s/@]{1,40}/(?P<secret>[^\s@\"'\\]{3,64})@"),
+_POSITIONAL = Detector(
+    re.compile(
+        r"(?:sqlplus\s(?:-\w+\s){0,3}[^\s/@]{1,40}/(?=[^\s@\"'\\]{3,64}@)"
+        r"|htpasswd\s(?:-\w+\s){0,3}-\w*b\w*\s(?:-\w+\s){0,3}[^\s-]\S{0,127}\s\S{1,64}\s"
+        r"|net user\s\S{1,64}\s(?!/)|rabbitmqctl\s(?:add_user|change_password)\s\S{1,64}\s)"
+        r"[\"']?(?P<secret>[^\s@\"'\\]{3,64})"
+    ),
     lambda match: (
         (*match.span("secret"), "password") if not match["secret"].startswith(_TEMPLATE) else None
     ),
-    ("sqlplus",),
-    (r"sqlplusSPACE",),
+    ("sqlplus", "htpasswd", "net user", "rabbitmqctl"),
+    (r"(?:sqlplus|htpasswd|net user|rabbitmqctl)SPACE",),
 )
+"""Passwords that a command takes by their position."""
+
+_PGPASS = Detector(
+    re.compile(
+        r"(?<![^\s\"'])[\w.*-]{1,128}:(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w.*@-]{1,64}:"
+        r"(?P<secret>[^\s\"'\\]{6,128})"
+    ),
+    _find_paired,
+    (":5432:", ":5433:", ":6432:", ":*:"),
+    (r":(?:5432|5433|6432|\*):[A-Za-z0-9_*\x80-\xff-]{1,128}:[A-Za-z0-9_.*@\x80-\xff-]{1,128}:",),
+)
+_ENCODED_PAIR = Detector(
+    re.compile(
+        r"(?<![A-Za-z0-9-])_?auth[\"'\\]{0,8}\s{0,4}[:=]\s{0,4}[\"'\\]{0,8}"
+        r"(?P<secret>[A-Za-z0-9+/]{8,512}+={0,2})"
+    ),
+    lambda match: (*match.span("secret"), "basic") if _holds_text_pair(match["secret"]) else None,
+    ("auth",),
+    (r"auth[\"'\\]{0,8}SPACE{0,12}[:=]SPACE{0,12}[\"'\\]{0,8}[A-Za-z0-9+/]{8}",),
+)
+"""A user and a password in the settings of Docker and of npm."""
 
 DETECTORS = (
     _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
-    _COOKIE, _USER, _OPTION, _PAIRED, _PIPED, _ORACLE, ASSIGNMENT, _PREFIXED,
+    _COOKIE, _USER, _OPTION, _ATTACHED, _PAIRED, _PIPED, _POSITIONAL, _PGPASS, _ENCODED_PAIR,
+    ASSIGNMENT, _PREFIXED,
 )  # fmt: skip

@@ -78,6 +78,8 @@ CODE_HOSTS = (
     Family("circleci-token", ("CCIPAT_", "CCIPRJ_"), WORD, 32),
     Family("buildkite-token", ("bkua_", "bkat_", "bkpt_"), LETTERS, 32),
     Family("codeium-token", ("cog_",), LETTERS, 32),
+    Family("harness-token", ("pat.", "sat."), r"[A-Za-z0-9._-]", 60, alone=True),
+    Family("octopus-key", ("API-",), r"[A-Z0-9]", 25, 32, exact=True),
 )
 CHAT = (
     Family(
@@ -122,14 +124,20 @@ CLOUDS = (
     Family("neon-key", ("napi_",), LETTERS, 40),
     Family("tailscale-key", ("tskey-",), r"[A-Za-z0-9-]", 20),
     Family("ngrok-key", ("ak_2",), WORD, 28),
+    Family("scalingo-token", ("tk-us-",), WORD, 48, 48, exact=True),
+    Family("runpod-key", ("rpa_",), LETTERS, 40),
+    Family("val-town-token", ("vtwn_",), LETTERS, 28),
     Family("scaleway-key", ("SCW",), r"[A-Z0-9]", 17, 17, exact=True),
     Family("ibm-key", ("ApiKey-",), WORD, 30),
+    Family("openshift-token", ("sha256~",), WORD, 43, 43, exact=True),
+    Family("aiven-password", ("AVNS_",), WORD, 16, 24, exact=True),
+    Family("infracost-key", ("ico-",), LETTERS, 32, 32, exact=True, alone=True),
 )  # fmt: skip
 VAULTS = (
     Family("vault-token", ("hvs.", "hvb.", "hvr."), WORD, 24),
     Family("doppler-token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
            r"[A-Za-z0-9_.-]", 40),
-    Family("1password-token", ("ops_eyJ",), WORD, 30),
+    Family("1password-token", ("ops_eyJ",), r"[A-Za-z0-9+/=_-]", 30),
     Family("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]", 50),
     Family("pulumi-token", ("pul-",), HEX, 40),
 )  # fmt: skip
@@ -141,6 +149,7 @@ MONEY = (
     ),
     Family("stripe-key", ("whsec_",), r"[A-Za-z0-9+/]", 24),
     Family("square-key", ("sq0atp-", "sq0csp-", "sq0idp-", "EAAAE", "EAAAl"), WORD, 22),
+    Family("square-key", ("EAAA",), WORD, 60, 60, exact=True),
     Family("braintree-key", ("access_token$production$", "access_token$sandbox$"),
            r"[a-z0-9$]", 40),
     Family("plaid-token", ("access-sandbox-", "access-development-", "access-production-"),
@@ -152,6 +161,10 @@ MONEY = (
     Family("easypost-key", ("EZAK", "EZTK"), LETTERS, 50),
     Family("shippo-token", ("shippo_live_", "shippo_test_"), HEX, 40),
     Family("duffel-token", ("duffel_live_", "duffel_test_"), WORD, 40),
+    Family("lob-key", ("live_", "test_"), HEX, 35, 35, exact=True, alone=True),
+    Family("paypal-token", ("A21AA",), WORD, 60),
+    Family("paddle-key", ("pdl_live_apikey_", "pdl_sdbx_apikey_"), WORD, 40),
+    Family("polar-token", ("polar_oat_", "polar_pat_"), WORD, 32),
     Family("lob-key", ("live_pub_", "test_pub_"), HEX, 31),
 )  # fmt: skip
 MAIL = (
@@ -175,6 +188,7 @@ WATCHING = (
     Family("snyk-token", ("snyk_uat.", "snyk_sat."), DOTTED, 30),
     Family("logfire-token", ("pylf_v1_", "pylf_v2_"), r"[A-Za-z0-9_]", 30),
     Family("confluent-key", ("cflt",), r"[A-Za-z0-9+/]", 58),
+    Family("axiom-token", ("xaat-", "xapt-"), r"[a-f0-9-]", 36),
     Family("prefect-key", ("pnu_", "pnb_"), LETTERS, 36),
 )  # fmt: skip
 WORK = (
@@ -198,6 +212,8 @@ WORK = (
     Family("intercom-token", ("dG9rOj",), r"[A-Za-z0-9+/=]", 40),
     Family("onfido-token", ("api_live.", "api_sandbox.", "api_live_us."), DOTTED, 30),
     Family("workos-key", ("sk_live_c2s", "sk_test_a2V5"), LETTERS, 30),
+    Family("adobe-secret", ("p8e-",), WORD, 32, 32, exact=True),
+    Family("intra42-secret", ("s-s4t2ud-", "s-s4t2af-"), HEX, 64),
     Family("svix-token", ("testsk_", "livesk_"), DOTTED, 30),
 )
 

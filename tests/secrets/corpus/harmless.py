@@ -157,6 +157,17 @@ KINDS: Mapping[str, tuple[Make, ...]] = {
         lambda r: f"tokenizer.json: {{'{text(r, 4, LETTERS)}': {r.randrange(50000)}, 'key': {r.randrange(50000)}}}",
         lambda r: f"build {text(r, 12, HEX)} passed in {r.randrange(99)}.{r.randrange(99)}s; 12 passed, 2 failed",
     ),
+    "commands and tables": (
+        lambda r: f"openssl enc -aes-256-cbc -pbkdf2 -in a{r.randrange(9)} -out b",
+        lambda r: f"mysql -u root -p shop_db{r.randrange(9)} < dump1.sql",
+        lambda r: f"sshpass -f pw{r.randrange(9)}.txt ssh -p 2222 root@10.0.0.1",
+        lambda r: f"htpasswd -c .htpasswd bob{r.randrange(9)}\nnet user bob{r.randrange(9)} /delete",
+        lambda r: f"| Password | 8-64 characters |\n| Secret | Base64URL |\n| API key | v{r.randrange(9)}.2.0 |",
+        lambda r: f"Set `password` to `true`, then rename `token` to `access_token{r.randrange(9)}`.",
+        lambda r: f"const token = opts.token || 'anonymous';\nkey = key or \"unnamed-{r.randrange(9)}\"",
+        lambda r: f'variable "db_password" {{\n  type = string\n  default = ""\n}}\nvariable "name{r.randrange(9)}" {{ default = "deployer-v2" }}',
+        lambda r: f"localStorage.setItem('app:theme:v{r.randrange(9)}', 'dark-1'); const STORAGE_KEY = 'layout.v12';",
+    ),
     "prose": (
         lambda r: "auth, session, token, password, secret and key are ordinary words",
         lambda r: f"The session key is rotated every {r.randrange(99)} days; Bearer authentication uses a token.",

@@ -10,6 +10,7 @@ from random import Random
 from urllib.parse import quote
 
 from tests.secrets.corpus.keys import HEX, LETTERS, VENDORS, text
+from tests.secrets.corpus.surroundings import SURROUNDINGS
 
 PROSE = "The build ran for a while, then it asked for access and went on with the next step. " * 4
 
@@ -158,6 +159,7 @@ ASSIGNED: Mapping[str, Assigned] = {
         lambda v: f"password%3D{v}%26user%3Dbob", lambda v: f'{{"a": "password\\u003d{v}"}}',
         lambda v: f"&quot;password&quot;:&quot;{v}&quot;", lambda v: f"\x1b[33mpassword\x1b[0m=\x1b[32m{v}\x1b[0m",
         lambda v: f"password&#61;{v}", lambda v: "log " + _encoded(f"{PROSE}password={v}\n{PROSE}"))),
+    **SURROUNDINGS,
 }  # fmt: skip
 """Secrets by their names, in the syntaxes that have them."""
 
