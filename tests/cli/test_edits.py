@@ -364,6 +364,21 @@ def test_what_is_partly_undone_is_made_again(three: Path) -> None:
     assert not (three / "c.py").exists()
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_the_others_are_undone_where_a_file_is_no_file_any_more(three: Path, kind: str) -> None:
+    stage(three, MANY)
+    run(three, "approve", "LAST")
+    (three / "b.py").unlink()
+    if kind == "folder":
+        (three / "b.py").mkdir()
+    else:
+        (three / "b.py").symlink_to(three / "a.py")
+    refused = run(three, "undo", "LAST")
+    assert "Conflict in 1 of 3 files" in refused.err
+    assert run(three, "undo", "LAST", "--keep-changed").out == "partly undone: a.py, c.py\n"
+    assert (three / "c.py").read_text() == TEXT
+
+
 def test_nothing_is_undone_where_all_files_were_changed(three: Path) -> None:
     stage(three, MANY)
     run(three, "approve", "LAST")

@@ -540,3 +540,23 @@ def test_a_script_without_an_ending_and_a_notebook_are_examined() -> None:
     assert "line 2" in broken("tool", script, script.replace(b"    return 1\n", b""))[0]
     notebook = b'{"cells": [], "nbformat": 4}'
     assert "new syntax errors" in broken("n.ipynb", notebook, notebook.replace(b"[]", b"["))[0]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "#[inline] #[must_use]\n",
+        "#[inline] #[must_use] ",
+        "#[allow(dead_code)] // used by tests\n#[inline]\n",
+        "mod m {} #[inline] ",
+    ],
+)
+def test_attributes_in_a_line_with_others_belong_to_the_item(bench: Bench, attributes: str) -> None:
+    source = f"use a::b;\n{attributes}fn f() -> u8 {{ 1 }}\n"
+    code = f"{attributes.removeprefix('mod m {} ')}fn f() -> u8 {{ 2 }}"
+    assert _edited(bench, "a.rs", source, "f", code) == source.replace("1", "2")
+
+
+def test_a_comment_behind_other_code_is_not_of_the_item_below(bench: Bench) -> None:
+    source = "const A: u8 = 1; // about A\nfn f() {}\n"
+    assert _edited(bench, "a.rs", source, "f", "") == "const A: u8 = 1; // about A\n\n"

@@ -310,7 +310,8 @@ class _Builder:
     def _leading(self, start: int, limit: int) -> Leading:
         """The comments and attributes right above `start`, below `limit`, sorted out.
 
-        A blank line parts them; a comment behind other code on its line belongs to that code.
+        A blank line parts them; a comment behind other code on its line belongs to that code,
+        unless that is an attribute of the same item.
         """
         place = bisect_right(self._attached_ends, start) - 1
         first = start
@@ -320,13 +321,20 @@ class _Builder:
             between = self._source[piece.end : first]
             if piece.start < limit or between.strip() or between.count(b"\n") > 1:
                 break
-            line_start = self._lines.starts[self._lines.of(piece.start) - 1]
-            if self._source[line_start : piece.start].strip():
+            if piece.is_comment and self._is_behind_code(place):
                 break
             first = piece.start
             pieces.append(piece)
             place -= 1
         return leading(self._source, pieces[::-1], start, self._top)
+
+    def _is_behind_code(self, place: int) -> bool:
+        start = self._attached[place].start
+        before = self._attached[place - 1] if place else None
+        line_start = self._lines.starts[self._lines.of(start) - 1]
+        if before is not None and not before.is_comment:
+            line_start = max(line_start, before.end)
+        return bool(self._source[line_start:start].strip())
 
     def _signature(self, definition: _Definition) -> tuple[int, int]:
         """From the definition to its body; without a body its first line."""

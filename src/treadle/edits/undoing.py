@@ -36,9 +36,7 @@ def backwards(
         try:
             list(results(tree, [change], relocate))
             fitting.append(change)
-        except EditError as error:
-            if error.kind is not ErrorKind.CONFLICT:
-                raise
+        except EditError as error:  # also a folder or a link that is in the place of the file
             conflicts.append(error)
     if conflicts and not (keep_changed and fitting):
         raise _conflict(proposal, conflicts, len(wanted), fitting)
