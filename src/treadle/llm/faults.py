@@ -291,7 +291,7 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
     ),
     FaultKind.CONTEXT_LENGTH: (
         "finds the prompt too long for {model!r}",
-        "Start a new session, or set providers.{name}.context_window to the model's window.",
+        "Set providers.{name}.context_window to the model's window, or begin a new session.",
     ),
     FaultKind.SERVER: ("failed", "Ask again later, or choose another model."),
     FaultKind.TIMEOUT: ("took too long", "Ask again later, or choose another model."),
