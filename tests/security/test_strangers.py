@@ -209,9 +209,16 @@ provider.shutdown()
 """
 
 
+FORWARDING = (
+    *("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host", "X-Forwarded-Proto"),
+    *("x-forwarded-prefix", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "Fly-Client-IP"),
+    *("X-Envoy-External-Address", "X-Cluster-Client-IP", "X-Original-Forwarded-For"),
+)
+
+
 async def test_a_request_that_was_forwarded_for_somebody_needs_the_token(repo: Path) -> None:
     async with serving(repo) as served:
-        for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host"):
+        for header in FORWARDING:
             answer = await served.http.get("/api/v1/tools", headers={header: "203.0.113.9"})
             assert answer.status_code == 401, header
             both = {header: "127.0.0.1", "X-Treadle-Token": served.token}

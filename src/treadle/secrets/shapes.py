@@ -366,8 +366,21 @@ _ENCODED_PAIR = Detector(
 )
 """A user and a password in the settings of Docker and of npm."""
 
+_QUOTE = r"\\{0,7}\""
+_JWK = Detector(
+    re.compile(
+        rf"{_QUOTE}d{_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{WORD}{{43,700}}+)(?={_QUOTE})"
+    ),
+    lambda match: (
+        (*match.span("secret"), "private-key") if longest_run(match["secret"]) >= 6 else None
+    ),
+    ('"d',),
+    (r"\"d\\*\"SPACE{0,4}:SPACE{0,4}\\*\"[A-Za-z0-9_-]{43}",),
+)
+"""The private part of a JSON Web Key."""
+
 DETECTORS = (
     _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
     _COOKIE, _USER, _OPTION, _ATTACHED, _PAIRED, _PIPED, _POSITIONAL, _PGPASS, _ENCODED_PAIR,
-    ASSIGNMENT, _PREFIXED,
+    _JWK, ASSIGNMENT, _PREFIXED,
 )  # fmt: skip

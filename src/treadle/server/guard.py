@@ -23,8 +23,14 @@ LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _READING = frozenset({"GET", "HEAD"})
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
-_FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-"""Headers of proxies: who holds the other end then speaks for somebody else."""
+_FORWARDED = "x-forwarded-"
+_FORWARDING = frozenset({
+    "forwarded", "via", "x-real-ip", "x-client-ip", "client-ip", "true-client-ip", "x-remote-addr",
+    "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host",
+    "x-envoy-external-address",
+    "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
+})  # fmt: skip
+"""Headers of proxies: whoever holds the other end then speaks for somebody else."""
 
 
 class _Refusal(NamedTuple):
@@ -100,7 +106,10 @@ def _opens_page(scope: Scope) -> bool:
 def _is_own_peer(scope: Scope, headers: Headers) -> bool:
     """Whether this user sent it, and not a proxy of theirs for somebody else."""
     own = scope.get("state", {}).get(OWN_PEER) is True
-    return own and not any(name in headers for name in _FORWARDING)
+    return own and not any(
+        name in _FORWARDING or name.startswith(_FORWARDED)
+        for name in headers.keys()  # noqa: SIM118
+    )
 
 
 def _name(host: str) -> str | None:

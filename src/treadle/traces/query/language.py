@@ -31,6 +31,10 @@ _COMPARISONS = {"": Operator.IS, "=": Operator.IS} | {
 }
 
 
+MOST_VALUES = 300
+"""Of a query: SQLite takes expressions that are at most 1,000 deep."""
+
+
 class QuerySyntaxError(UsageError):
     """A query that cannot be read: `what` is wrong at `column`, which counts characters from 1."""
 
@@ -108,11 +112,21 @@ class _Parser:
         self._place = 0
 
     def terms(self) -> Iterator[Term]:
+        count = 0
         while True:
             self._skip_blanks()
             if self._place == len(self._text):
                 return
-            yield self._term()
+            start = self._place
+            term = self._term()
+            count += len(term.values)
+            if count > MOST_VALUES:
+                raise self._error(
+                    start + 1,
+                    f"it asks for more than {MOST_VALUES} values.",
+                    "Ask for them in several queries.",
+                )
+            yield term
 
     def _term(self) -> Term:
         start = self._place
