@@ -55,6 +55,16 @@ def test_a_fault_that_is_repeated_names_the_span_that_showed_it_first(
     assert found["content_stats"]["has_tool_calls"] is True
 
 
+def test_faults_of_the_record_itself_are_named(recordings: Recordings) -> None:
+    recordings.record(
+        model_call("back", seconds=-1, attributes={"otel.dropped_attributes_count": 3}),
+        model_call("sound", at=5),
+    )
+    skewed, sound = contents(recordings, "back", "sound")
+    assert [each.split(":")[0] for each in skewed["record_faults"]] == ["clock_skew", "dropped"]
+    assert "record_faults" not in sound
+
+
 def test_an_error_is_told_as_it_stands(recordings: Recordings) -> None:
     recordings.record(
         tool_call("x1", status=SpanStatus.ERROR, error="disk full", result=None),

@@ -33,6 +33,7 @@ from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
 from treadle.traces.span import Span, SpanStatus
+from treadle.traces.span_marks import Mark, marks_of
 from treadle.traces.store.reading.listed import ListedSpan
 
 MOST_SPANS = 5
@@ -97,6 +98,8 @@ class SpanContent(Told):
     explicit_error: str | None
     semantic_issues: list[Issue]
     issues_left_out: int | None = if_any()
+    record_faults: tuple[str, ...] = if_any()
+    """What is wrong with the record itself, so that its figures or texts mislead."""
     content_stats: ContentStats
     assessment: str
     link: str
@@ -223,6 +226,7 @@ def _content(
         explicit_error=_explicit_error(span),
         semantic_issues=shown,
         issues_left_out=len(faults) - len(shown) or None,
+        record_faults=_record_faults(span),
         content_stats=ContentStats(
             input_length=None if span.input is None else len(span.input),
             output_length=None if span.output is None else len(span.output),
@@ -232,6 +236,12 @@ def _content(
         link=span_link(span.trace_id, span.span_id),
         content=tuple(pieces),
     )
+
+
+def _record_faults(span: Span) -> tuple[str, ...]:
+    """The marks of the span, but for the one that its status says too."""
+    marks = [each for each in marks_of(span) if each.mark is not Mark.UNFINISHED]
+    return tuple(short(f"{each.mark.value}: {each.words}", 300) or "" for each in marks)
 
 
 def _explicit_error(span: Span) -> str | None:

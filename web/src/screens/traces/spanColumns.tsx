@@ -1,6 +1,6 @@
 // The columns of the list of spans.
 import type { Hit, ListedSpan } from "../../api/schema";
-import { KindMark, StatusBadge } from "../../components/Badge";
+import { Badge, KindMark, StatusBadge } from "../../components/Badge";
 import { SpanName } from "../../components/SpanName";
 import { Ago, Labels } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
@@ -60,7 +60,14 @@ export const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     align: "end",
     sort: "duration",
     narrow: (span) => span.duration_us !== null,
-    cell: (span) => duration(span.duration_us),
+    cell: (span) =>
+      span.end_us !== null && span.end_us < span.start_us ? (
+        <Badge tone="warn" title="it ended before it started: its clock went back">
+          clock skew
+        </Badge>
+      ) : (
+        duration(span.duration_us)
+      ),
   },
   {
     id: "ttft",

@@ -17,6 +17,9 @@ import { Formatted } from "./Formatted";
 import { Metadata } from "./Metadata";
 import { spanAddress, useSpan } from "./useSpan";
 
+/** Marks that the tree does not show: only the content of a span has them. */
+const OF_CONTENT = new Set(["truncated", "dropped", "unreadable"]);
+
 interface Props {
   tree: Tree;
   place: number;
@@ -68,6 +71,13 @@ function OpenSpan({
               <span aria-hidden="true">{sign}</span> {words}
             </Badge>
           ))}
+          {content.marks
+            .filter(({ mark }) => OF_CONTENT.has(mark))
+            .map(({ mark, words }) => (
+              <Badge key={mark} tone="warn" title={visible(words)}>
+                {mark}
+              </Badge>
+            ))}
         </div>
         <DetailActions span={span} />
         <Facts span={span} isCounted={!has(tree, place, FLAG.uncounted)} />
