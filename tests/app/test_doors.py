@@ -206,6 +206,7 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
     (repo / "calc.py").write_text("def add(left, right):\n    return left + right\n")
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text(
+        "[traces]\nmodels_read = 'all'\n"
         '[approvals]\nallow = ["apply_experiment_data", "run_experiment"]\n'
     )
     store = SqliteTraceStore.open(home / "data" / "traces.db")
