@@ -141,9 +141,13 @@ def _own_user() -> int | None:
 def _open_netlink() -> socket.socket | None:
     try:
         opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
+    except OSError:
+        return None
+    try:
         opened.setblocking(False)
         opened.connect((0, 0))  # the kernel; nobody else's messages arrive
     except OSError:
+        opened.close()
         return None
     return opened
 
