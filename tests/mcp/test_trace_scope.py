@@ -64,7 +64,7 @@ async def test_runs_of_other_repositories_and_programs_cannot_be_read(
     assert summary["summary"]["total_spans"] == 1
     assert hits["data"] == []
     assert content["data"] == []
-    assert len(labels["data"]) == 1
+    assert labels["data"] == []
 
 
 async def test_all_traces_are_read_where_the_person_says_so(
@@ -85,11 +85,24 @@ async def test_clients_over_http_read_one_repository(home: Path, repo: Path, oth
 
 
 async def test_a_person_lists_the_runs_of_one_repository(home: Path, other: str) -> None:
-    runs = {run["run_id"]: run for run in recorded(home)}
-    (label,) = runs[other]["labels"]
+    trace = json.loads(treadle("traces", "show", other, "--json", home=home).out)
+    (label,) = trace["spans"][0]["labels"]
     wanted = label.removeprefix("treadle:")
     assert wanted.startswith("repository:")
     listed = json.loads(treadle("traces", "list", wanted, "--json", home=home).out)
     assert [run["run_id"] for run in listed["data"]] == [other]
     listed = json.loads(treadle("traces", "list", "NOT repository:*", "--json", home=home).out)
     assert [run["trace_id"] for run in listed["data"]] == ["9" * 32]
+
+
+async def test_the_label_of_a_repository_is_in_no_list(home: Path, repo: Path, other: str) -> None:
+    assert [run["labels"] for run in recorded(home)] == [[], [], []]
+    async with serving(repo) as served:
+        assert (await served.get("/labels"))["data"] == []
+        assert (await served.get("/groups", group_by="label"))["data"] == []
+        facets = await served.get("/facets", rows="spans")
+        assert "treadle:repository" not in json.dumps(facets)
+        listed = (await served.get("/spans"))["data"]
+        assert {label for span in listed for label in span["labels"]} == set()
+        summary = await served.get("/summary")
+        assert "treadle:repository" not in json.dumps(summary)

@@ -31,6 +31,11 @@ BUDGET_LABEL = "budget:"
 """What the label begins with that says for which budget a call of the gateway counts."""
 
 
+def is_shown(label: str) -> bool:
+    """Whether lists show the label: that of a repository is only for filters."""
+    return not label.startswith(REPOSITORY_LABEL)
+
+
 def given_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Those of a client's labels that it may give: none by which calls are counted or left out."""
     own = (ANALYST_LABEL, BUDGET_LABEL, REPOSITORY_LABEL)

@@ -30,19 +30,18 @@ class NaiveRun:
 
     @property
     def root(self) -> naive.NaiveSpan:
-        """Of its earliest trace with a root, else of its earliest trace the earliest span."""
+        """The root of its earliest trace that has one, else of its earliest trace."""
         traces: dict[str, list[naive.NaiveSpan]] = defaultdict(list)
         for each in self.spans:
             traces[each.span.trace_id].append(each)
 
         def place(trace_id: str) -> tuple[bool, int, str]:
             spans = [each.span for each in traces[trace_id]]
-            return true_root(spans) is None, min(each.start_us for each in spans), trace_id
+            rootless = all(span.parent_id not in {None, span.span_id} for span in spans)
+            return rootless, min(span.start_us for span in spans), trace_id
 
         first = traces[min(traces, key=place)]
-        root = true_root([each.span for each in first]) or min(
-            (each.span for each in first), key=lambda span: (span.start_us, span.span_id)
-        )
+        root = true_root([each.span for each in first])
         return next(each for each in first if each.span is root)
 
 

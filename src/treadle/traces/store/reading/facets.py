@@ -8,13 +8,15 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import filterfalse
 from typing import Any
 
 from treadle.errors import UsageError
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
+from treadle.traces.span import is_shown
 from treadle.traces.store.packing import packed
-from treadle.traces.store.reading.groups import value_rows
+from treadle.traces.store.reading.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.reading.listed import Facets, ValueCount, Values, plain
 from treadle.traces.store.reading.planning import Source, spans_in_all, whole_source
 from treadle.traces.store.reading.runs import fitting_rows
@@ -87,9 +89,10 @@ def value_counts(
     query = resolved(connection, query)
     rows = _rows(connection, field, query)
     place = "instr(lower(CAST(value AS TEXT)), lower(?))"
+    shown = SHOWN_LABEL if field is Field.LABEL else "TRUE"
     found = connection.execute(
         f"SELECT value, sum(spans) AS many FROM ({rows.text})"
-        f" WHERE CAST(value AS TEXT) <> '' AND {place} GROUP BY value HAVING many > 0"
+        f" WHERE CAST(value AS TEXT) <> '' AND {shown} AND {place} GROUP BY value HAVING many > 0"
         f" ORDER BY {place} > 1, many DESC, value LIMIT ?",
         (*rows.values, packed(text), packed(text), limit + 1),
     ).fetchall()
@@ -109,6 +112,8 @@ def facet_counts(connection: sqlite3.Connection, rows: Rows, query: Query, *, li
         else:
             counts, whole = _of_rows(connection, rows, alike, fields)
         complete = complete and whole
+        for label in filterfalse(is_shown, tuple(counts.get(Field.LABEL, ()))):
+            del counts[Field.LABEL][label]
         found |= {field: _most(counts[field], limit) for field in fields}
     return Facets({field: found[field] for field in FACETS[rows]}, complete)
 

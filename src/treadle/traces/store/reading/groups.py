@@ -18,7 +18,7 @@ from treadle.traces.query.conditions import (
     any_of,
 )
 from treadle.traces.query.pages import Page
-from treadle.traces.span import OWN_LABELS, REPLIED
+from treadle.traces.span import OWN_LABELS, REPLIED, REPOSITORY_LABEL
 from treadle.traces.store.reading.listed import (
     SUMS,
     Group,
@@ -95,6 +95,10 @@ _MOST_CROSSING = 1_000
 """Threads or runs that reach beyond the time that is asked for, of which the spans are read."""
 
 
+SHOWN_LABEL = f"CAST(value AS TEXT) NOT GLOB '{REPOSITORY_LABEL}*'"
+"""Of rows with a label as their `value`, those of `is_shown`."""
+
+
 def groups_page(
     connection: sqlite3.Connection,
     by: GroupBy,
@@ -117,7 +121,9 @@ def groups_page(
     add_holds(connection)
     query = resolved(connection, query)
     page = (limit, offset)
+    shown = SHOWN_LABEL if by is GroupBy.LABEL else "TRUE"
     if kept := _from_kept(connection, by, query, bucket_seconds):
+        kept = Sql(f"SELECT * FROM ({kept.text}) WHERE {shown}", kept.values)
         found = connection.execute(
             f"{kept.text} ORDER BY spans DESC, value LIMIT ? OFFSET ?", (*kept.values, *page)
         ).fetchall()
@@ -127,7 +133,7 @@ def groups_page(
     rows = _added_up(connection, by, query, bucket_seconds)
     order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
     statement = (
-        f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text})"
+        f"SELECT value, {TOTALS}, count(*) OVER () FROM ({rows.text}) WHERE {shown}"
         f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
     )
     found = connection.execute(statement, (*rows.values, *page)).fetchall()

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.events.types import Usage
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field
-from treadle.traces.span import CostSource, SpanKind, SpanStatus, Totals
+from treadle.traces.span import CostSource, SpanKind, SpanStatus, Totals, is_shown
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import COUNTERS
 
@@ -88,7 +88,7 @@ def listed_span(row: Sequence[Any]) -> ListedSpan:
         cost=dollars(nano),
         cost_source=CostSource(cost_source) if cost_source else None,
         counted=bool(counted),
-        labels=tuple(json.loads(labels)) if labels else (),
+        labels=tuple(filter(is_shown, json.loads(labels))) if labels else (),
         input_preview=preview_in,
         output_preview=preview_out,
         revision=revision,

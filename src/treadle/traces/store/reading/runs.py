@@ -21,7 +21,7 @@ from treadle.traces.query.conditions import (
     SortKey,
 )
 from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
-from treadle.traces.span import SpanStatus, Trace
+from treadle.traces.span import SpanStatus, Trace, is_shown
 from treadle.traces.store import contents
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import (
@@ -366,6 +366,6 @@ def _names(
     """The models and the labels of a row, those of most spans first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
     for facet, value in connection.execute(statement, (identity,)):
-        if len(found[facet]) < _MOST_NAMED:
+        if len(found[facet]) < _MOST_NAMED and (facet == "model" or is_shown(value)):
             found[facet].append(plain(value))
     return tuple(found["model"]), tuple(found["label"])

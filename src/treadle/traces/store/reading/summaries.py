@@ -19,6 +19,7 @@ from treadle.traces.query.conditions import (
     Sort,
     SortKey,
 )
+from treadle.traces.span import is_shown
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import ADDED, TOTALS, groups_page, label_counts, sums_of
 from treadle.traces.store.reading.listed import LabelCount, ListedSpan, Sums, plain, sums
@@ -240,7 +241,7 @@ def _labels(spans: _Spans) -> tuple[LabelCount, ...]:
     counts = defaultdict[str, int](int)
     alike = spans.select("s.labels, count(*)", "AND s.labels IS NOT NULL GROUP BY 1")
     for labels, count in alike:
-        for label in json.loads(labels):
+        for label in filter(is_shown, json.loads(labels)):
             counts[label] += count
     return tuple(LabelCount(label, count) for label, count in _most(counts))
 
