@@ -34,7 +34,7 @@ def charset_of(path: str, data: bytes, configured: Configured = lambda: None) ->
     if label is not None:
         return _as_declared(label, data, ascii_only=ascii_only, shifted=shifted is not None)
     if shifted is not None:
-        return Charset(shifted, "told from its bytes")
+        return Charset(shifted, "detected from its bytes")
     if path.lower().endswith(PROPERTIES) and (ascii_only or not is_utf8(data)):
         return _of_properties(configured, ascii_only=ascii_only)
     set_to = configured()

@@ -82,7 +82,7 @@ def detected(data: bytes) -> Charset:
     if few and best in _LATIN and western is not None:
         rivals = [codec for codec in sorted(_LATIN - _WESTERN) if is_text(data, codec)]
         best = western
-    return Charset(best, "told from its bytes", tuple(rivals))
+    return Charset(best, "detected from its bytes", tuple(rivals))
 
 
 def _is_probable(data: bytes, codec: str) -> bool:

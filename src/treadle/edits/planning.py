@@ -234,9 +234,8 @@ def _in_its_encoding(
             raise EditError(
                 ErrorKind.VALIDATION,
                 f"The edit declares the encoding {label!r}, but {file.path} has text in "
-                f"{charset.name}, which would not be read any more.",
-                hint="Leave the declaration as it is, or give the whole file anew with "
-                "`create_file`.",
+                f"{charset.name}, which no program could read then.",
+                hint="Keep the declaration as it is, or replace the whole file with `create_file`.",
             )
     notes[:] = made + ([f"{file.path}: {charset.note}"] if charset.note else [])
     return charset, hunks

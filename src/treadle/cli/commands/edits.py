@@ -45,9 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_proposal(deny)
     _add_hunks(deny, "refuse only these hunks, by their numbers in `edits show`")
     deny.add_argument("--because", metavar="WORDS", help="why; kept with the proposal")
-    undo = actions.add_parser(
-        "undo", help="take a change back, and leave what others changed beside it"
-    )
+    undo = actions.add_parser("undo", help="undo a change, and keep what others changed next to it")
     _add_proposal(undo)
     undo.add_argument(
         "--keep-changed",
