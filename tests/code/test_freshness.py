@@ -256,6 +256,7 @@ def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
         f"treadle.code.{name}"
         for name in (
             "fields", "files", "git_excludes", "ignore", "index", "model", "nearest",
-            "nested_copies", "postings", "ranking", "refreshing", "related", "store", "terms",
+            "nested_copies", "notes", "postings", "ranking", "refreshing", "related", "store",
+            "terms",
         )
     }  # fmt: skip

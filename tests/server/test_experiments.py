@@ -63,7 +63,9 @@ async def test_an_experiment_is_made_changed_run_cancelled_resumed_and_compared(
             foreign = await server.http.get(f"/api/v1/experiments/nope/batches/{begun['id']}")
             unknown = await server.http.get("/api/v1/experiments", params={"lmit": 1})
             neither = await server.http.post("/api/v1/experiments", json={})
-            queried = await server.post("/experiments", {"query": "kind:model", "limit": 2})
+            queried = await server.post(
+                "/experiments", {"query": "kind:model own:include", "limit": 2}
+            )
             deleted = await server.http.delete(f"/api/v1{here}")
             gone = await server.http.get(f"/api/v1{here}")
             health = await server.get("/health")

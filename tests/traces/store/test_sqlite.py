@@ -169,7 +169,7 @@ def test_kill_9_loses_no_acknowledged_span(tmp_path: Path) -> None:
 
     kept = {one.span_id for one in trace.spans}
     assert kept >= {f"s{number}" for number in range(acknowledged)}
-    assert trace.status is SpanStatus.UNFINISHED
+    assert trace.status is SpanStatus.OK  # the root never arrived, so the earliest span decides
 
 
 def test_several_processes_make_and_write_one_file_at_once(tmp_path: Path) -> None:

@@ -366,6 +366,7 @@ def _names(
     """The models and the labels of a row, those of most spans first."""
     found: dict[str, list[str]] = {"model": [], "label": []}
     for facet, value in connection.execute(statement, (identity,)):
-        if len(found[facet]) < _MOST_NAMED and (facet == "model" or is_shown(value)):
-            found[facet].append(plain(value))
+        name = plain(value)
+        if len(found[facet]) < _MOST_NAMED and (facet == "model" or is_shown(name)):
+            found[facet].append(name)
     return tuple(found["model"]), tuple(found["label"])
