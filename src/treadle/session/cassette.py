@@ -40,6 +40,10 @@ _SHOWN = 160
 
 Json = dict[str, Any]
 
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a cassette raises where a value is missing or has another type than a recorded one.
+"""
+
 
 class CassetteMismatchError(TreadleError):
     """A request of the replay is not the one that was recorded."""
@@ -93,20 +97,21 @@ class Cassette:
             lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
             head = lines[0]
             if head["line"] != "head" or not isinstance(head["version"], int):
-                raise ValueError("its first line is no head")  # noqa: TRY301  (told below)
+                raise ValueError("its first line is no head")
             if head["version"] > VERSION:
                 raise UsageError(
                     f"{path} was recorded by a newer version of Treadle ({head['treadle']}).",
                     hint="Replay it with that version.",
                 )
             if missing := sorted(_HEAD - head.keys()):
-                raise ValueError(f"its head has no {missing[0]}")  # noqa: TRY301  (told below)
+                raise ValueError(f"its head has no {missing[0]}")
+            head["started_us"] = int(head["started_us"])
             cassette = cls(path, head)
             for line in lines[1:]:
                 cassette._take(line)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except MALFORMED as error:
             raise UsageError(
                 f"{path} is no cassette that can be read: {error}.",
                 hint="Record one with `treadle ask --record FILE`.",

@@ -25,7 +25,14 @@ from treadle.events.types import (
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
 from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver, ModelReplacedError
-from treadle.session.cassette import Cassette, CassetteMismatchError, Json, check, message_from
+from treadle.session.cassette import (
+    MALFORMED,
+    Cassette,
+    CassetteMismatchError,
+    Json,
+    check,
+    message_from,
+)
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.session import RequestSession
 from treadle.tools.registry import Registry, ToolSchema
@@ -97,7 +104,7 @@ class ReplayModel:
             for told in exchange["told"]:
                 await _tell(observer, told, reply)
             self._state = exchange["model"]
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except MALFORMED as error:
             raise UsageError(
                 f"Exchange {number} of {cassette.path} cannot be replayed: {error}.",
                 hint="Record the session again.",
@@ -114,7 +121,7 @@ class ReplayModel:
 
 def still_clock(cassette: Cassette) -> StillClock:
     """The clock of a replay, for its bus too."""
-    return StillClock(int(cassette.head["started_us"]))
+    return StillClock(cassette.head["started_us"])
 
 
 @asynccontextmanager
@@ -128,6 +135,7 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
     head = cassette.head
     try:
         clock = still_clock(cassette)
+        request_id = UUID(head["request_id"])
         session = RequestSession(
             bus=bus,
             model=ReplayModel(cassette),
@@ -139,9 +147,9 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
             automatic_context=_contexts(cassette, bus) if cassette.contexts else None,
             stream=head["stream"],
             clock=clock,
-            ids=lambda: UUID(head["request_id"]),
+            ids=lambda: request_id,
         )
-    except (LookupError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise UsageError(
             f"{cassette.path} is no cassette that can be replayed: {error}.",
             hint="Record it anew.",
