@@ -5,10 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_WORDS = (sys.executable, "-m", "treadle.cli.main")
+from tests.cli import fork_server
+
+INTERPRETER = (sys.executable, "-m", "treadle.cli.main")
+"""The words that start `treadle` as an interpreter of its own."""
+AS_INTERPRETER = {"PYTHONWARNINGS": "default"}
+"""Variables for a test that needs the process itself, to measure it."""
+_OF_INTERPRETER = ("PYTHON", "LC_", "LANG")
+"""How the variables begin that an interpreter reads at its start."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ def treadle(
     *arguments: str, home: Path, repo: Path | None = None, stdin: str = "", **env: str
 ) -> Ran:
     """Run `treadle` with the given arguments, on `repo` if given, with no key and no server."""
-    words = [*_WORDS, *arguments, *(["--repo", str(repo)] if repo else [])]
+    words = [*start_of(env), *arguments, *(["--repo", str(repo)] if repo else [])]
     done = subprocess.run(
         words,
         input=stdin,
@@ -40,7 +48,7 @@ def treadle(
 async def start(*arguments: str, home: Path, repo: Path, **env: str) -> asyncio.subprocess.Process:
     """Start `treadle` beside a provider that runs on this loop."""
     return await asyncio.create_subprocess_exec(
-        *_WORDS,
+        *start_of(env),
         *arguments,
         "--repo",
         str(repo),
@@ -58,6 +66,13 @@ async def ended(process: asyncio.subprocess.Process) -> Ran:
     out, err = await asyncio.wait_for(process.communicate(), 110)
     assert process.returncode is not None
     return Ran(process.returncode, out.decode(), err.decode())
+
+
+def start_of(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The words before the arguments: a fork, or an interpreter if `env` has variables for one."""
+    if any(name.startswith(_OF_INTERPRETER) for name in env):
+        return INTERPRETER
+    return fork_server.command()
 
 
 def environment(home: Path, **env: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,7 @@ from typing import Any
 from mcp import Client, types
 from mcp.client.stdio import StdioServerParameters
 
-from tests.cli.command import environment, treadle
-
-WORDS = (sys.executable, "-m", "treadle.cli.main", "mcp")
+from tests.cli.command import environment, start_of, treadle
 
 
 def client(
@@ -26,9 +23,10 @@ def client(
 ) -> Client:
     """A client whose server serves `repo`, or finds out for itself when started in `folder`."""
     chosen = ["--tools", tools] if tools else []
+    program, *words = start_of({})
     server = StdioServerParameters(
-        command=WORDS[0],
-        args=[*WORDS[1:], *(["--repo", str(repo)] if repo else []), *chosen, *flags],
+        command=program,
+        args=[*words, "mcp", *(["--repo", str(repo)] if repo else []), *chosen, *flags],
         env=environment(home, HOME=str(home)),
         cwd=folder,
     )
@@ -79,8 +77,9 @@ def recorded(home: Path) -> list[dict[str, Any]]:
 def spoken(home: Path, repo: Path, *messages: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """What a server says that is sent `messages`, and hears that its client is gone once it has
     answered those that have an id: what is in work then would be broken off."""
+    words = [*start_of({}), "mcp", "--repo", str(repo)]
     process = subprocess.Popen(
-        [*WORDS, "--repo", str(repo)],
+        words,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -98,4 +97,4 @@ def spoken(home: Path, repo: Path, *messages: dict[str, Any]) -> subprocess.Comp
         process.stdin.close()
         out.append(process.stdout.read())
         errors = process.stderr.read()
-    return subprocess.CompletedProcess(WORDS, process.returncode, "".join(out), errors)
+    return subprocess.CompletedProcess(words, process.returncode, "".join(out), errors)

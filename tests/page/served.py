@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from tests.cli.command import environment
+from tests.cli.command import environment, start_of
 from tests.fakes.provider import FakeProvider, Reply
 from tests.server.exports import binary, export
 
@@ -107,7 +106,7 @@ def serving(
     (repo / "calc.py").write_text(SOURCE)
     with _playing(replies) as provider:
         (home / "config" / "config.toml").write_text(settings.format(base_url=provider.base_url))
-        command = [sys.executable, "-m", "treadle.cli.main", "serve", "--port", "0", "--json"]
+        command = [*start_of(env), "serve", "--port", "0", "--json"]
         process = subprocess.Popen(
             [*command, *options, "--repo", str(repo)],
             stdin=subprocess.DEVNULL,

@@ -20,6 +20,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from tests.cli.command import AS_INTERPRETER
 from tests.server.exports import binary, export, span
 from tests.server.serving import Served, serving
 from treadle.server.bodies import TooLargeError, unpack
@@ -172,7 +173,7 @@ async def test_what_is_too_large_is_refused_after_unpacking_and_takes_no_memory(
 ) -> None:
     limited(repo, "4MB")
     bomb = gzip.compress(b"\x00" * 400_000_000, 1)
-    async with serving(repo) as served:
+    async with serving(repo, **AS_INTERPRETER) as served:
         before = memory_of(served)
         for kind in (JSON, PROTOBUF):
             answers = [
