@@ -30,6 +30,12 @@ from typing import Literal, NoReturn, TextIO
 import treadle
 from treadle.cli.main import main
 
+_LOADED_LATE = (
+    "Stemmer", "aiohttp", "anyio._backends._asyncio", "genai_prices.data_snapshot", "httpcore2",
+    "jsonschema", "keyring", "numpy", "openai.resources.chat", "referencing", "rich.markdown",
+    "rich.progress",
+)  # fmt: skip
+"""Modules of others that Treadle imports inside of functions, and that take long to load."""
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
@@ -121,6 +127,8 @@ def _load() -> None:
     for module in pkgutil.walk_packages(treadle.__path__, "treadle."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
+    for name in _LOADED_LATE:
+        import_module(name)
     gc.collect()
     gc.freeze()  # a collection would copy the memory that processes share
 

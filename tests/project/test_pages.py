@@ -2,19 +2,21 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import treadle
 from scripts.write_configuration_reference import PAGE, with_reference
+from tests.cli import fork_server
 from tests.project.pages import PAGES, ROOT, Command, commands, links
 
 QUESTION = 'treadle ask "How are tool calls matched to their results?"'
-ALL_COMMANDS = [command for page in PAGES for command in commands(page)]
+ALL_COMMANDS = {each.text: each for page in PAGES for each in commands(page)}.values()
+"""Of a command that several pages have, one."""
 TREADLE_COMMANDS = [c for c in ALL_COMMANDS if "treadle " in c.text and c.runs_here]
 
 
@@ -26,6 +28,10 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    program = root.parent / "bin" / "treadle"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.command())} "$@"\n')
+    program.chmod(0o755)
     return root
 
 
@@ -34,7 +40,7 @@ def run(command: str, root: Path) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     env = {name: value for name, value in env.items() if not name.startswith("TREADLE_")}
     env["TREADLE_HOME"] = str(root.parent / "home")
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    env["PATH"] = f"{root.parent / 'bin'}{os.pathsep}{env['PATH']}"
     return subprocess.run(
         ["bash", "-c", command],
         cwd=root,

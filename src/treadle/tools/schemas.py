@@ -1,5 +1,6 @@
 """JSON schemas of arguments and results: as models are shown them, and in words for errors."""
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,8 +13,14 @@ def schema_of(model: type[BaseModel]) -> JsonSchema:
 
     Plainer than pydantic's, since not every provider takes all of JSON schema: no titles, no
     references (they are written out), and an optional argument has its type alone, without null.
-    Raises ValueError for a model that contains itself.
+    Callers share the result and must not change it. Raises ValueError for a model that contains
+    itself.
     """
+    return _kept_schema(model)
+
+
+@lru_cache(maxsize=256)  # 4 ms each, and a session makes several registries of the same 26 tools
+def _kept_schema(model: type[BaseModel]) -> JsonSchema:
     return plain_schema(model.model_json_schema())
 
 
