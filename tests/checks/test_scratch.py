@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.projects import Project, until
+from treadle.checks import scratch
 from treadle.checks.scratch import scratch_copy
 from treadle.errors import PathRefusedError, TreadleError
 
@@ -234,6 +235,7 @@ def test_whatever_is_laid_over_it_the_original_stays(
 _HOLDING = """
 import asyncio, sys
 from pathlib import Path
+from treadle.checks import scratch
 from treadle.checks.scratch import scratch_copy
 
 async def hold():
@@ -278,6 +280,17 @@ async def test_what_a_killed_process_left_is_removed_by_the_next_and_what_lives_
     async with scratch_copy(repository.root, {}):
         assert not trees[1].exists()
     assert [path.name for path in temporary.iterdir()] == ["treadle-check-of-mine"]
+
+
+async def test_a_tree_that_would_fill_the_disk_is_not_copied(
+    repository: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "MAX_COPIED_BYTES", 1_000_000)
+    with (repository.root / "sparse.bin").open("wb") as file:
+        file.truncate(1 << 34)
+    with pytest.raises(TreadleError, match=r"more than 0\.001 GB \(sparse\.bin alone has"):
+        async with scratch_copy(repository.root, {}):
+            pass
 
 
 async def test_where_no_copy_can_be_made_it_says_so(

@@ -49,6 +49,14 @@ def take_memory(size: int) -> int:
     return len(b"a" * size)
 
 
+KEPT: list[object] = []
+
+
+def keep_memory(size: int) -> int:
+    KEPT.append(bytearray(size))
+    return os.getpid()
+
+
 def raise_recursion() -> None:
     raise RecursionError
 
@@ -185,6 +193,18 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.usefixtures("_importable")
+def test_process_that_kept_memory_does_not_fail_the_calls_after_it() -> None:
+    """A parser keeps what one file took: 3,600 files after one were left out."""
+    worker = Worker()
+    sizes = [(workers.MEMORY_BYTES // 8,)] * 12
+    try:
+        answers = list(worker.answers(keep_memory, sizes))
+    finally:
+        worker.close()
+    assert {answer.failure for answer in answers} == {""}
+    assert len({answer.value for answer in answers}) > 1
+
+
 def test_exception_is_named_without_its_text() -> None:
     with pytest.raises(CallFailedError, match="failed with RecursionError"):
         call_apart(raise_recursion)

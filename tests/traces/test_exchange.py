@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.traces.otlp.exports import as_json, request, span
 from treadle.events.types import Usage
+from treadle.traces import exchange
 from treadle.traces.exchange import ExchangeError, read_spans, span_from_json, write_spans
 from treadle.traces.span import (
     CostSource,
@@ -209,6 +210,17 @@ def test_one_request_may_go_over_many_lines(tmp_path: Path) -> None:
     path = tmp_path / "traces.json"
     path.write_text(json.dumps(request(span(name="good")), indent=2))
     assert [each.name for each in spans_of(path)] == ["good"]
+
+
+def test_an_export_of_many_lines_without_an_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compressed file of 1 MB can have lines of 1 GB in all."""
+    monkeypatch.setattr(exchange, "_LINE_LIMIT", 30)
+    path = tmp_path / "bomb.jsonl.gz"
+    path.write_bytes(gzip.compress(b"x\n" * 20))
+    with pytest.raises(ExchangeError, match="too far"):
+        list(read_spans(path))
 
 
 def test_a_line_of_the_collector_that_is_broken_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from treadle.checks.finishing import to_the_end
 from treadle.errors import PathRefusedError, TreadleError
@@ -31,6 +32,9 @@ _PREFIX = "treadle-check-"
 
 _IN_USE = "in-use"
 """The file beside the tree of a copy that is locked as long as the process that made it lives."""
+
+MAX_COPIED_BYTES = 4_000_000_000
+"""Of all files of a copy: a sparse file of any size takes no space in a repository."""
 
 _LISTING = (
     "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z",
@@ -128,6 +132,7 @@ class _Copy:
         self.stopped = threading.Event()
         self._folders: dict[Path, bool] = {}
         self._opened = Folders(self._root)
+        self._room = MAX_COPIED_BYTES
 
     def make(self, files: Mapping[str, bytes | None]) -> None:
         """Make it; gives up, with what there is, when `stopped` is set."""
@@ -186,16 +191,19 @@ class _Copy:
         """
         with self._opened.read(name.as_posix()) as original, target.open("xb") as copy:
             status = os.fstat(original.fileno())
-            try:
-                while os.copy_file_range(original.fileno(), copy.fileno(), 1 << 30):
-                    pass
-            except (OSError, AttributeError):  # not on this system, or not between these two
-                original.seek(0)
-                copy.seek(0)
-                copy.truncate()
-                shutil.copyfileobj(original, copy)
+            self._room -= status.st_size
+            if self._room < 0:
+                raise self._too_large(name, status.st_size)
+            _copy_bytes(original, copy, status.st_size)
         target.chmod(stat.S_IMODE(status.st_mode))
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    def _too_large(self, name: Path, size: int) -> TreadleError:
+        return TreadleError(
+            f"No copy of {self._root} is made: its files have more than "
+            f"{MAX_COPIED_BYTES / 1e9:g} GB ({name} alone has {size:,} bytes).",
+            hint="Name large files in .gitignore, or run the check without a proposal.",
+        )
 
     def _link(self, source: Path, target: Path) -> None:
         """The same link: what leads into the original leads into the copy instead."""
@@ -241,6 +249,24 @@ class _Copy:
             except OSError:  # not empty, or never there
                 return
             folder = folder.parent
+
+
+def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
+    """Copy `size` bytes, which are all unless the file grows meanwhile; blocks are shared."""
+    left = size
+    try:
+        while left and (
+            done := os.copy_file_range(original.fileno(), copy.fileno(), min(left, 1 << 30))
+        ):
+            left -= done
+    except (OSError, AttributeError):  # not on this system, or not between these two
+        original.seek(0)
+        copy.seek(0)
+        copy.truncate()
+        left = size
+        while left and (block := original.read(min(left, 1 << 20))):
+            copy.write(block)
+            left -= len(block)
 
 
 def _no_copy(root: Path, error: OSError) -> TreadleError:

@@ -41,6 +41,8 @@ IDLE_SECONDS = 600.0
 _MAX_WORKERS = 8
 _AHEAD = 8
 """Tasks for each worker whose results may wait: as long as a transaction of the writer takes."""
+_OUT_OF_MEMORY = 77
+"""Exit status of a worker that reached `MEMORY_BYTES`: it would refuse all later calls as well."""
 _MAX_STARTS = 3
 """Starts without an answer after which a worker counts as unable to run."""
 
@@ -129,6 +131,8 @@ class Worker:
 def _why(status: int) -> str:
     if status == 0:
         return ""
+    if status == _OUT_OF_MEMORY:
+        return f"needs more than {MEMORY_BYTES / 1e9:.1f} GB of memory"
     if status == -_signal("SIGPROF"):
         return f"took more than {CPU_SECONDS:.0f} s of processor time"
     if status < 0:
@@ -240,6 +244,7 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     gc.set_threshold(1_000_000)  # hardly anything here is part of a cycle
     _take_signals()
     _limit_memory()
+    enough = (_size() + MEMORY_BYTES) // 2
     pickle.dump((None, ""), results)
     results.flush()
     while _asked(requests):
@@ -251,6 +256,8 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
         for arguments in calls:
             pickle.dump(_called(function, arguments), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
+            if _size() > enough:  # parsers keep memory; a new process has all of it again
+                return
 
 
 def _take_signals() -> None:
@@ -269,7 +276,7 @@ def _called(function: Callable[..., object], arguments: tuple[object, ...]) -> t
     try:
         return function(*arguments), ""
     except MemoryError:
-        return None, f"needs more than {MEMORY_BYTES / 1e9:.1f} GB of memory"
+        os._exit(_OUT_OF_MEMORY)
     except Exception as error:  # noqa: BLE001  (whatever a text brings about costs that text alone)
         return None, f"failed with {type(error).__name__}"
     finally:
@@ -289,6 +296,15 @@ def _limit_time(seconds: float) -> None:
     """End this process by a signal, also out of C code, after so much processor time."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _size() -> int:
+    """Bytes of address space of this process, 0 where the system does not show them."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123  (after each call)
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _limit_memory() -> None:

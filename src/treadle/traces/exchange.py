@@ -25,8 +25,11 @@ VERSION = 1
 
 _BATCH = 500
 _HEADER = "treadle.spans"
-_LINE_LIMIT = 512 << 20
-"""Bytes of a line: no span is as long, so what is longer is some other kind of file."""
+_LINE_LIMIT = 128 << 20
+"""Bytes of a line, and of an export over many lines, which is read as one.
+
+No span is as long. A compressed file of 1 MB can have lines of 1 GB.
+"""
 
 
 class ExchangeError(UsageError):
@@ -77,7 +80,7 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[Decoded]:
         for number, line in lines:
             yield _export(line, number, name)
     else:  # perhaps one export, written over many lines
-        yield _export(first + b"\n" + b"\n".join(line for _, line in lines), number, name)
+        yield _export(_joined(first, lines, name), number, name)
 
 
 def span_from_json(values: Mapping[str, Any]) -> Span:
@@ -182,12 +185,22 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
     try:
         while line := stream.readline(_LINE_LIMIT):
             number += 1
-            if len(line) == _LINE_LIMIT:
+            if len(line) >= _LINE_LIMIT:
                 raise _error(name, number, "is too long to be a span")
             if line := line.strip():
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise _error(name, number + 1, "cannot be decompressed: the file is cut off") from error
+
+
+def _joined(first: bytes, lines: Iterator[tuple[int, bytes]], name: str) -> bytes:
+    """An export over many lines. Raises ExchangeError when it is larger than a line may be."""
+    joined = bytearray(first)
+    for number, line in lines:
+        joined += b"\n" + line
+        if len(joined) > _LINE_LIMIT:
+            raise _error(name, number, "is too far from the beginning of one export")
+    return bytes(joined)
 
 
 def _check_version(version: object, name: str) -> None:
