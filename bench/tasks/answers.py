@@ -1,0 +1,174 @@
+"""What each method answers to a task, as the ranks of the right files and functions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from bench.retrieval.packages import UnreachableError
+from bench.retrieval.peers import semble
+from bench.tasks.making import GoldItem, Task
+from bench.tasks.trees import FunctionKey, Texts
+from treadle.code import CodeIndex, View
+from treadle.code.model import FUNCTION_KINDS, ContextEntry
+from treadle.tokens import estimate
+
+Key = TypeVar("Key", str, FunctionKey)
+
+BUDGETS = (2_000, 6_000, 16_000)
+_FILES = 50
+_FUNCTIONS = 50
+_ITEMS = 200
+_SHOWN = 0.5
+"""The part of a function's bytes from which on a context holds it."""
+
+
+class Wording(StrEnum):
+    """Which form of a task's query is asked."""
+
+    PLAIN = "plain"
+    NAMED = "named"
+
+
+class Method(StrEnum):
+    TREADLE = "Treadle"
+    LEXICAL = "Treadle, lexical + graph"
+    BM25 = "BM25 over files / functions"
+    GREP = "rarest words, as with ripgrep"
+    SEMBLE = "semble, without its model"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The answer of a method, best first."""
+
+    files: Sequence[str]
+    functions: Sequence[FunctionKey]
+
+
+class Held(BaseModel):
+    """What a context of so many tokens holds of the changed functions."""
+
+    model_config = ConfigDict(frozen=True)
+
+    budget: int
+    tokens: int
+    gold_tokens: int
+    shares: tuple[float, ...]
+
+    @property
+    def functions(self) -> float:
+        """The share of the functions of which the context shows at least half."""
+        return sum(share >= _SHOWN for share in self.shares) / max(1, len(self.shares))
+
+    @property
+    def precision(self) -> float:
+        """The share of the tokens that are in changed functions."""
+        return self.gold_tokens / self.tokens if self.tokens else 0.0
+
+
+class Answer(BaseModel):
+    """A method's answer to one task. Ranks count from 1; None is beyond what was looked at."""
+
+    model_config = ConfigDict(frozen=True)
+
+    task: str
+    repository: str
+    language: str
+    is_long: bool
+    wording: Wording
+    method: Method
+    file_ranks: tuple[int | None, ...]
+    function_ranks: tuple[int | None, ...]
+    held: tuple[Held, ...] = ()
+
+
+def treadle(index: CodeIndex, query: str) -> Ranked:
+    """What the product finds."""
+    files = index.search(query, top_k=_FILES, view=View.FILES).results
+    items = index.search(query, top_k=_ITEMS).results
+    functions = ((hit.file, hit.start_byte) for hit in items if hit.kind in FUNCTION_KINDS)
+    return Ranked([hit.file for hit in files], list(islice(functions, _FUNCTIONS)))
+
+
+def bm25(texts: Texts, query: str) -> Ranked:
+    return Ranked(
+        _best(texts.file_scores(query), _FILES), _best(texts.function_scores(query), _FUNCTIONS)
+    )
+
+
+def grep(texts: Texts, query: str) -> Ranked:
+    return Ranked(_best(texts.rarest_words(query), _FILES), [])
+
+
+def _best(scores: Mapping[Key, float], limit: int) -> list[Key]:
+    """The best first, ties by path."""
+    return sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+
+
+def semble_answers(root: Path, queries: Sequence[str]) -> Callable[[str], Ranked] | None:
+    """The peer's answers to all queries about a tree; None where it cannot run."""
+    try:
+        method = semble(root, list(dict.fromkeys(queries)))
+    except (UnreachableError, OSError, IndexError):
+        return None
+    return lambda query: Ranked(list(dict.fromkeys(place.file for place in method(query))), [])
+
+
+def answer_of(
+    task: Task, wording: Wording, method: Method, ranked: Ranked, held: Iterable[Held] = ()
+) -> Answer:
+    """The ranks of what the task changed."""
+    return Answer(
+        task=task.identifier, repository=task.repository, language=task.language,
+        is_long=task.is_long, wording=wording, method=method,
+        file_ranks=_ranks(task.files, ranked.files),
+        function_ranks=_ranks(
+            [(item.file, item.start_byte) for item in task.functions], ranked.functions
+        ),
+        held=tuple(held),
+    )  # fmt: skip
+
+
+def _ranks(wanted: Sequence[Key], found: Sequence[Key]) -> tuple[int | None, ...]:
+    places = {key: rank for rank, key in reversed(list(enumerate(found, start=1)))}
+    return tuple(places.get(key) for key in wanted)
+
+
+def held_by_contexts(index: CodeIndex, query: str, functions: Sequence[GoldItem]) -> list[Held]:
+    """What contexts of the budgets hold."""
+    return [_held(index, query, functions, budget) for budget in BUDGETS]
+
+
+def _held(index: CodeIndex, query: str, functions: Sequence[GoldItem], budget: int) -> Held:
+    known: dict[str, int] = {}
+
+    def tokens(entry: ContextEntry) -> int:
+        if entry.snippet not in known:
+            known[entry.snippet] = estimate(entry.snippet)
+        return known[entry.snippet]
+
+    def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
+        return sum(map(tokens, entries)) <= budget
+
+    found = index.context(query, top_k=max(5, min(20, budget // 200)), fits=fits)
+    inside = 0.0
+    shares = dict.fromkeys(functions, 0.0)
+    for entry in found.entries:
+        size = entry.end_byte - entry.start_byte
+        most = 0
+        for item in functions:
+            shared = min(entry.end_byte, item.end_byte) - max(entry.start_byte, item.start_byte)
+            if entry.file == item.file and shared > 0:
+                shares[item] += shared / (item.end_byte - item.start_byte)
+                most = max(most, shared)
+        inside += tokens(entry) * most / max(1, size)
+    total = sum(map(tokens, found.entries))
+    return Held(
+        budget=budget, tokens=total, gold_tokens=round(inside),
+        shares=tuple(round(min(1.0, share), 4) for share in shares.values()),
+    )  # fmt: skip
