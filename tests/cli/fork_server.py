@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import Literal, NoReturn, TextIO
 
 import treadle
+from treadle.app.workspace import listed_registry
 from treadle.cli.main import main
 
 _LOADED_LATE = (
-    "Stemmer", "aiohttp", "anyio._backends._asyncio", "genai_prices.data_snapshot", "httpcore2",
-    "jsonschema", "keyring", "numpy", "openai.resources.chat", "referencing", "rich.markdown",
-    "rich.progress",
+    "Stemmer", "aiohttp", "anyio._backends._asyncio", "encodings.idna",
+    "genai_prices.data_snapshot", "httpcore2", "jsonschema", "keyring", "numpy",
+    "openai.resources.chat.chat", "referencing", "rich.markdown", "rich.progress",
 )  # fmt: skip
 """Modules of others that Treadle imports inside of functions, and that take long to load."""
 _LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -49,8 +50,12 @@ def command() -> tuple[str, ...]:
         [sys.executable, "-m", "tests.cli.fork_server", address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        # numpy would start threads, which a fork loses
-        env={**clean, "PYTHONWARNINGS": "default", "OPENBLAS_NUM_THREADS": "1"},
+        env={
+            **clean,
+            "PYTHONWARNINGS": "default",
+            "OPENBLAS_NUM_THREADS": "1",  # numpy would start threads, which a fork loses
+            "TREADLE_HOME": str(Path(folder.name) / "home"),
+        },
         cwd=Path(__file__).parents[2],
         start_new_session=True,
     )
@@ -122,13 +127,14 @@ def _received(connection: socket.socket) -> _Request:
     return _Request(words, environment, folder, ignores_interrupt, streams)
 
 
-def _load() -> None:
+def _load(folder: Path) -> None:
     """Import all of Treadle, with what it imports."""
     for module in pkgutil.walk_packages(treadle.__path__, "treadle."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     for name in _LOADED_LATE:
         import_module(name)
+    listed_registry(folder)  # makes the schemas of all tools
     gc.collect()
     gc.freeze()  # a collection would copy the memory that processes share
 
@@ -189,6 +195,6 @@ def _watch(selector: selectors.BaseSelector, connection: socket.socket, pid: int
 
 
 if __name__ == "__main__":
-    _load()
+    _load(Path(sys.argv[1]).parent)
     if request := _serve(sys.argv[1]):
         request.run()

@@ -4,14 +4,13 @@ import asyncio
 import os
 import pty
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command import environment, treadle
+from tests.cli.command import environment, start_of, treadle
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call
 
@@ -62,7 +61,7 @@ async def asking(
         repo.parent / "home", TREADLE_BASE_URL=provider.base_url, TERM="dumb", COLUMNS="120"
     )
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "treadle.cli.main", "ask", question, "--repo", str(repo)),
+        *(*start_of({}), "ask", question, "--repo", str(repo)),
         stdin=theirs, stdout=theirs, stderr=theirs, env=env,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip

@@ -104,7 +104,7 @@ def serving(
     (home / "config").mkdir(parents=True)
     repo.mkdir()
     (repo / "calc.py").write_text(SOURCE)
-    with _playing(replies) as provider:
+    with playing(replies) as provider:
         (home / "config" / "config.toml").write_text(settings.format(base_url=provider.base_url))
         command = [*start_of(env), "serve", "--port", "0", "--json"]
         process = subprocess.Popen(
@@ -132,7 +132,7 @@ def serving(
 
 
 @contextmanager
-def _playing(replies: Sequence[Reply]) -> Iterator[FakeProvider]:
+def playing(replies: Sequence[Reply]) -> Iterator[FakeProvider]:
     """The provider on a loop of its own: Playwright keeps that of this thread for itself."""
     begun: Future[tuple[FakeProvider, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
@@ -143,10 +143,10 @@ def _playing(replies: Sequence[Reply]) -> Iterator[FakeProvider]:
             await ended.wait()
 
     with ThreadPoolExecutor(1) as thread:
-        playing = thread.submit(asyncio.run, play())
+        played = thread.submit(asyncio.run, play())
         provider, loop, ended = begun.result(timeout=30)
         try:
             yield provider
         finally:
             loop.call_soon_threadsafe(ended.set)
-            playing.result(timeout=30)  # raises if it was sent nonsense
+            played.result(timeout=30)  # raises if it was sent nonsense

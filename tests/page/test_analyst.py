@@ -1,4 +1,8 @@
-"""The analyst beside every screen: it answers, acts on the page, asks, and can be stopped."""
+"""The analyst beside every screen: it answers, acts on the page, asks, and can be stopped.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import asyncio
 import re
@@ -171,6 +175,7 @@ def _asked(served: Served, kind: str) -> Any:
     return served.post("/ui/requests", {"request": {"type": kind}})["answer"]
 
 
+@pytest.mark.slow
 def test_only_the_page_that_asked_acts(page: Page, served: Served) -> None:
     other = page.context.new_page()
     for each in (page, other):
@@ -193,6 +198,7 @@ def test_only_the_page_that_asked_acts(page: Page, served: Served) -> None:
     assert "/threads" in other.url
 
 
+@pytest.mark.slow
 def test_steps_fold_open_and_lead_to_where_they_are_recorded(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     first = Answer("I look.", (Call("call_data", {"task": "Labels?"}),), reasoning="Hm, labels.")
@@ -209,6 +215,7 @@ def test_steps_fold_open_and_lead_to_where_they_are_recorded(page: Page, served:
     expect(inside.get_by_text("None.").first).to_be_visible()  # the panel stays
 
 
+@pytest.mark.slow
 def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faults: Faults) -> None:
     page.goto("/threads?analyst=new")
     served.provider.add(error(503, "The provider rests."))
@@ -225,6 +232,7 @@ def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faul
     expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> None:
     served.take_spans(span(1, text="Hello"))
     page.goto(f"/traces/{1:032x}?span={1:016x}&analyst=new")
@@ -234,6 +242,7 @@ def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> No
     assert tabs.evaluate("element => element.scrollWidth - element.clientWidth") == 0
 
 
+@pytest.mark.slow
 def test_what_is_no_conversation_is_told_without_a_fault(page: Page) -> None:
     page.goto("/threads?analyst=zz")
     expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
@@ -252,6 +261,7 @@ def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:
     expect(talk(page).get_by_text("It begins so")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_saved_answer_says_what_it_took(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     usage = {"prompt_tokens": 1_200, "completion_tokens": 34, "total_tokens": 1_234}
@@ -264,6 +274,7 @@ def test_a_saved_answer_says_what_it_took(page: Page, served: Served) -> None:
     expect(spent).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_reload_and_another_tab_go_on_with_the_answer(page: Page, served: Served) -> None:
     page.goto("/threads?analyst=new")
     end = delta(content=" and ends so.", finish_reason="stop")
@@ -359,7 +370,9 @@ def test_hostile_answers_are_text(page: Page, served: Served) -> None:
     expect(inside.get_by_text("https://evil.example/x")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_it_has_no_serious_fault(browser: Browser, served: Served, dark: bool) -> None:
     with context_of(browser, served.address, dark=dark) as (page, _):
         page.goto("/analyst")
@@ -376,6 +389,7 @@ def test_it_has_no_serious_fault(browser: Browser, served: Served, dark: bool) -
         assert serious_faults(page) == []
 
 
+@pytest.mark.slow
 def test_on_a_narrow_page_it_makes_room_for_what_it_opens(browser: Browser, served: Served) -> None:
     served.take_spans(span(1, text="Hello"))
     with context_of(browser, served.address, size=NARROW) as (page, _):

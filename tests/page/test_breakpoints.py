@@ -1,4 +1,8 @@
-"""The screen of breakpoints: calls of OpenAI's own client, held, changed, let go on and refused."""
+"""The screen of breakpoints: calls of OpenAI's own client, held, changed, let go on and refused.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -87,6 +91,7 @@ def test_a_refusal_reaches_the_client_with_its_reason(page: Page, served: Served
     assert not served.provider.requests
 
 
+@pytest.mark.slow
 def test_a_held_call_shows_up_by_itself_and_its_expiry_too(page: Page, served: Served) -> None:
     page.goto("/breakpoints")
     expect(page.get_by_role("heading", name="No call was held.")).to_be_visible()
@@ -99,6 +104,7 @@ def test_a_held_call_shows_up_by_itself_and_its_expiry_too(page: Page, served: S
         expect(held).to_contain_text("expired", timeout=10_000)
 
 
+@pytest.mark.slow
 def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) -> None:
     _hold(served, model="m")
     page.goto("/breakpoints")
@@ -112,6 +118,7 @@ def test_a_breakpoint_is_switched_off_and_removed(page: Page, served: Served) ->
     assert served.get("/breakpoints")["data"] == []
 
 
+@pytest.mark.slow
 def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) -> None:
     _hold(served, model="m")
     served.provider.add(Answer("Changed"))
@@ -130,6 +137,7 @@ def test_a_change_leaves_all_else_as_it_was_written(page: Page, served: Served) 
     assert served.provider.requests[-1].messages[0]["content"] == "Hello Bob"
 
 
+@pytest.mark.slow
 def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
     page: Page, served: Served
 ) -> None:
@@ -153,6 +161,7 @@ def test_what_is_changed_is_kept_over_a_reload_and_a_look_elsewhere(
     assert page.evaluate("Object.keys(sessionStorage).filter(key => key.includes('held'))") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "shown"),
     [
@@ -175,6 +184,7 @@ def test_a_strange_request_is_shown_whole(
         assert "No" in answer.result(30)
 
 
+@pytest.mark.slow
 def test_a_held_call_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/breakpoints?held=none")
@@ -183,7 +193,9 @@ def test_a_held_call_that_is_not_there_is_said(page: Page, shared: Served, fault
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing_and_it_fits(browser: Browser, served: Served, dark: bool) -> None:
     _hold(served, labels=["nightly"], timeout=600)
     served.provider.add(Answer("Done"))

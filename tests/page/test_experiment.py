@@ -1,4 +1,8 @@
-"""The experiment screens, on calls that OpenAI's own client made through the gateway."""
+"""The experiment screens, on calls that OpenAI's own client made through the gateway.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import re
 import time
@@ -127,6 +131,7 @@ def _open(page: Page, served: Served, experiment: str) -> None:
     _until(lambda: served.get("/ui")["experiment_id"] == experiment)
 
 
+@pytest.mark.slow
 def test_without_experiments_the_list_says_how_to_make_one(page: Page, served: Served) -> None:
     page.goto("/experiments")
     expect(page.get_by_role("heading", name="No experiments yet")).to_be_visible()
@@ -184,6 +189,7 @@ def test_a_recorded_call_is_changed_run_and_compared(page: Page, served: Served)
     assert served.provider.requests[-1].messages[0]["content"] == "Be short, kind."
 
 
+@pytest.mark.slow
 def test_the_same_request_is_edited_as_json(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
@@ -204,6 +210,7 @@ def test_the_same_request_is_edited_as_json(page: Page, served: Served) -> None:
     assert _newest(served, experiment)["parameters"] == {"temperature": 0.4}
 
 
+@pytest.mark.slow
 def test_messages_are_added_moved_and_removed(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
@@ -220,6 +227,7 @@ def test_messages_are_added_moved_and_removed(page: Page, served: Served) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_stands_at_its_field_and_is_not_saved(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
@@ -237,6 +245,7 @@ def test_what_is_wrong_stands_at_its_field_and_is_not_saved(page: Page, served: 
     assert served.get(f"/experiments/{experiment}")["version"] == 0
 
 
+@pytest.mark.slow
 def test_a_call_that_cannot_be_run_again_is_told_of(page: Page, served: Served) -> None:
     served.take_spans(span(1))  # of which it is not told what was asked
     [row] = _until(lambda: served.get("/spans")["data"])
@@ -246,6 +255,7 @@ def test_a_call_that_cannot_be_run_again_is_told_of(page: Page, served: Served) 
     assert len(served.get("/threads")["data"]) == 1  # to look is no call of a tool
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_is_seen_and_its_runs_are_made_again(
     page: Page, served: Served
 ) -> None:
@@ -299,6 +309,7 @@ def test_an_older_version_is_compared_with_and_restored(page: Page, served: Serv
     expect(page.get_by_text("Be kind.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_leaving_unsaved_changes_is_asked_for(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
@@ -336,6 +347,7 @@ def test_a_data_set_is_made_of_a_query_and_changed_as_a_whole(page: Page, served
     ]
 
 
+@pytest.mark.slow
 def test_an_experiment_is_deleted_after_a_question(page: Page, served: Served) -> None:
     _made(served)
     page.goto("/experiments")
@@ -382,6 +394,7 @@ def test_the_tools_of_the_analyst_act_on_the_open_page(page: Page, served: Serve
     _until(lambda: served.get("/ui")["experiment_id"] is None)
 
 
+@pytest.mark.slow
 def test_the_tools_know_of_runs_that_the_page_has_not_heard_of(page: Page, served: Served) -> None:
     experiment = _made(served, {"system": "Be short."})
     page.add_init_script(_DEAF)
@@ -392,6 +405,7 @@ def test_the_tools_know_of_runs_that_the_page_has_not_heard_of(page: Page, serve
     assert _asked(served, "get_experiment_data")["result"]["content"]
 
 
+@pytest.mark.slow
 def test_what_a_tool_changes_never_takes_what_a_person_is_changing(
     page: Page, served: Served
 ) -> None:
@@ -426,7 +440,9 @@ def test_hostile_text_is_text(page: Page, served: Served) -> None:
     expect(page.get_by_label("The request as JSON")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_there_is_no_serious_fault_for_any_sense_or_hand(
     browser: Browser, served: Served, dark: bool
 ) -> None:
@@ -452,6 +468,7 @@ def test_there_is_no_serious_fault_for_any_sense_or_hand(
             assert serious_faults(page) == [], ("run", size)
 
 
+@pytest.mark.slow
 def test_all_keys_are_listed(page: Page, served: Served) -> None:
     experiment = _made(served)
     _open(page, served, experiment)
@@ -461,6 +478,7 @@ def test_all_keys_are_listed(page: Page, served: Served) -> None:
         expect(keys.get_by_text(does)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_lost_experiment_is_told_of(page: Page, served: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/experiments/nope")

@@ -169,7 +169,9 @@ def test_the_printed_link_opens_the_page_and_its_key_leaves_the_address(
         assert status == 401
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_the_frame_of_the_page_has_no_serious_fault(
     browser: Browser, shared: Served, dark: bool
 ) -> None:

@@ -1,4 +1,8 @@
-"""The screen of models: providers, their keys and tests, and prices."""
+"""The screen of models: providers, their keys and tests, and prices.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -56,6 +60,7 @@ def test_models_are_found_and_say_how_their_price_was(page: Page, shared: Served
     expect(dialog).to_contain_text("the address of the provider")
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("500")
     page.route("**/api/v1/models", lambda route: route.fulfill(status=500, json={}))
@@ -66,6 +71,7 @@ def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults)
     expect(page.get_by_role("table", name="Models")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_without_models_it_says_how_to_get_some(page: Page, shared: Served) -> None:
     none = {"data": [], "price_list": "none"}
     page.route("**/api/v1/models", lambda route: route.fulfill(json=none))
@@ -73,7 +79,9 @@ def test_without_models_it_says_how_to_get_some(page: Page, shared: Served) -> N
     expect(page.get_by_role("heading", name="No provider lists a model.")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing_and_it_fits(browser: Browser, shared: Served, dark: bool) -> None:
     size = NARROW if dark else (1280, 800)
     with context_of(browser, shared.address, dark=dark, size=size) as (page, _):

@@ -1,4 +1,8 @@
-"""The screens of proposals: the same store as the terminal, decided hunk by hunk on the page."""
+"""The screens of proposals: the same store as the terminal, decided hunk by hunk on the page.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import json
 from pathlib import Path
@@ -89,6 +93,7 @@ def test_a_changed_file_is_a_conflict_until_it_is_restaged(
     assert "right + left" in file.read_text()
 
 
+@pytest.mark.slow
 def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) -> None:
     page.goto("/proposals")
     expect(page.get_by_role("heading", name="Nothing is proposed.")).to_be_visible()
@@ -101,13 +106,16 @@ def test_without_proposals_it_says_how_to_get_one(page: Page, served: Served) ->
     expect(page.get_by_role("link", name="change calc.py")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_proposal_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/proposals/0000")
     expect(page.get_by_role("alert")).to_contain_text("The proposal could not be read")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None:
     proposal = _near(served)
     with context_of(browser, served.address, dark=dark) as (page, _):
@@ -119,6 +127,7 @@ def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None
         assert serious_faults(page) == []
 
 
+@pytest.mark.slow
 def test_where_it_is_narrow_old_and_new_lines_stand_below_each_other(
     browser: Browser, served: Served
 ) -> None:

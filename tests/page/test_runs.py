@@ -1,4 +1,8 @@
-"""Runs: the list, its groups and sums, a run beside it, new ones that move nothing, one alone."""
+"""Runs: the list, its groups and sums, a run beside it, new ones that move nothing, one alone.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import re
 from collections.abc import Iterator
@@ -84,6 +88,7 @@ def test_filters_columns_and_order_stand_in_the_address(shown: Page) -> None:
     expect(header).to_have_attribute("aria-sort", "descending")
 
 
+@pytest.mark.slow
 def test_a_group_is_chosen_by_keyboard_and_narrows_the_query(shown: Page) -> None:
     choose(shown, "No groups", "By label")
     expect(shown).to_have_url(re.compile("group=label"))
@@ -106,6 +111,7 @@ def active(page: Page) -> str:
     return page.locator(f"[id='{identifier}']").inner_text()
 
 
+@pytest.mark.slow
 def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
     choose(shown, "No groups", "By time")
     choose(shown, "by hour", "by day")
@@ -119,6 +125,7 @@ def test_groups_by_time_are_drawn_and_narrow_the_time(shown: Page) -> None:
     expect(rows(shown)).to_have_count(4)
 
 
+@pytest.mark.slow
 def test_rows_are_walked_by_keyboard_with_one_beside_and_none_moves(shown: Page) -> None:
     first = rows(shown).first
     before = first.bounding_box()
@@ -137,6 +144,7 @@ def test_rows_are_walked_by_keyboard_with_one_beside_and_none_moves(shown: Page)
     expect(shown).to_have_url("/runs")
 
 
+@pytest.mark.slow
 def test_beside_the_list_failed_steps_come_first(shown: Page, filled: Served) -> None:
     shown.goto("/runs?peek=export-1")
     expect(beside(shown)).to_contain_text("The importer stops at an empty date.")
@@ -150,6 +158,7 @@ def test_beside_the_list_failed_steps_come_first(shown: Page, filled: Served) ->
     expect(shown.get_by_role("treegrid")).to_contain_text("run_check")
 
 
+@pytest.mark.slow
 def test_a_run_with_several_traces_lets_one_choose(shown: Page, filled: Served) -> None:
     shown.goto("/runs/order-1")
     expect(shown.get_by_role("treegrid")).to_be_visible()
@@ -161,6 +170,7 @@ def test_a_run_with_several_traces_lets_one_choose(shown: Page, filled: Served) 
     expect(shown.get_by_role("treegrid")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_there_is_said_to_be_none(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/runs/nothing")
@@ -169,6 +179,7 @@ def test_a_run_that_is_not_there_is_said_to_be_none(page: Page, faults: Faults) 
     expect(page).to_have_url("/runs")
 
 
+@pytest.mark.slow
 def test_what_can_be_done_with_a_run(shown: Page) -> None:
     shown.goto("/runs?peek=order-2")
     actions = beside(shown).get_by_role("button", name="Actions")
@@ -197,6 +208,7 @@ def test_a_deleted_run_is_gone(page: Page, served: Served) -> None:
     assert [each for each in asked if "wrong-1" in each] == ["DELETE /api/v1/runs/wrong-1"]
 
 
+@pytest.mark.slow
 def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
     call(served, "right-1", "What stays?")
     call(served, "wrong-1", "A secret by mistake")
@@ -213,6 +225,7 @@ def test_a_run_is_deleted_on_its_own_screen(page: Page, served: Served) -> None:
     assert named == ["DELETE /api/v1/runs/wrong-1"]
 
 
+@pytest.mark.slow
 def test_what_is_deleted_elsewhere_is_gone_from_every_screen(
     browser: Browser, served: Served
 ) -> None:
@@ -249,6 +262,7 @@ def test_the_first_run_takes_the_place_of_how_to_record_one(page: Page, served: 
     expect(row(page, "Is anybody there?")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_new_runs_do_not_move_what_is_under_the_pointer(page: Page, served: Served) -> None:
     call(served, "old", "The old one")
     page.goto("/runs")
@@ -282,6 +296,7 @@ def test_a_run_under_way_is_brought_up_to_date_in_its_row(page: Page, served: Se
     expect(running.get_by_role("gridcell").nth(1)).to_have_text("3")
 
 
+@pytest.mark.slow
 def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
     page: Page, shared: Served, faults: Faults
 ) -> None:
@@ -297,8 +312,12 @@ def test_a_list_that_cannot_be_read_says_so_and_is_tried_again(
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
+@pytest.mark.parametrize(
+    "size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"]
+)
 def test_runs_have_no_serious_fault(
     browser: Browser, filled: Served, size: tuple[int, int], dark: bool
 ) -> None:

@@ -1,4 +1,8 @@
-"""The screens of sessions: conversations begun, gone on with, steered, branched and deleted."""
+"""The screens of sessions: conversations begun, gone on with, steered, branched and deleted.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import re
 
@@ -70,6 +74,7 @@ def test_what_runs_is_steered_and_stopped(page: Page, served: Served) -> None:
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_is_nested_without_end_stays_in_its_box(page: Page, served: Served) -> None:
     served.ask("Nest.", Answer(f"{'- ' * 500}deep\n\n{'> ' * 300}quoted"))
     page.goto(f"/sessions/{served.get('/sessions')['data'][0]['id']}")
@@ -131,6 +136,7 @@ def test_a_session_is_renamed_and_deleted(page: Page, served: Served) -> None:
     assert served.get("/sessions")["data"] == []
 
 
+@pytest.mark.slow
 def test_another_page_sees_a_new_title_and_a_deletion(
     page: Page, served: Served, faults: Faults
 ) -> None:
@@ -147,6 +153,7 @@ def test_another_page_sees_a_new_title_and_a_deletion(
     expect(page.get_by_role("heading", name="No sessions yet.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
@@ -165,6 +172,7 @@ def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Se
     expect(message).to_have_value("")
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Served) -> None:
     session = _conversation(served, "Hello")
     page.goto(f"/sessions/{session}")
@@ -177,12 +185,14 @@ def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Serve
     expect(page.get_by_text("Now I am here.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_session_that_is_not_there_is_said(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/sessions/01234567-89ab-7cde-8f01-23456789abcd")
     expect(page.get_by_role("heading", name="There is no such session.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_another_page_follows_a_turn_from_its_middle(
     browser: Browser, page: Page, served: Served
 ) -> None:
@@ -199,7 +209,9 @@ def test_another_page_follows_a_turn_from_its_middle(
         expect(other.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None:
     session = _conversation(served, "First?", "Second?")
     with context_of(browser, served.address, dark=dark) as (page, _):
@@ -211,6 +223,7 @@ def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None
         assert serious_faults(page) == []
 
 
+@pytest.mark.slow
 def test_it_fits_where_it_is_narrow(browser: Browser, served: Served) -> None:
     session = _conversation(served, "First?")
     with context_of(browser, served.address, size=NARROW) as (page, _):

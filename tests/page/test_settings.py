@@ -1,4 +1,8 @@
-"""The screen of settings: what is in force, what would be deleted or masked, and the addresses."""
+"""The screen of settings: what is in force, what would be deleted or masked, and the addresses.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -38,6 +42,7 @@ def test_what_other_limits_would_delete_is_shown_and_nothing_is_deleted(
     assert served.get("/retention")["held"]["spans"] == 2
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_none_is_told(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("4(00|22)")
     page.goto("/settings?part=retention")
@@ -64,6 +69,7 @@ def test_a_pattern_is_tried_with_masked_examples(
     expect(page.get_by_role("alert")).to_contain_text("The pattern was not tried")
 
 
+@pytest.mark.slow
 def test_the_addresses_for_other_programs_are_those_of_the_server(
     page: Page, shared: Served
 ) -> None:
@@ -77,6 +83,7 @@ def test_the_addresses_for_other_programs_are_those_of_the_server(
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults, part: str) -> None:
     faults.expect("500")
@@ -85,7 +92,9 @@ def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults,
     expect(page.get_by_role("alert").first).to_contain_text("could not be read")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing_and_it_fits(browser: Browser, shared: Served, dark: bool) -> None:
     size = NARROW if dark else (1280, 800)
     with context_of(browser, shared.address, dark=dark, size=size) as (page, _):

@@ -1,4 +1,8 @@
-"""Spans: the list, what is found in their contents, one beside it, and groups of them."""
+"""Spans: the list, what is found in their contents, one beside it, and groups of them.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import re
 from collections.abc import Iterator
@@ -83,6 +87,7 @@ def test_words_are_found_in_contents_and_marked(shown: Page) -> None:
     expect(rows(shown)).to_have_count(5)
 
 
+@pytest.mark.slow
 def test_spans_are_walked_with_their_content_beside(shown: Page) -> None:
     row(shown, "execute_tool run_check").get_by_role("gridcell").nth(1).click()
     expect(beside(shown)).to_contain_text("Timeout: longer than 30 s")
@@ -108,11 +113,13 @@ def test_spans_are_walked_with_their_content_beside(shown: Page) -> None:
     expect(beside(shown)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_an_address_that_names_no_span_is_said_to_be_wrong(shown: Page) -> None:
     shown.goto("/traces?peek=nonsense")
     expect(beside(shown).get_by_role("alert")).to_contain_text("There is no such span")
 
 
+@pytest.mark.slow
 def test_groups_sum_up_and_one_without_a_value_can_be_chosen(shown: Page) -> None:
     shown.goto("/traces?group=model")
     expect(row(shown, "small")).to_contain_text("1")
@@ -130,6 +137,7 @@ def test_a_span_is_seen_when_it_is_exported(page: Page, served: Served) -> None:
     expect(rows(page).first).to_contain_text("second")
 
 
+@pytest.mark.slow
 def test_a_span_that_is_gone_is_said_to_be(page: Page, served: Served, faults: Faults) -> None:
     faults.expect("404")
     send(served, exported(1, "only", trace=1))
@@ -138,8 +146,12 @@ def test_a_span_that_is_gone_is_said_to_be(page: Page, served: Served, faults: F
     expect(row(page, "only")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
+@pytest.mark.parametrize(
+    "size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"]
+)
 def test_spans_have_no_serious_fault(
     browser: Browser, filled: Served, size: tuple[int, int], dark: bool
 ) -> None:

@@ -1,4 +1,8 @@
-"""Threads: the list with its query, filters and views, and one conversation beside its runs."""
+"""Threads: the list with its query, filters and views, and one conversation beside its runs.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import re
 from collections.abc import Iterator
@@ -86,6 +90,7 @@ def test_a_query_is_written_with_completion_and_stands_in_the_address(shown: Pag
     expect(rows(shown)).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_with_its_place_and_the_list_stays(shown: Page) -> None:
     bar(shown).fill("label:shop")
     expect(rows(shown)).to_have_count(1)
@@ -98,6 +103,7 @@ def test_what_is_wrong_is_said_with_its_place_and_the_list_stays(shown: Page) ->
     expect(shown.get_by_text("This query cannot be read.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_filters_are_terms_of_the_same_query(shown: Page, filled: Served) -> None:
     filters = shown.get_by_role("complementary", name="Filters")
     filters.get_by_role("checkbox", name="shop").check()
@@ -153,6 +159,7 @@ def test_a_view_is_kept_opened_renamed_and_deleted(shown: Page) -> None:
     expect(shown.get_by_text("There are no saved views any more.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_columns_and_order_are_chosen_and_stand_in_the_address(shown: Page) -> None:
     shown.get_by_role("button", name="Columns").click()
     shown.get_by_role("menuitemcheckbox", name="Model calls").click()
@@ -169,6 +176,7 @@ def test_columns_and_order_are_chosen_and_stand_in_the_address(shown: Page) -> N
     assert "sort=tokens" in shown.url
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_opens_a_thread_and_comes_back(shown: Page) -> None:
     shown.keyboard.press("j")
     grid = shown.get_by_role("grid")
@@ -232,6 +240,7 @@ def test_a_thread_says_each_message_once_beside_its_runs(browser: Browser, fille
         expect(page.get_by_text("There is no such thread.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_title_leaves_room_in_its_line_for_what_is_beside_it(
     page: Page, served: Served
 ) -> None:
@@ -248,6 +257,7 @@ def test_a_long_title_leaves_room_in_its_line_for_what_is_beside_it(
     assert title["width"] > 200
 
 
+@pytest.mark.slow
 def test_a_long_thread_begins_at_its_end_and_says_nothing_twice(page: Page, served: Served) -> None:
     first = served.ask("Question 0?", Answer("Answer 0."))
     for number in range(1, 12):
@@ -267,6 +277,7 @@ def test_a_long_thread_begins_at_its_end_and_says_nothing_twice(page: Page, serv
     expect(conversation.get_by_role("button", name="Show earlier runs")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_thread_goes_on_while_it_is_shown_and_tells_of_a_failure(
     page: Page, served: Served
 ) -> None:
@@ -300,6 +311,7 @@ def test_a_thread_is_deleted_after_it_was_said_what_is_lost(page: Page, served: 
     assert named == ["DELETE /api/v1/threads/gone"]
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(
     page: Page, served: Served, faults: Faults
 ) -> None:
@@ -318,7 +330,7 @@ def test_a_store_that_fails_is_told_of_with_a_way_to_try_again(
     expect(page.get_by_text("Nothing is recorded yet.")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nobody_is_kept_from_the_threads(browser: Browser, filled: Served, dark: bool) -> None:
     for size in ((1280, 800), NARROW):
         with context_of(browser, filled.address, size=size, dark=dark) as (page, _):

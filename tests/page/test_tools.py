@@ -1,4 +1,8 @@
-"""The screen of tools: what each takes, how its calls went, and calls by a form."""
+"""The screen of tools: what each takes, how its calls went, and calls by a form.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import json
 import shlex
@@ -30,6 +34,7 @@ def test_a_tool_is_found_and_called_by_its_form(page: Page, served: Served) -> N
     assert served.get("/tools/statistics")["data"][0]["name"] == "grep"
 
 
+@pytest.mark.slow
 def test_the_calls_of_another_program_are_counted_too(page: Page, served: Served) -> None:
     page.goto("/tools?tool=grep")
     tool = page.get_by_role("article", name="grep")
@@ -40,6 +45,7 @@ def test_the_calls_of_another_program_are_counted_too(page: Page, served: Served
     expect(tool.get_by_text("p50")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_the_server_says_is_wrong_stands_at_its_field(
     page: Page, shared: Served, faults: Faults
 ) -> None:
@@ -69,6 +75,7 @@ def test_nested_arguments_are_entered_and_a_write_asks_first(page: Page, served:
     assert "right + left" in (served.repo / "calc.py").read_text()
 
 
+@pytest.mark.slow
 def test_arguments_go_to_json_and_back_and_to_a_terminal(page: Page, served: Served) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/tools?tool=grep")
@@ -87,6 +94,7 @@ def test_arguments_go_to_json_and_back_and_to_a_terminal(page: Page, served: Ser
     assert json.loads(ran.out)["ok"] is True
 
 
+@pytest.mark.slow
 def test_the_schema_is_a_table(page: Page, shared: Served) -> None:
     page.goto("/tools?tool=grep")
     page.get_by_role("tab", name="Arguments").click()
@@ -96,6 +104,7 @@ def test_the_schema_is_a_table(page: Page, shared: Served) -> None:
     expect(page.get_by_role("figure", name="Schema")).to_contain_text("additionalProperties")
 
 
+@pytest.mark.slow
 def test_tools_that_are_not_there_are_said(page: Page, shared: Served) -> None:
     page.goto("/tools?tool=teapot")
     expect(page.get_by_role("heading", name="There is no tool teapot.")).to_be_visible()
@@ -103,6 +112,7 @@ def test_tools_that_are_not_there_are_said(page: Page, shared: Served) -> None:
     expect(page.get_by_text("No tool fits.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults) -> None:
     faults.expect("500")
     page.route("**/api/v1/tools", lambda route: route.fulfill(status=500, json={}))
@@ -113,7 +123,9 @@ def test_a_server_that_fails_is_told(page: Page, shared: Served, faults: Faults)
     expect(page.get_by_role("link", name="grep")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_axe_finds_nothing(browser: Browser, shared: Served, dark: bool) -> None:
     with context_of(browser, shared.address, dark=dark) as (page, _):
         page.goto("/tools?tool=fetch_runs")
@@ -123,6 +135,7 @@ def test_axe_finds_nothing(browser: Browser, shared: Served, dark: bool) -> None
         assert serious_faults(page) == []
 
 
+@pytest.mark.slow
 def test_where_it_is_narrow_one_thing_is_shown(browser: Browser, shared: Served) -> None:
     with context_of(browser, shared.address, size=NARROW) as (page, _):
         page.goto("/tools")

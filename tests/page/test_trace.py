@@ -1,4 +1,8 @@
-"""The trace: its tree and timeline, and what a span holds, over real recorded data."""
+"""The trace: its tree and timeline, and what a span holds, over real recorded data.
+
+A page costs a second of processor time. The quick suite has one test for each thing that a person
+does here; the tests of further states, sizes and themes are slow.
+"""
 
 import json
 import os
@@ -142,6 +146,7 @@ def test_gaps_are_told_and_never_hidden(shown: Page) -> None:
     expect(detail(shown)).to_contain_text("it broke")
 
 
+@pytest.mark.slow
 def test_the_tree_is_walked_and_folded_by_keys_and_the_server_keeps_it(
     shown: Page, filled: Served
 ) -> None:
@@ -171,6 +176,7 @@ def test_the_tree_is_walked_and_folded_by_keys_and_the_server_keeps_it(
     expect(detail(shown)).to_be_focused()
 
 
+@pytest.mark.slow
 def test_what_the_address_names_is_shown_when_what_is_folded_is_told_late(
     browser: Browser, filled: Served
 ) -> None:
@@ -212,6 +218,7 @@ def test_names_and_contents_are_found_and_stepped_through(shown: Page) -> None:
     expect(shown).to_have_url(re.compile("find=r"))
 
 
+@pytest.mark.slow
 def test_the_axis_is_zoomed_and_the_critical_path_marked_in_the_address(shown: Page) -> None:
     row(shown, "first").click()
     shown.keyboard.press("z")
@@ -281,6 +288,7 @@ def test_recorded_text_is_text_and_a_call_opens_as_an_experiment(
         expect(page).to_have_url(re.compile(f"/experiments/.*{trace}"))
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/traces/none")
@@ -288,6 +296,7 @@ def test_what_is_not_there_is_said(page: Page, faults: Faults) -> None:
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_span_that_cannot_be_read_leaves_the_tree(browser: Browser, filled: Served) -> None:
     gone = {"status": 500, "json": {"error": {"message": "The disk is gone.", "hint": None}}}
     with context_of(browser, filled.address) as (page, faults):
@@ -302,7 +311,7 @@ def test_a_span_that_cannot_be_read_leaves_the_tree(browser: Browser, filled: Se
         expect(detail(page).get_by_role("tab", name="Formatted")).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_it_can_be_used_by_everybody(browser: Browser, filled: Served, *, dark: bool) -> None:
     with context_of(browser, filled.address, dark=dark) as (page, _):
         page.goto(f"/traces/{ORPHANS}?critical=true&find=e")
@@ -311,6 +320,7 @@ def test_it_can_be_used_by_everybody(browser: Browser, filled: Served, *, dark: 
         assert serious_faults(page) == []
 
 
+@pytest.mark.slow
 def test_where_it_is_narrow_the_detail_comes_over_the_tree(
     browser: Browser, filled: Served
 ) -> None:

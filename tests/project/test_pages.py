@@ -12,6 +12,8 @@ import pytest
 import treadle
 from scripts.write_configuration_reference import PAGE, with_reference
 from tests.cli import fork_server
+from tests.fakes.replies import Answer
+from tests.page.served import playing
 from tests.project.pages import PAGES, ROOT, Command, commands, links
 
 QUESTION = 'treadle ask "How are tool calls matched to their results?"'
@@ -35,11 +37,12 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(command: str, root: Path) -> subprocess.CompletedProcess[str]:
-    """The command in a shell, with nothing configured and no key."""
+def run(command: str, root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command in a shell, with nothing configured but by `variables`, and no key."""
     env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     env = {name: value for name, value in env.items() if not name.startswith("TREADLE_")}
     env["TREADLE_HOME"] = str(root.parent / "home")
+    env |= variables
     env["PATH"] = f"{root.parent / 'bin'}{os.pathsep}{env['PATH']}"
     return subprocess.run(
         ["bash", "-c", command],
@@ -56,13 +59,23 @@ def run(command: str, root: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="session")
 def asked(workshop: Path) -> Path:
     """The workshop after the question of the README: there is a session and a trace to see."""
-    done = run(QUESTION, workshop)
+    with playing([Answer("By their ids.")]) as provider:
+        done = run(QUESTION, workshop, TREADLE_BASE_URL=provider.base_url)
     assert done.returncode == 0, done.stderr
     return workshop
 
 
+@pytest.mark.slow
 @pytest.mark.model
-@pytest.mark.timeout(600)  # the first one waits for the small model, on a busy machine for minutes
+@pytest.mark.timeout(600)  # the small model takes minutes on a busy machine
+def test_the_question_of_the_readme_is_answered_with_nothing_configured(workshop: Path) -> None:
+    """The small model takes 20 s of processor time. The quick suite asks it a shorter question in
+    `tests/cli/test_embedded.py`."""
+    done = run(QUESTION, workshop)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
 @pytest.mark.parametrize("command", [c for c in TREADLE_COMMANDS if c.text != QUESTION], ids=str)
 def test_a_command_of_a_page_runs(command: Command, asked: Path) -> None:
     done = run(command.text, asked)
