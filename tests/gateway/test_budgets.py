@@ -5,12 +5,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.provider import FakeProvider
-from tests.fakes.replies import Answer, delta, error, sse, usage
+from tests.fakes.replies import Answer, Cut, Script, delta, error, sse, usage
 from tests.gateway.running import MESSAGES, Running, eventually, running, settings
+from treadle.config.gateway import GatewayCache
+from treadle.gateway import recording
+from treadle.gateway.answer_cache import AnswerCache
+from treadle.gateway.attempts import Finished
 
 DAY = 86_400.0
 
@@ -222,3 +227,72 @@ async def test_an_unknown_price_is_estimated_by_a_setting(
             spent = gateway.gateway.budgets.used()["all"].cost
             assert spent == pytest.approx(15 * price / 1e6)
             assert (await gateway.chat()).status_code == status
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_tokens": 50, "n": 100},
+        {"max_tokens": 50, "best_of": 100},
+        {"max_tokens": 5_000.0},
+        {"max_tokens": 5_000, "max_completion_tokens": 1},
+        {"max_tokens": 1, "max_completion_tokens": 5_000},
+        {"max_tokens": 1e300},
+    ],
+)
+async def test_all_output_that_a_call_allows_is_reserved(
+    tmp_path: Path, parameters: dict[str, Any]
+) -> None:
+    async with FakeProvider([], strict=False) as provider:
+        config = settings(provider, budgets={"all": {"tokens": 1_000}})
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat(**parameters)).status_code == 429
+    assert not provider.requests
+
+
+async def test_a_stream_that_breaks_off_is_counted_by_an_estimate(tmp_path: Path) -> None:
+    steps = (*sse(delta(content="word " * 400)).steps[:1], Cut())
+    cut = Script(steps, headers={"content-type": "text/event-stream"})
+    async with FakeProvider([cut]) as provider:
+        config = settings(provider, budgets={"all": {"tokens": 10_000}})
+        async with running(tmp_path, config) as gateway:
+            with pytest.raises(httpx2.HTTPError):
+                await gateway.chat(stream=True)
+            await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 300)
+
+
+async def test_an_answer_that_cannot_be_read_is_counted_by_its_size(tmp_path: Path) -> None:
+    odd = b'{"choices": [], "usage": {"prompt_tokens": ' + b"9" * 5_000 + b"}}"
+    answer = Script((odd,), headers={"content-type": "application/json"})
+    async with FakeProvider([answer]) as provider:
+        config = settings(provider, budgets={"all": {"tokens": 10_000}})
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat()).status_code == 200
+            await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 1_000)
+
+
+async def test_a_call_that_cannot_be_recorded_uses_up_what_was_reserved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_call: Finished) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(recording, "spans_of", broken)
+    async with FakeProvider([Answer("a")]) as provider:
+        config = settings(provider, budgets={"all": {"tokens": 10_000}})
+        async with running(tmp_path, config) as gateway:
+            assert (await gateway.chat(max_tokens=2_000)).status_code == 200
+            await eventually(lambda: gateway.gateway.budgets.used()["all"].tokens > 2_000)
+
+
+async def test_an_answer_too_large_for_the_cache_is_not_gathered(tmp_path: Path) -> None:
+    kept = AnswerCache(GatewayCache(enabled=True, max_size="2KB"), FakeClock(), telling=frozenset())
+    assert kept.most_bytes == 2_000
+    part = b"x" * 1_500
+    large = Script((part, part, part), headers={"content-type": "text/plain"})
+    async with FakeProvider([large, large]) as provider:
+        config = settings(provider, cache={**CACHE, "max_size": "2KB"})
+        async with running(tmp_path, config) as gateway:
+            answers = [await gateway.chat() for _ in range(2)]
+    assert [answer.content for answer in answers] == [part * 3] * 2
+    assert answers[1].headers["x-treadle-cache"] == "miss"

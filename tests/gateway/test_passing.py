@@ -1,11 +1,14 @@
 """What goes through the gateway is what was sent, in both directions, byte for byte."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import zlib
+from base64 import b64encode
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx2
 import openai
@@ -14,6 +17,9 @@ import pytest
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Call, Cut, Pause, Script, delta, error, sse
 from tests.gateway.running import MESSAGES, Running, running, settings
+from treadle.config.model import Settings
+from treadle.gateway import upstream
+from treadle.gateway.usage_filter import UsageFilter
 
 TOOL: Any = {
     "type": "function",
@@ -463,6 +469,108 @@ async def test_usage_is_not_asked_for_where_that_is_switched_off(tmp_path: Path)
     assert "stream_options" not in provider.requests[0].body
     assert answer.content == b"".join(step for step in script.steps if isinstance(step, bytes))
     assert (span.tokens.input, span.tokens.output, span.cost) == (None, None, None)
+
+
+KEY = "kY7+secret/Q1w2e3r4t5y6"
+
+
+def with_key(provider: FakeProvider) -> Settings:
+    own = {"base_url": provider.base_url, "api_key_env": "OWN", "models": ["m"], "max_retries": 0}
+    return settings().model_validate({"providers": {"fake": own}})
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_of_a_provider_is_not_passed_on(tmp_path: Path, status: int) -> None:
+    elsewhere = f"http://127.0.0.1:1/v1?key={KEY}"
+    moved = Script((b"{}",), status, {"location": elsewhere})
+    async with (
+        FakeProvider([moved]) as provider,
+        running(tmp_path, with_key(provider), env={"OWN": KEY}) as gateway,
+    ):
+        answer = await gateway.chat()
+    assert answer.status_code == 502
+    assert "redirects requests to 'http://127.0.0.1:1'" in answer.json()["error"]["message"]
+    assert "location" not in answer.headers
+    assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate"])
+async def test_an_error_that_quotes_the_key_of_the_provider_is_passed_on_without_it(
+    tmp_path: Path, encoding: str
+) -> None:
+    spelled = [
+        KEY, quote(KEY, safe=""), KEY.encode().hex(), b64encode(f"Bearer {KEY}".encode()).decode()
+    ]  # fmt: skip
+    said = json.dumps({"error": {"message": f"Incorrect key: {' '.join(spelled)}"}}).encode()
+    packed = {"": said, "gzip": gzip.compress(said), "deflate": zlib.compress(said)}[encoding]
+    headers = {"content-type": "application/json", "x-key": KEY}
+    if encoding:
+        headers["content-encoding"] = encoding
+    half = len(packed) // 2
+    failed = Script((packed[:half], packed[half:]), 401, headers)
+    async with (
+        FakeProvider([failed]) as provider,
+        running(tmp_path, with_key(provider), env={"OWN": KEY}) as gateway,
+    ):
+        answer = await gateway.chat(headers={"accept-encoding": "gzip, deflate"})
+    assert answer.status_code == 401
+    message = answer.json()["error"]["message"]
+    assert message.startswith("Incorrect key: [redacted")
+    assert not [each for each in spelled if each[8:-4] in message]
+    assert KEY not in str(answer.headers)
+
+
+async def test_a_line_that_never_ends_is_passed_on_as_it_comes(tmp_path: Path) -> None:
+    part = b"x" * 100_000
+    endless = Script(
+        (b"data: ", *[part] * 20, Pause()),
+        headers={"content-type": "text/event-stream"},
+    )
+    body = {"model": "fake/m", "messages": MESSAGES, "stream": True}
+    seen = 0
+    async with (
+        FakeProvider([endless]) as provider,
+        running(tmp_path, settings(provider)) as gateway,
+        gateway.http.stream("POST", "/chat/completions", json=body) as answer,
+    ):
+        async for piece in answer.aiter_raw():
+            seen += len(piece)
+            if seen >= 20 * len(part):
+                break
+    assert seen == 20 * len(part) + len("data: ")
+
+
+def test_the_usage_behind_a_long_line_is_taken_out() -> None:
+    usage = b'data: {"choices": [], "usage": {"total_tokens": 1}}\n\n'
+    for long in (b"x" * 70_000, b"x" * 200_000):
+        for size in (1_000, 65_000, 70_001, 1_000_000):
+            stream = b"data: " + long + b"\n\n" + usage + b"data: [DONE]\n\n"
+            filtering = UsageFilter()
+            parts = [filtering.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
+            assert b"".join([*parts, filtering.end()]) == stream.replace(usage, b"")
+
+
+async def test_interim_answers_without_end_are_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hint(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n")
+                await writer.drain()
+                await asyncio.sleep(0)
+
+    monkeypatch.setattr(upstream, "_WHOLE_FACTOR", 1)
+    async with await asyncio.start_server(hint, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        own = {
+            "base_url": f"http://127.0.0.1:{port}/v1", "models": ["m"], "max_retries": 0,
+            "idle_timeout": 0.1, "connect_timeout": 0.1,
+        }  # fmt: skip
+        config = settings().model_validate({"providers": {"fake": own}})
+        async with running(tmp_path, config) as gateway:
+            answer = await gateway.chat(stream=True)
+    assert answer.status_code == 504
 
 
 class RawProvider:

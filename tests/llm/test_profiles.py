@@ -10,7 +10,7 @@ from tests.fakes.replies import Answer, call_delta, delta, sse, usage_chunk
 from tests.llm.asking import REQUEST, Asked
 from treadle.config.model import Settings
 from treadle.llm import prices
-from treadle.llm.endpoint import Endpoint
+from treadle.llm.endpoint import Endpoint, is_loopback
 from treadle.llm.messages import ToolMessage
 from treadle.llm.profiles import PROFILES, register_keys
 from treadle.secrets import redact, redacting
@@ -65,3 +65,17 @@ def test_all_keys_are_known_to_redaction_before_they_are_used(
     register_keys(settings, keys)
     for key in keys.values():
         assert redact(f"it is {key}.") == "it is [redacted:registered]."
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("127.0.0.1", True), ("127.9.9.9", True), ("127.1", True), ("0x7f000001", True),
+        ("2130706433", True), ("localhost", True), ("LOCALHOST.", True), ("[::1]", True),
+        ("[::ffff:127.0.0.1]", True), ("0.0.0.0", True),
+        ("127.evil.example", False), ("127.0.0.1.evil.example", False), ("127", False),
+        ("localhost.evil.example", False), ("192.0.2.1", False), ("[2001:db8::1]", False),
+    ],
+)  # fmt: skip
+def test_only_addresses_of_this_machine_are_taken_for_it(host: str, near: bool) -> None:
+    assert is_loopback(f"http://{host}:8080/v1") is near

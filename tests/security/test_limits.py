@@ -108,6 +108,25 @@ def test_what_stops_arriving_ends_the_connection(
         answered(address, *SLOW[kind])  # would time out
 
 
+def test_requests_sent_ahead_of_their_answers_are_bounded() -> None:
+    with served() as address:
+        ahead = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+        said = answered(address, ahead * 10, LAST)
+        assert said.count(b"done") == 11
+        said = answered(address, *[ahead * 5_000] * 20)
+        assert said.count(b"done") < 100
+        assert b"done" in answered(address, LAST)
+
+
+def test_strangers_hold_few_connections_whatever_the_limit_of_descriptors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resource = pytest.importorskip("resource")
+    for limit in (1_000_000, resource.RLIM_INFINITY):
+        monkeypatch.setattr(resource, "getrlimit", lambda _kind, limit=limit: (limit, limit))
+        assert connections.most_strangers() == 2_048
+
+
 def test_strangers_hold_no_more_connections_than_they_may() -> None:
     with served(most_strangers=3) as address:
         held = [socket.create_connection(address, timeout=30) for _ in range(3)]

@@ -206,6 +206,27 @@ async def hello(socket: ClientConnection, *tools: object) -> Any:
     return json.loads(await asyncio.wait_for(socket.recv(), 30))
 
 
+async def test_messages_of_bytes_and_too_many_tools_are_refused_with_a_sentence(
+    repo: Path,
+) -> None:
+    tools = [{**PICK, "name": f"pick_{number}"} for number in range(201)]
+    async with serving(repo) as served:  # which fails if an error is written
+        async with front_end(served) as socket:
+            await socket.send(b"\x00")
+            assert "binary" in json.loads(await socket.recv())["message"]
+        async with front_end(served) as socket:
+            assert "tools" in (await hello(socket, *tools))["message"]
+        async with front_end(served) as socket:
+            assert (await hello(socket))["type"] == "ready"
+            await socket.send(b"\x00")
+            assert "binary" in json.loads(await socket.recv())["message"]
+        events = served.address.replace("http", "ws") + "/api/v1/events/socket"
+        async with connect(events) as socket:
+            assert json.loads(await socket.recv())["type"] == "open"
+            await socket.send(b"\x00")
+            await (await socket.ping())
+
+
 async def test_a_front_end_runs_its_tools_and_may_come_back(repo: Path) -> None:
     call = Call("pick_colour", {"of": "wall"}, id="c1")
     async with (

@@ -42,6 +42,11 @@ class AnswerCache:
         self._kept: OrderedDict[bytes, tuple[float, Kept]] = OrderedDict()
         self._size = 0
 
+    @property
+    def most_bytes(self) -> int:
+        """Size from which on an answer is not kept."""
+        return self._max_size if self.enabled else 0
+
     def key(self, asked: Asked) -> bytes | None:
         """What stands for a call; None for one that is not to be answered from here."""
         if not self.enabled or _declined(asked):

@@ -36,11 +36,12 @@ class Read:
     error_type: str | None = None
     dimensions: int | None = None
     """Of the vectors that were made."""
+    unreadable: bool = False
 
 
 def read_answer(asked: Asked, attempt: Attempt) -> Read:
     """What the answer to an attempt says, as far as it can be understood."""
-    pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""))
+    pieces = _decoded(attempt.pieces, attempt.headers.get("content-encoding", ""), COPY_LIMIT)
     if attempt.status is None or attempt.status >= 400:
         return _failure(attempt, b"".join(piece for _, piece in pieces))
     streamed = "event-stream" in attempt.headers.get("content-type", "").lower()
@@ -52,7 +53,8 @@ def read_answer(asked: Asked, attempt: Attempt) -> Read:
         return _whole(asked, attempt.endpoint, b"".join(piece for _, piece in pieces))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # Whatever a server says, what is known of the call is recorded.
-        return Read(error=attempt.error, error_type=f"unreadable answer ({type(error).__name__})")
+        kind = f"unreadable answer ({type(error).__name__})"
+        return Read(error=attempt.error, error_type=kind, unreadable=True)
 
 
 def _failure(attempt: Attempt, content: bytes) -> Read:
@@ -67,7 +69,13 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
     return Read(output=text or None, error=error.message, error_type=error.kind.value)
 
 
-def _decoded(pieces: Iterable[Timed], encoding: str) -> Iterator[Timed]:
+def unpacked(content: bytes, encoding: str, most: int) -> bytes | None:
+    """An answer without its encoding, up to a limit; None where it cannot be decoded."""
+    plain = b"".join(piece for _, piece in _decoded([(0, content)], encoding, most))
+    return plain if plain or not content else None
+
+
+def _decoded(pieces: Iterable[Timed], encoding: str, most: int) -> Iterator[Timed]:
     """The pieces without their encoding, up to a limit; only those that can be decoded."""
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
@@ -76,7 +84,7 @@ def _decoded(pieces: Iterable[Timed], encoding: str) -> Iterator[Timed]:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         return
     stream = zlib.decompressobj(47 if "gzip" in encoding else 15)
-    left = COPY_LIMIT  # some bytes may stand for gigabytes
+    left = most  # some bytes may stand for gigabytes
     for at, piece in pieces:
         try:
             plain = stream.decompress(piece, left)

@@ -20,6 +20,7 @@ from treadle.gateway.routing import matches
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.prices import cost
 from treadle.llm.profiles import EMBEDDED
+from treadle.llm.usage import MOST_TOKENS
 from treadle.tokens import estimate
 from treadle.traces.span import BUDGET_LABEL
 
@@ -42,42 +43,55 @@ class Used:
 class Planned:
     """What a call may use up, before it is made: what budgets reserve for it.
 
-    `input` is estimated; `output` is the most that the request allows, None where it does not say.
-    `cost` is that of the most expensive model that may be asked, None where a price is unknown.
+    `input` is estimated; `output` is the most that the request allows for one answer, None where
+    it does not say; `choices` is the number of answers that it asks for. `cost` is that of the most
+    expensive model that may be asked, None where a price is unknown.
     """
 
     input: int = 0
     output: int | None = None
+    choices: int = 1
     cost: float | None = 0.0
 
     @property
     def tokens(self) -> int:
         """Input and output together."""
-        return self.input + (_USUAL_OUTPUT if self.output is None else self.output)
+        return self.input + self.choices * (_USUAL_OUTPUT if self.output is None else self.output)
 
     @property
     def certain(self) -> int:
         """The tokens that the request itself names."""
-        return self.output or 0
+        return self.choices * (self.output or 0)
 
 
 _USUAL_OUTPUT = 1_024
 """Tokens that are reserved for the output of a request that does not bound it."""
 
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_CHOICES = ("n", "best_of")
 
 
 def planned_use(asked: Asked, targets: Sequence[Endpoint]) -> Planned:
     """What a call may use up at one of these; loads the price data, so call it in a thread."""
     given = estimate(asked.body.text[:_ESTIMATED]) + max(0, len(asked.body.text) - _ESTIMATED) // 3
-    limits = [asked.body.values.get(name) for name in _OUTPUT_LIMITS]
-    declared = next((each for each in limits if isinstance(each, int) and each > 0), None)
+    # Which of several limits a provider obeys is not known.
+    declared = max(_counts(asked, _OUTPUT_LIMITS), default=None)
     output = 0 if asked.operation is Operation.EMBEDDINGS else declared
-    tokens = Planned(given, output)
+    tokens = Planned(given, output, max(_counts(asked, _CHOICES), default=1))
     usage = Usage(input=given, output=tokens.tokens - given)
     costs = [0.0 if each.provider == EMBEDDED else cost(each, usage) for each in targets]
     known = [each for each in costs if each is not None]
     return replace(tokens, cost=max(known, default=0.0) if len(known) == len(costs) else None)
+
+
+def _counts(asked: Asked, names: Sequence[str]) -> list[int]:
+    """The parameters of these names that are numbers above 0."""
+    values = [asked.body.values.get(name) for name in names]
+    return [
+        int(min(each, MOST_TOKENS))
+        for each in values
+        if isinstance(each, int | float) and not isinstance(each, bool) and each >= 1
+    ]
 
 
 _ESTIMATED = 200_000
@@ -142,8 +156,11 @@ class Budgets:
             self._reserved[name] = self._reserved.get(name, Used()) + amount
         return aside
 
-    def settle(self, names: Sequence[str], aside: Mapping[str, Used], used: Used) -> None:
-        """Count what a call has used up, in the place of what was set aside for it."""
+    def settle(self, names: Sequence[str], aside: Mapping[str, Used], used: Used | None) -> None:
+        """Count what a call has used up, in the place of what was set aside for it.
+
+        Where nobody knows it, that is what was set aside.
+        """
         for name in names:
             budget = self._budgets[name]
             if name in aside:
@@ -151,8 +168,9 @@ class Budgets:
             begin, _ = self._period(budget)
             kept = self._used.get(name)
             if kept is not None and kept[0] == begin:
-                rate = 0.0 if used.cost else budget.unknown_price or 0.0
-                told = replace(used, cost=used.cost or used.tokens * rate / 1e6)
+                amount = used if used is not None else aside.get(name, Used())
+                rate = 0.0 if amount.cost else budget.unknown_price or 0.0
+                told = replace(amount, cost=amount.cost or amount.tokens * rate / 1e6)
                 self._used[name] = begin, kept[1] + told
 
     def _used_up(self, name: str, over: str, end: int) -> RefusalError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from treadle.clock import Clock
 from treadle.config.gateway import GatewaySettings
 from treadle.gateway.answer_cache import AnswerCache, Kept
+from treadle.gateway.answers import unpacked
 from treadle.gateway.asked import Body
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
@@ -24,6 +25,7 @@ from treadle.llm import faults
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.retry import Backoff
+from treadle.secrets import without_value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -233,6 +235,8 @@ class Exchange:
         try:
             attempt.status = response.status
             attempt.headers = _plain(response.raw_headers)
+            if 300 <= response.status < 400:
+                return self._failed(attempt, self._redirected(attempt))
             if response.status >= 400:
                 return await self._refused(attempt, response)
             await self._pass_on(attempt, response, filtered=asks_usage)
@@ -240,6 +244,11 @@ class Exchange:
         finally:
             if not response.closed:
                 response.close()  # also where the client has left: the provider is to stop
+
+    def _redirected(self, attempt: Attempt) -> ProviderError:
+        """A redirect: most clients would follow it, and send the prompt to another address."""
+        assert attempt.status is not None  # its answer has begun
+        return faults.from_response(attempt.endpoint, attempt.status, "", attempt.headers, 0.0)
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
         """The provider could not be reached, or broke off before its answer."""
@@ -254,7 +263,10 @@ class Exchange:
         return _Failure(error, told.status, json_headers(content), content)
 
     async def _refused(self, attempt: Attempt, response: "aiohttp.ClientResponse") -> _Failure:
-        """The provider answered with an error, which is given back as it came if it is the last."""
+        """The provider answered with an error, which is given back if it is the last.
+
+        It is given back as it came, but for the key of the provider, which some errors quote.
+        """
         endpoint = attempt.endpoint
         idle = endpoint.settings.idle_timeout
         pieces, size = [], 0
@@ -267,13 +279,19 @@ class Exchange:
                 pieces.append(piece)
         except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
             return self._failed(attempt, fault(endpoint, cut, idle))
-        content = b"".join(pieces)
+        content, encoded = b"".join(pieces), _encoded(attempt)
+        if endpoint.api_key:
+            plain = unpacked(content, attempt.headers.get("content-encoding", ""), _ERROR_LIMIT)
+            if plain is not None:
+                text = plain.decode("utf-8", "surrogateescape")
+                content = without_value(text, endpoint.api_key).encode("utf-8", "surrogateescape")
+                encoded = False
         now = self._parts.clock.now_us() / 1e6
         error = faults.from_response(
             endpoint, response.status, _read_json(content), attempt.headers, now
         )
         # Its length is what was read: an overlong one is cut.
-        headers = returned(response.raw_headers, measured=False)
+        headers = returned(response.raw_headers, measured=False, encoded=encoded)
         headers.append((b"content-length", str(len(content)).encode()))
         return _Failure(error, response.status, headers, content)
 
@@ -285,6 +303,7 @@ class Exchange:
         filtering = UsageFilter() if filtered and event_stream and not _encoded(attempt) else None
         headers = returned(response.raw_headers, measured=filtering is None)
         pieces: list[bytes] = []
+        left = self._parts.cache.most_bytes
         cacheable = self._cache_key is not None and response.status == 200
         if self._cache_key is not None:
             headers.append((b"x-treadle-cache", b"miss"))
@@ -294,8 +313,12 @@ class Exchange:
                 attempt.add(piece)
                 shown = piece if filtering is None else filtering.feed(piece)
                 if shown:
-                    if cacheable:
+                    left -= len(shown)
+                    if cacheable and left >= 0:
                         pieces.append(shown)
+                    else:
+                        cacheable = False
+                        pieces.clear()
                     await self._sink.send(shown, True)
         except Exception as cut:
             failed = fault(attempt.endpoint, cut, attempt.endpoint.settings.idle_timeout)
@@ -314,6 +337,11 @@ class Exchange:
         """Send the head, with what the gateway adds: which span it is, and what it decided."""
         call = self._call
         call.told = call.shown_span
+        if call.attempts and (key := call.attempts[-1].endpoint.api_key):
+            headers = [
+                (name, without_value(value.decode("latin-1"), key).encode("latin-1"))
+                for name, value in headers
+            ]
         own = {"x-trace-id": call.asked.context.trace_id, "x-span-id": call.told}
         if call.route is not None:
             own["x-treadle-route"] = call.route

@@ -103,7 +103,7 @@ class Gateway:
         sums = sums_of(store) if store is not None else None
         budgets = Budgets(own.budgets, env, sums, clock)
 
-        def used(call: Finished, amount: Used) -> None:
+        def used(call: Finished, amount: Used | None) -> None:
             loop.call_soon_threadsafe(budgets.settle, call.budgets, call.aside, amount)
 
         def lost(reason: str) -> None:

@@ -18,8 +18,8 @@ _OURS = frozenset({
 """Headers of a request that are meant for the gateway, or about who calls it."""
 
 _THEIRS = frozenset({
-    "date", "server", "set-cookie", "strict-transport-security", "alt-svc", "x-trace-id",
-    "x-span-id",
+    "date", "server", "set-cookie", "location", "refresh", "strict-transport-security", "alt-svc",
+    "x-trace-id", "x-span-id",
 })  # fmt: skip
 """Headers of an answer that speak of another host than the client called."""
 
@@ -47,9 +47,12 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 def returned(
-    headers: Iterable[tuple[bytes, bytes]], *, measured: bool
+    headers: Iterable[tuple[bytes, bytes]], *, measured: bool, encoded: bool = True
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer to give back; without its length unless it is `measured`."""
+    """The headers of an answer to give back; without its length unless it is `measured`.
+
+    Without its encoding unless it is still `encoded`.
+    """
     kept = []
     for name, value in headers:
         lower = name.lower()
@@ -57,6 +60,8 @@ def returned(
         if plain in _HOP_BY_HOP or plain in _THEIRS or plain.startswith("x-treadle-"):
             continue
         if plain == "content-length" and not measured:
+            continue
+        if plain == "content-encoding" and not encoded:
             continue
         kept.append((lower, value))
     return kept

@@ -40,13 +40,13 @@ class CallRecorder:
         store: SpanWriter | None,
         *,
         why_not: str | None,
-        used: Callable[[Finished, Used], None],
+        used: Callable[[Finished, Used | None], None],
         lost: Callable[[str], None],
     ) -> None:
         """Without a `store` calls are lost, `why_not` says why.
 
-        `used` is told what each call used up; `lost` is told in words when losing begins. Both are
-        called from other threads.
+        `used` is told what each call used up, None where that cannot be known. `lost` is told in
+        words when losing begins. Both are called from any thread.
         """
         self._store = store
         self._why_not = why_not
@@ -89,6 +89,7 @@ class CallRecorder:
                 self._waiting += size
         if full:
             self._note_loss(1, "more calls wait to be recorded than may wait")
+            self._used(call, None)
         else:
             self._queue.put((call, size))
 
@@ -126,6 +127,7 @@ class CallRecorder:
                 made, used = spans_of(call)
             except Exception as error:  # noqa: BLE001  (one odd call takes no other with it)
                 self._note_loss(1, f"{type(error).__name__}: {error}")
+                self._used(call, None)
                 continue
             self._used(call, used)
             spans += made

@@ -70,7 +70,7 @@ def spans_of(call: Finished) -> tuple[list[Span], Used]:
         read = read_answer(call.asked, attempt)
         attempts.append(shared.attempt(attempt, read, number))
         if not call.cached:
-            used += _used(attempts[-1], attempt)
+            used += _used(attempts[-1], attempt, read)
     if call.single:
         return attempts, used
     step = shared.step(attempts)
@@ -334,14 +334,17 @@ def _thread(asked: Asked) -> str | None:
     return named if isinstance(named, str) and named else None
 
 
-def _used(span: Span, attempt: Attempt) -> Used:
+def _used(span: Span, attempt: Attempt, read: Read) -> Used:
     """What an attempt used up: as it was told, else estimated from what was said."""
-    if span.status is SpanStatus.ERROR and span.tokens.input is None:
+    succeeded = attempt.status is not None and attempt.status < 400
+    answered = succeeded and (read.output is not None or read.unreadable)
+    if span.status is SpanStatus.ERROR and span.tokens.input is None and not answered:
         return Used()
     given, made = span.tokens.input, span.tokens.output
     if given is None or made is None:
         given = estimate(span.input or "") if given is None else given
-        made = estimate(span.output or "") if made is None else made
+        if made is None:
+            made = attempt.size // 4 if read.unreadable else estimate(span.output or "")
     cost = span.cost
     if cost is None:
         cost = _price(attempt.endpoint, span.model, Usage(input=given, output=made))

@@ -99,16 +99,19 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=endpoint.settings.connect_timeout, sock_read=idle
         )
+        # A provider that sends interim answers without end is never silent.
+        longest = _WHOLE_FACTOR * endpoint.settings.idle_timeout + endpoint.settings.connect_timeout
         try:
-            return await session.request(
-                method,
-                URL(endpoint.base_url.rstrip("/") + path, encoded=True),
-                data=data,
-                headers=headers,
-                timeout=timeout,
-                proxy=proxy,
-                allow_redirects=False,
-            )
+            async with asyncio.timeout(longest):
+                return await session.request(
+                    method,
+                    URL(endpoint.base_url.rstrip("/") + path, encoded=True),
+                    data=data,
+                    headers=headers,
+                    timeout=timeout,
+                    proxy=proxy,
+                    allow_redirects=False,
+                )
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise fault(endpoint, error, idle) from error
 

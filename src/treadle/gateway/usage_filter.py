@@ -6,26 +6,40 @@ import re
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
 """A whole line with its end."""
 
+_LONGEST = 65_536
+"""Bytes of a line that are held back; the usage of a call takes some hundred."""
+
 
 class UsageFilter:
     """Fed with bytes as they come; gives them back without the lines of that chunk.
 
-    Only a line that is not complete yet is held back: no client could read it before its end.
+    Only a line that is not complete yet is held back: no client could read it before its end. A
+    line that is too long for that chunk is passed on as it comes.
     """
 
     def __init__(self) -> None:
         self._rest = b""
         self._dropped = False
+        self._overlong = False
 
     def feed(self, chunk: bytes) -> bytes:
         """What of the stream may be passed on by now."""
+        passed = b""
+        if self._overlong:
+            line = _LINE.match(chunk)
+            end = line.end() if line else len(chunk)
+            passed, chunk = chunk[:end], chunk[end:]
+            self._overlong = line is None
         data = self._rest + chunk
         end = _last_end(data)
         self._rest = data[end:]
         whole = data[:end]
-        if not self._dropped and b'"usage"' not in whole:
-            return whole
-        return b"".join(line for line in _LINE.findall(whole) if self._stays(line))
+        if self._dropped or b'"usage"' in whole:
+            whole = b"".join(line for line in _LINE.findall(whole) if self._stays(line))
+        if len(self._rest) > _LONGEST:
+            whole, self._rest = whole + self._rest, b""
+            self._dropped, self._overlong = False, True
+        return passed + whole
 
     def end(self) -> bytes:
         """What was held back when the stream ended."""

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from treadle.clock import Clock
 from treadle.config.model import Settings
-from treadle.errors import ConfigError
 from treadle.ids import IdSource, new_id
 from treadle.llm import prices
 from treadle.llm.catalog import fetch_models
@@ -26,6 +25,7 @@ from treadle.llm.profiles import (
     EMBEDDED,
     PROFILES,
     UNNAMED,
+    UnknownProviderError,
     endpoint_for,
     hosted_with_key,
     local_servers,
@@ -151,7 +151,7 @@ async def _named(
     if provider == EMBEDDED:
         return None, None
     if not slash and provider not in PROFILES and provider not in settings.providers:
-        raise ConfigError(
+        raise UnknownProviderError(
             f"{wanted!r} names no provider.",
             hint="Write PROVIDER/MODEL, such as ollama/qwen3; `treadle models list` has them.",
         )

@@ -1,17 +1,28 @@
 """One model behind one address: what every part of a request needs to know of its target."""
 
+import re
+import socket
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from treadle.config.model import ProviderSettings
 
-_LOOPBACK = ("localhost", "::1")
+_SHORT_IPV4 = re.compile(r"[0-9a-fA-FxX.]*[0-9]", re.ASCII)
+"""IPv4 as connections take it, which is more than four decimal numbers: `127.1`, `0x7f000001`."""
 
 
 def is_loopback(base_url: str) -> bool:
     """Whether a server runs on this machine."""
-    host = urlsplit(base_url).hostname or ""
-    return host in _LOOPBACK or host.startswith("127.")
+    host = (urlsplit(base_url).hostname or "").removesuffix(".")
+    if host == "localhost":
+        return True
+    try:
+        ip = ip_address(socket.inet_aton(host)) if _SHORT_IPV4.fullmatch(host) else ip_address(host)
+    except (OSError, ValueError):
+        return False  # a name, and any name that begins with 127 may lead anywhere
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return ip.is_loopback or ip.is_unspecified
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from treadle import secrets
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError
+from treadle.events.types import ErrorKind
 from treadle.llm import kept_keys
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import FaultKind, ProviderError
@@ -20,6 +21,12 @@ UNNAMED = "custom"
 
 _LOCAL_IDLE_TIMEOUT = 600.0
 """Seconds; a local server loads its model and reads a long prompt before it says anything."""
+
+
+class UnknownProviderError(ConfigError):
+    """A provider is named that is neither known nor configured."""
+
+    kind = ErrorKind.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ def address_of(settings: Settings, provider: str) -> str:
     own = settings.providers.get(provider)
     if profile is None and own is None:
         known = ", ".join(sorted({*PROFILES, EMBEDDED, *settings.providers}))
-        raise ConfigError(
+        raise UnknownProviderError(
             f"There is no provider named {provider!r}.",
             hint=f"Write PROVIDER/MODEL with one of {known}, or set providers.{provider}.base_url.",
         )

@@ -14,6 +14,7 @@ from treadle.secrets.redacting import (
     register,
     suspects,
     use_rules,
+    without_value,
 )
 from treadle.secrets.rules import Rule
 
@@ -27,4 +28,5 @@ __all__ = [
     "register",
     "suspects",
     "use_rules",
+    "without_value",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
+from urllib.parse import quote
 
 from treadle.secrets.decoding import has_escapes, in_base64, unescaped
 from treadle.secrets.detector import Finding
@@ -67,23 +68,43 @@ _rules = Rules()
 def register(value: str) -> None:
     """Add an exact secret, such as a configured key, to what `redact` removes process-wide.
 
-    Its spellings inside JSON text and within base64 are covered too. Values under 6 characters and
-    the well-known placeholders of local servers are ignored: removing them would only spoil
-    ordinary text.
+    Its spellings inside JSON text, within base64, as hex and in addresses are covered too. Values
+    under 6 characters and the well-known placeholders of local servers are ignored: removing them
+    would only spoil ordinary text.
     """
     global _registered
     value = value.strip()
     if len(value) < _REGISTERED_MINIMUM or value.lower() in _PLACEHOLDERS:
         return
-    spellings = {
+    with _lock:
+        _registered = _longest_first({*_registered, *_spellings(value)})
+
+
+def without_value(text: str, value: str) -> str:
+    """`text` without this one secret, in all the spellings that `register` covers."""
+    if len(value) < _REGISTERED_MINIMUM:
+        return text
+    for spelling in _longest_first(_spellings(value)):
+        text = text.replace(spelling, f"[redacted:{_REGISTERED}]")
+    return text
+
+
+def _spellings(value: str) -> set[str]:
+    encoded = value.encode("utf-8", "surrogatepass")
+    return {
         value,
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
-        *_within_base64(value.encode("utf-8", "surrogatepass")),
+        quote(encoded, safe=""),
+        encoded.hex(),
+        encoded.hex().upper(),
+        *_within_base64(encoded),
     }
-    with _lock:
-        # Longest first, so that a key which holds another one leaves no rest behind.
-        _registered = tuple(sorted({*_registered, *spellings}, key=lambda text: (-len(text), text)))
+
+
+def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
+    """In an order in which a key that holds another one leaves no rest behind."""
+    return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
 
 def _within_base64(value: bytes) -> Iterator[str]:

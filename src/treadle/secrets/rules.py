@@ -63,7 +63,7 @@ class Rule:
         def replace(match: "re2._Match[str]") -> str:
             return self.mark if match[0] and found(match[0]) else match[0]
 
-        return str(self._compiled.sub(replace, text))
+        return str(self._compiled.sub(replace, str(text)))  # RE2 makes another of its very type
 
     def _apply_to_json(self, value: str, found: Callable[[str], bool]) -> str:
         if value[0] != '"':

@@ -61,7 +61,7 @@ async def serve(
             peers = stack.enter_context(closing(PeerUsers()))
             if not peers.works:
                 peers = None
-        hosts = LOOPBACK_NAMES if loopback else _names(host)
+        hosts = LOOPBACK_NAMES | {host.lower()} if loopback else _names(host)
         app = create_app(root, loaded, env, hosts=hosts, credentials=credentials, host=host)
         config = ServerConfig(
             app,

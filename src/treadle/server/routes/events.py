@@ -75,10 +75,8 @@ async def events_by_socket(
     following = _follow(house, after, None, approve=approve, page=page)
     sending = asyncio.create_task(_send(socket, after, following))
     try:
-        while True:
-            await socket.receive_text()
-    except WebSocketDisconnect:
-        pass
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
     finally:
         sending.cancel()
         with suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):

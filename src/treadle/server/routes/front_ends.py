@@ -24,7 +24,7 @@ class Hello(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     type: Literal["hello"]
-    tools: tuple[ToolDefinition, ...] = ()
+    tools: tuple[ToolDefinition, ...] = Field((), max_length=200)
     runs: tuple[str, ...] | None = Field(None, description='names, or "*"; else those of `tools`')
 
 
@@ -40,8 +40,9 @@ async def front_end(
     """
     await socket.accept()
     try:
-        hello = Hello.model_validate_json(await socket.receive_text())
+        hello = Hello.model_validate_json(await _text(socket))
         for definition in hello.tools:
+            await asyncio.sleep(0)  # checking a schema takes milliseconds
             house.calls.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
@@ -72,11 +73,21 @@ async def _send(socket: WebSocket, connection: Connection) -> None:
 
 async def _receive(socket: WebSocket, connection: Connection) -> None:
     while True:
-        text = await socket.receive_text()
         try:
-            await receive(connection, text)
+            await receive(connection, await _text(socket))
         except UsageError as error:
             await _tell(socket, error)
+
+
+async def _text(socket: WebSocket) -> str:
+    """The next message. Raises UsageError for one of bytes, WebSocketDisconnect at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message["code"], message.get("reason"))
+    text: str | None = message.get("text")
+    if text is None:
+        raise UsageError("The message is binary.", hint="Send JSON as a text message.")
+    return text
 
 
 async def _tell(socket: WebSocket, error: UsageError) -> None:

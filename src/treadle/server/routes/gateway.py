@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import HTTPConnection
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -68,14 +68,24 @@ OpenedGateway = Annotated[Gateway, Depends(_gateway)]
 router = APIRouter(prefix="/breakpoints", tags=["breakpoints"])
 
 
+def _valid(text: str) -> str:
+    text.encode()  # raises a ValueError for half a surrogate pair, which no answer can hold
+    return text
+
+
+ValidText = Annotated[str, AfterValidator(_valid)]
+ShownText = Annotated[str, BeforeValidator(lambda text: text.encode("utf-8", "replace").decode())]
+"""Text of a call, which may hold half a surrogate pair."""
+
+
 class Given(BaseModel):
     """Which calls to hold: those that fit all that is said; with nothing said, all."""
 
     model_config = ConfigDict(extra="forbid")
 
-    labels: list[str] = Field(default_factory=list)
-    thread_id: str | None = None
-    model: str | None = None
+    labels: list[ValidText] = Field(default_factory=list)
+    thread_id: ValidText | None = None
+    model: ValidText | None = None
     enabled: bool = True
     timeout: float | None = Field(default=None, gt=0, le=86_400)
     on_expiry: Literal["continue", "refuse"] | None = None
@@ -102,16 +112,16 @@ class HeldSummary(BaseModel):
     breakpoint_id: str
     state: HeldState
     operation: str
-    model: str
+    model: ShownText
     at_us: int
     expires_us: int
     on_expiry: Literal["continue", "refuse"]
     trace_id: str
-    thread_id: str | None
-    run_id: str | None
-    labels: tuple[str, ...]
+    thread_id: ShownText | None
+    run_id: ShownText | None
+    labels: tuple[ShownText, ...]
     decided_us: int | None
-    reason: str | None
+    reason: ShownText | None
 
 
 class HeldCall(HeldSummary):

@@ -180,14 +180,14 @@ def texts_source(connection: sqlite3.Connection, query: Query) -> Source | None:
             found.values,
         ),
     )
-    checks = [literally("x", term.literal) for _, term in terms if term.literal is not None]
+    checks = [literally("words", term.literal) for _, term in terms if term.literal is not None]
     return Source(
-        Sql("texts x CROSS JOIN spans s ON s.id = x.rowid"),
+        Sql("texts words CROSS JOIN spans s ON s.id = words.rowid"),
         count,
-        joined([Sql("x.texts MATCH ?", found.values), *checks]),
+        joined([Sql("words.texts MATCH ?", found.values), *checks]),
         used=tuple(condition for condition, _ in terms),
         in_time_order=True,
-        key="x.rowid",
+        key="words.rowid",
     )
 
 
