@@ -11,6 +11,7 @@ import pytest
 
 # No deadline: a busy machine is no failure.
 hypothesis.settings.register_profile("treadle", deadline=None)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("treadle")
 
 _LOOPBACK = ("127.", "::1", "localhost")
@@ -26,6 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples in quick runs, before the test modules are loaded."""
+    if _is_quick(config):
+        hypothesis.settings.load_profile("quick")
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    return "not slow" in str(config.getoption("markexpr"))
+
+
 def _seed(config: pytest.Config) -> int:
     """The option, the variable, else a fixed seed in quick runs and one of the day in slow runs."""
     given = config.getoption("--foreign-seed")
@@ -33,7 +44,7 @@ def _seed(config: pytest.Config) -> int:
         given = int(named)
     if isinstance(given, int):
         return given
-    if "not slow" in str(config.getoption("markexpr")):
+    if _is_quick(config):
         return _FIXED_SEED
     return datetime.datetime.now(datetime.UTC).date().toordinal()
 

@@ -15,7 +15,7 @@ import openai
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.cli.command import environment
+from tests.cli.command import treadle
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.security.stranger import Seen, Sent, needs_root, send_as_stranger
@@ -275,14 +275,7 @@ def test_a_token_that_is_none_is_refused_at_the_start(repo: Path, token: str) ->
     (home / "data").mkdir(parents=True)
     for env, text in (({"TREADLE_SERVE_TOKEN": token}, ""), ({}, token)):
         (home / "data" / "server-token").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "treadle.cli.main", "serve", "--port", "0", "--repo", str(repo)],
-            env=environment(home, **env),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 2
-        assert "does not hold a token" in done.stderr
-        assert token not in done.stderr
+        ran = treadle("serve", "--port", "0", home=home, repo=repo, **env)
+        assert ran.status == 2
+        assert "does not hold a token" in ran.err
+        assert token not in ran.err
