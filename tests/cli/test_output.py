@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.cli.output import printable, short_id, table
+from treadle.cli.output import short_id, table
+from treadle.visible import printable
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from treadle.traces import (
 from treadle.traces.forest import arrange
 from treadle.traces.mapping import SpanMapper
 from treadle.traces.text import cost, duration
-from treadle.traces.tree import Mark, one_line, printable
+from treadle.traces.tree import Mark, one_line
+from treadle.visible import printable
 
 START_US = 1_700_000_000_000_000
 

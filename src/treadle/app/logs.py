@@ -25,6 +25,7 @@ from treadle.events import types as ev
 from treadle.events.encoding import plain
 from treadle.owner_only import close_to_others, private_file
 from treadle.secrets import redact
+from treadle.visible import in_json, in_line
 
 FILES = 3
 """Files that are kept: the one that is written and those before it."""
@@ -75,10 +76,10 @@ class LineFormatter(logging.Formatter):
         if record.exc_info:
             values["traceback"] = self.formatException(record.exc_info)
         if self._form == "json":
-            return redact(json.dumps(values, ensure_ascii=False, default=str))
+            return in_json(redact(json.dumps(values, ensure_ascii=False, default=str)))
         head = " ".join(str(values.pop(name)) for name in ("at", "level", "message"))
         words = (f"{key}={_word(each)}" for key, each in _flat(values))
-        return redact(" ".join([head, *words]))
+        return in_line(redact(" ".join([head, *words])))
 
 
 class _File(RotatingFileHandler):

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from treadle.cli.approving_edits import Answer, EditAsker
 from treadle.cli.lines import Lines
-from treadle.cli.output import printable, tell
+from treadle.cli.output import tell, tell_line
 from treadle.edits.service import Edits
 from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.tools.approvals import Approvals
+from treadle.visible import printable
 
 _CHOICES = "Allow it? y: yes, once · s: for this session · a: always here · n: no"
 _WHY = "Why not? The model is told; press Enter to say nothing"
@@ -40,7 +41,8 @@ class Asker:
 
     async def ask(self, question: ApprovalRequested) -> None:
         """Ask until there is an answer, or the question waits for none any more."""
-        tell(f"? {question.summary}\n  {question.reason}")
+        tell_line(f"? {question.summary}")
+        tell_line(f"  {question.reason}")
         if self._edits is None and question.preview:
             self._show(question.preview)
         asking = asyncio.ensure_future(self._answer(question))

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from treadle.cli.diffs import coloured, hunk_text, side_by_side, unified_text
 from treadle.cli.lines import Lines
-from treadle.cli.output import tell
+from treadle.cli.output import tell, tell_line
 from treadle.edits.model import ChangeKind, Proposal
 from treadle.edits.service import Edits
 from treadle.errors import TreadleError
@@ -66,7 +66,7 @@ class EditAsker:
     async def _show(self, proposal_id: UUID, how: Callable[..., str]) -> Proposal:
         proposal = await asyncio.to_thread(self._edits.get, proposal_id)
         for note in (*proposal.warnings, *proposal.notes):
-            tell(f"  ! {note}")
+            tell_line(f"  ! {note}")
         lines = [
             line
             for change in proposal.changes
@@ -108,7 +108,7 @@ class EditAsker:
         try:
             await asyncio.to_thread(self._edits.deny, proposal.id, words=words, hunks=refused)
         except TreadleError as error:  # it was decided elsewhere meanwhile
-            tell(f"  ! {error}")
+            tell_line(f"  ! {error}")
             return ApprovalScope.DENIED, words
         return ApprovalScope.ONCE, words
 
@@ -126,7 +126,7 @@ class EditAsker:
         try:
             after = await asyncio.to_thread(self._edits.preview, proposal.id)
         except TreadleError as error:
-            tell(f"  ! {error}")
+            tell_line(f"  ! {error}")
             return
         for change in proposal.changes:
             path = change.target or change.path
@@ -138,7 +138,7 @@ class EditAsker:
                 if written != data:
                     await asyncio.to_thread(self._edits.amend, proposal.id, change.path, written)
             except (TreadleError, OSError) as error:
-                tell(f"  ! {error}")
+                tell_line(f"  ! {error}")
 
 
 async def _in_editor(path: str, data: bytes) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.checks.model import CheckRun, CheckStatus, Diagnostic
 from treadle.checks.service import Checks, Preview
-from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.output import print_json, say, table, tell_line
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
@@ -42,7 +42,7 @@ def check(
 async def _run(checks: Checks, name: str, proposal: str | None, *, quiet: bool) -> CheckRun:
     async def progress(text: str) -> None:
         if not quiet:
-            tell(f"  {text}")
+            tell_line(f"  {text}")
 
     found = await checks.named(name)
     return await checks.run(found, clock=SystemClock(), progress=progress, proposal=proposal)

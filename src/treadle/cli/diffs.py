@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TextIO
 
-from treadle.cli.output import in_line, printable
-from treadle.edits.diffs import unified
+from treadle.edits.diffs import all_crlf, safe_text, unified
 from treadle.edits.model import FileChange, Hunk
+from treadle.visible import in_line, printable
 
 _RED, _GREEN, _CYAN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _COLOURS = {"+++": _BOLD, "---": _BOLD, "@@ ": _CYAN}
@@ -63,10 +63,13 @@ def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
     shift = sum(each.new.count(b"\n") - each.old.count(b"\n") for each in earlier)
     encoding = change.encoding or "utf-8"
     start = hunk.line - hunk.before.count(b"\n")
-    before, after = _texts(hunk.before, encoding), _texts(hunk.after, encoding)
+    hide_cr = all_crlf(change.hunks)
+    before, after, old, new = (
+        _texts(data, encoding, hide_cr=hide_cr)
+        for data in (hunk.before, hunk.after, hunk.old, hunk.new)
+    )
     for place, text in enumerate(before):
         yield " ", start + place, text, start + place + shift, text
-    old, new = _texts(hunk.old, encoding), _texts(hunk.new, encoding)
     for place, (left, right) in enumerate(zip_longest(old, new)):
         mark = "|" if None not in (left, right) else "-" if right is None else "+"
         yield (
@@ -81,12 +84,12 @@ def _rows(hunk: Hunk, change: FileChange, number: int) -> Iterator[_Row]:
         yield " ", behind_old + place, text, behind_new + place, text
 
 
-def _texts(data: bytes, encoding: str) -> list[str]:
-    """The lines, without their ends."""
+def _texts(data: bytes, encoding: str, *, hide_cr: bool) -> list[str]:
+    """The lines, without their ends, safe to print."""
     if not data:
         return []
-    text = data.decode(encoding, "backslashreplace").removesuffix("\n")
-    return [printable(line.rstrip("\r")) for line in text.split("\n")]
+    lines = data.decode(encoding, "backslashreplace").removesuffix("\n").split("\n")
+    return [safe_text(line.removesuffix("\r") if hide_cr else line) for line in lines]
 
 
 def _line(row: _Row, half: int, *, colour: bool) -> str:

@@ -245,7 +245,7 @@ def _refusal(error: OSError) -> str:
 
 
 def _report(message: str, status: ExitStatus) -> int:
-    from treadle.cli.output import printable
+    from treadle.visible import printable
 
     # One line: what a foreign error text brings along must not break the form.
     print(printable(" ".join(message.split())), file=sys.stderr)

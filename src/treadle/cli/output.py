@@ -4,36 +4,9 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
-
-@cache
-def _visible() -> dict[int, str]:
-    """Characters that steer a terminal or reorder a line, each with its visible escape."""
-    controls = (code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t")
-    reorder = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    return {
-        **{code: f"\\x{code:02x}" for code in controls},
-        **{code: f"\\u{code:04x}" for code in (*reorder, *range(0xD800, 0xE000))},
-    }
-
-
-def printable(text: str) -> str:
-    """The text with everything that would steer a terminal replaced by a visible escape."""
-    if text.isascii() and text.isprintable():
-        return text
-    return text.replace("\r\n", "\n").translate(_visible())
-
-
-_LINE_BREAKS = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x2028: "\\u2028", 0x2029: "\\u2029"}
-
-
-def in_line(text: str) -> str:
-    """`printable` on a single line: a name of a file may hold line breaks."""
-    if text.isascii() and text.isprintable():
-        return text
-    return printable(text.translate(_LINE_BREAKS))
+from treadle.visible import in_line, printable
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -56,6 +29,11 @@ def say_line(text: str) -> None:
 def tell(text: str) -> None:
     """Print for a person beside the result, on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
+
+
+def tell_line(text: str) -> None:
+    """Print a line with foreign names in it for a person, on standard error."""
+    print(in_line(text), file=sys.stderr, flush=True)
 
 
 def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:

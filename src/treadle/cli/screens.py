@@ -9,7 +9,7 @@ from uuid import UUID
 
 from treadle.app.tool_calls import ToolCalls
 from treadle.cli.json_lines import JsonLines
-from treadle.cli.output import tell
+from treadle.cli.output import tell_line
 from treadle.cli.terminal import Terminal
 from treadle.clock import SystemClock
 from treadle.errors import ExitStatus, TreadleError
@@ -85,6 +85,6 @@ async def shown(
         events.close()
         await following
     for text in missing:
-        tell(f"! {text}")
+        tell_line(f"! {text}")
     screen.finish(outcome, request_id.hex)
     return outcome

@@ -10,7 +10,7 @@ from treadle.app.tool_calls import ToolCalls
 from treadle.cli.approving import Asker, prompt
 from treadle.cli.lines import Lines
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
-from treadle.cli.output import printable, say, say_line, short_id, tell
+from treadle.cli.output import say, say_line, short_id, tell, tell_line
 from treadle.cli.progress import IndexBar
 from treadle.clock import Clock
 from treadle.errors import TreadleError
@@ -19,6 +19,7 @@ from treadle.events import types as ev
 from treadle.session import SessionOutcome
 from treadle.session.quotes import QuoteVerdict
 from treadle.traces.text import cost, failure_mark, tokens
+from treadle.visible import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -183,7 +184,7 @@ class Terminal:
 
     def _tell(self, text: str) -> None:
         self._end_line()
-        tell(text)
+        tell_line(text)
 
     def _end_line(self) -> None:
         """Finish what is shown of the answer so far, so that something else can follow it."""

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from treadle.edits.comparing import differences
 from treadle.edits.model import ChangeKind, FileChange, Hunk
 from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
+from treadle.visible import CONTROLS, JOINERS, UNSEEN
 
 _NOWHERE = "/dev/null"
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
+_UNSAFE = re.compile(f"[{CONTROLS}\n{UNSEEN}{JOINERS}]")
 """What a terminal obeys, or what is not seen: controls and marks of direction."""
 
 
@@ -25,7 +23,7 @@ def unified(change: FileChange) -> str:
     lines = [*_headers(change)]
     delta = 0
     line_break = line_break_of(change.hunks)
-    hide_cr = _all_crlf(change.hunks)
+    hide_cr = all_crlf(change.hunks)
     encoding = change.encoding or "utf-8"
     for group in _groups([hunk for hunk in change.hunks if hunk.old or hunk.new]):
         lines += _shown(group, delta, line_break, encoding, hide_cr=hide_cr)
@@ -49,7 +47,11 @@ def counts(change: FileChange) -> tuple[int, int]:
 
 def safe(data: bytes, encoding: str = "utf-8") -> str:
     """`data` as text that a terminal shows and does not obey."""
-    text = data.decode(encoding, "backslashreplace")
+    return safe_text(data.decode(encoding, "backslashreplace"))
+
+
+def safe_text(text: str) -> str:
+    """`text` on one line, with a picture for each character that is hidden or steers a terminal."""
     return _UNSAFE.sub(lambda match: _picture(ord(match[0])), text)
 
 
@@ -93,7 +95,8 @@ def _quoted(path: str) -> str:
     return f'"{escaped}"'
 
 
-def _all_crlf(hunks: Sequence[Hunk]) -> bool:
+def all_crlf(hunks: Sequence[Hunk]) -> bool:
+    """Whether every line that the hunks show ends with CR LF, so that no end needs to be shown."""
     shown = b"".join(part for h in hunks for part in (h.before, h.old, h.new, h.after))
     ends = shown.count(b"\r\n")
     return ends == shown.count(b"\n") == shown.count(b"\r")

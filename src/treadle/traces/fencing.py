@@ -22,20 +22,12 @@ from dataclasses import dataclass
 
 from treadle.fencing import fence_name
 from treadle.traces.cutting import cut_before, cut_behind
+from treadle.visible import CONTROLS, JOINERS, UNSEEN
 
 INLINE_CHARACTERS = 120
 _SOURCE_CHARACTERS = 300
 
-_HIDDEN = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed; some of them break lines
-    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ufe00-\ufe0d\U000e0000-\U000e0fff"  # tags and variations, which can carry hidden text
-    "\ud800-\udfff"
-    "]"
-    r"|\\(?=u\{)"
-    r"|<(?=/?(?:code=|recorded-))"
-)
+_HIDDEN = re.compile(rf"[{CONTROLS}{UNSEEN}{JOINERS}]|\\(?=u\{{)|<(?=/?(?:code=|recorded-))")
 _ESCAPE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 _OPENING = re.compile(r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\[^\n])*+")>\n')
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from treadle.events.types import Usage
 from treadle.traces.span import Totals
 from treadle.traces.tree import FAILURE_MARKS, Mark, Row, TraceView
+from treadle.visible import in_line
 
 
 def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
@@ -14,9 +15,9 @@ def trace_lines(view: TraceView, *, with_answer: bool = True) -> Iterator[str]:
     outcome = view.status.value
     if view.stop_reason not in {None, "completed", outcome}:
         outcome = f"{outcome} ({view.stop_reason})"
-    yield f"trace {view.trace_id}  {outcome}  {duration(view.duration_us)}  {started}"
+    yield in_line(f"trace {view.trace_id}  {outcome}  {duration(view.duration_us)}  {started}")
     if view.thread_id:
-        yield f"thread {view.thread_id}"
+        yield in_line(f"thread {view.thread_id}")
     yield ""
     for row in view.rows:
         yield from row_lines(row)

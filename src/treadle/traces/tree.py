@@ -20,14 +20,9 @@ from treadle.traces.span import (
 from treadle.traces.span_marks import Mark as SpanMark
 from treadle.traces.span_marks import marks_of
 from treadle.traces.totals import totals
+from treadle.visible import in_line, printable
 
 _DETAIL_LENGTH = 120
-_CONTROLS = {
-    code: "\N{REPLACEMENT CHARACTER}"
-    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    if chr(code) not in "\n\t"
-}
-"""What could move the cursor, colour the screen or reorder a line of a terminal."""
 
 
 class Mark(StrEnum):
@@ -140,14 +135,9 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
     }
 
 
-def printable(text: str) -> str:
-    """`text` without what a terminal would obey; line ends and tabs stay."""
-    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").translate(_CONTROLS)
-
-
 def one_line(text: str, length: int = _DETAIL_LENGTH) -> str:
     """The beginning of `text` as one printable line of at most `length` characters."""
-    line = " ".join(printable(text[: 4 * length]).split())
+    line = in_line(" ".join(text[: 4 * length].split()))
     whole = len(line) <= length and len(text) <= 4 * length
     return line if whole else f"{line[: length - 1].rstrip()}…"
 

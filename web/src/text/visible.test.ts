@@ -16,8 +16,14 @@ test("words that are written in tags, soft hyphens and other signs of no width a
   );
 });
 
+test("fillers and variations, which names in code may hide in, are seen", () => {
+  expect(visible("a\u3164b\u115Fc\uFE00d\u{E0100}e\u034F")).toBe(
+    "a‹U+3164›b‹U+115F›c‹U+FE00›d‹U+E0100›e‹U+034F›",
+  );
+});
+
 test("line ends, tabs, emoji and right-to-left letters stay", () => {
-  const text = "a\n\tb\r\n👩‍🚀 שלום é";
+  const text = "a\n\tb\r\n👩‍🚀 ❤️ שלום é";
   expect(visible(text)).toBe(text);
 });
 

@@ -2,11 +2,12 @@
 // is shown as a sign. The text itself is never changed: copies are of the original.
 
 /**
- * Controls but for tab and line ends, marks of direction, what has no width, halves of pairs, tags
- * that can carry hidden words. The joiners of letters and emoji stay.
+ * Controls but for tab and line ends, halves of pairs, line separators, and what Unicode says may be
+ * ignored: marks of direction, fillers, tags that can carry hidden words. The joiners of letters and
+ * the two variations of emoji stay.
  */
 const HIDDEN =
-  /(?![\t\n\r])[\p{Cc}\p{Cs}\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E0FFF}]/gu;
+  /(?![\t\n\r\u200C\u200D\uFE0E\uFE0F])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 
 /** Control characters as their pictures (ESC → ␛), marks of direction as their code points. */
 export function visible(text: string): string {

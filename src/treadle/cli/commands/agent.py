@@ -11,7 +11,7 @@ from treadle.app.conversation_answers import summary_answer
 from treadle.app.tool_calls import ToolCalls
 from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import stored
-from treadle.cli.output import print_json, say, short_id, table, tell, when
+from treadle.cli.output import print_json, say, short_id, table, tell, tell_line, when
 from treadle.cli.screens import Screen, exit_status, screen_for, shown
 from treadle.config.loader import load
 from treadle.errors import ExitStatus, UsageError
@@ -79,13 +79,13 @@ async def _answer(
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
-        tell(f"! {warning}")
+        tell_line(f"! {warning}")
     async with (
         ToolCalls.open(root, bus=bus, settings=loaded.settings) as calls,
         AgentDesk.open(calls, loaded.settings, os.environ) as desk,
     ):
         for warning in desk.warnings:
-            tell(f"! {warning}")
+            tell_line(f"! {warning}")
         page = await desk.page(
             PageContext(
                 thread_id=options.thread,
@@ -117,7 +117,7 @@ def _list(options: argparse.Namespace) -> int:
     trusted = is_trusted(root, load(root, os.environ, {}).settings.trusted_roots)
     found = find_agents(root, trusted=trusted)
     for warning in found.warnings:
-        tell(f"! {warning}")
+        tell_line(f"! {warning}")
     agents = [found.agents[name] for name in sorted(found.agents)]
     if options.json:
         print_json(

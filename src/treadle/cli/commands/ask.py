@@ -10,7 +10,7 @@ from uuid import UUID
 
 from treadle.app.assistant import Assistant, Choices
 from treadle.cli.command import Command, repository
-from treadle.cli.output import tell
+from treadle.cli.output import tell_line
 from treadle.cli.screens import Screen, exit_status, screen_for, shown
 from treadle.config.loader import load
 from treadle.errors import UsageError
@@ -123,7 +123,7 @@ async def _run(
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
-        tell(f"! {warning}")
+        tell_line(f"! {warning}")
     opening = Assistant.open(
         root,
         loaded.settings,

@@ -5,7 +5,7 @@ import json
 
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.tools import call_tool, print_outcome
-from treadle.cli.output import in_line
+from treadle.visible import in_line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from treadle.app.editing import open_edits
 from treadle.app.workspace import proposed
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.diffs import coloured, side_by_side, unified_text
-from treadle.cli.output import print_json, say, say_line, short_id, table, tell, when
+from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
 from treadle.config.loader import load
 from treadle.edits.diffs import counts
 from treadle.edits.model import Proposal, ProposalState
@@ -110,11 +110,11 @@ def _show(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int:
         print_json(shown_proposal(proposal, freshness))
         return 0
     say(f"{proposal.id}  {proposal.state.value}  {when(proposal.created_us)}")
-    say(f"{proposal.summary} ({_size(proposal)})")
+    say_line(f"{proposal.summary} ({_size(proposal)})")
     for text in filter(None, (proposal.reason, proposal.words and f"You said: {proposal.words}")):
         say(text)
     for note in (*proposal.warnings, *proposal.notes):
-        say(f"! {note}")
+        say_line(f"! {note}")
     number = 0
     colour = coloured(sys.stdout)
     for file, (change, fresh) in enumerate(zip(proposal.changes, freshness, strict=True)):
@@ -197,7 +197,7 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
     say_line(f"{proposal.state.value}: {files}{denied}")
     if proposal.state in {ProposalState.STAGED, ProposalState.APPLIED}:
         for warning in proposal.warnings:
-            tell(f"! {warning}")
+            tell_line(f"! {warning}")
     if proposal.state is ProposalState.APPLIED:
         tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
     if proposal.state is ProposalState.PARTLY_UNDONE and proposal.reason:

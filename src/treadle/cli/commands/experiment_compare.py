@@ -5,7 +5,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from treadle.cli.experiments import opened, shown_difference
-from treadle.cli.output import print_json, say, tell
+from treadle.cli.output import print_json, say, say_line, tell
 from treadle.cli.trace_queries import Actions
 from treadle.errors import NotFoundError
 from treadle.toolbox.wording import counted
@@ -71,7 +71,7 @@ def _newest(experiments: "Experiments", reference: str) -> str:
 
 def say_comparison(comparison: "Comparison") -> None:
     """Print a comparison for a person."""
-    say(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
+    say_line(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
     for compared in comparison.variants:
         _say_variant(compared)
     if not comparison.variants:
@@ -81,9 +81,9 @@ def say_comparison(comparison: "Comparison") -> None:
 def _say_variant(compared: "VariantComparison") -> None:
     say(f"\n{compared.variant}: {compared.verdict.value}. {compared.why}")
     failed = f", {compared.failed} failed" if compared.failed else ""
-    say(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
+    say_line(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
     if compared.error:
-        say(f"  error     {compared.error}")
+        say_line(f"  error     {compared.error}")
     say(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
     say(f"  tokens    {shown_difference(compared.tokens)}")
     say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
@@ -100,8 +100,8 @@ def _say_variant(compared: "VariantComparison") -> None:
     if compared.output is None or compared.output.same:
         return
     for call in compared.output.tool_calls:
-        say(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
+        say_line(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
     for change in (compared.output.json or ())[:_DIFF_LINES]:
-        say(f"  json      {change.path}: {change.base} → {change.new}")
+        say_line(f"  json      {change.path}: {change.base} → {change.new}")
     for line in compared.output.text.diff.splitlines()[:_DIFF_LINES]:
-        say(f"  {line}")
+        say_line(f"  {line}")

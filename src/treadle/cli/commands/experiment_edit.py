@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from treadle.cli.experiments import opened
-from treadle.cli.output import print_json, say, short_id, tell
+from treadle.cli.output import print_json, say, short_id, tell, tell_line
 from treadle.cli.trace_queries import Actions
 from treadle.errors import ExitStatus, UsageError
 
@@ -57,7 +57,7 @@ async def _edit(options: argparse.Namespace, patch: dict[str, Any]) -> int:
                 told = [{"field": each.field, "message": each.message} for each in problems]
                 print_json({"problems": told})
             for problem in problems:
-                tell(f"{problem.field}: {problem.message}")
+                tell_line(f"{problem.field}: {problem.message}")
             if not options.json and not problems:
                 tell("Nothing would be wrong.")
             return ExitStatus.USAGE if problems else ExitStatus.DONE

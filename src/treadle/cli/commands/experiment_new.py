@@ -5,7 +5,7 @@ import asyncio
 
 from treadle.cli.command import positive
 from treadle.cli.experiments import opened
-from treadle.cli.output import print_json, say, short_id, tell
+from treadle.cli.output import print_json, say_line, short_id, tell, tell_line
 from treadle.cli.trace_queries import Actions, typed_query
 from treadle.errors import UsageError
 
@@ -57,8 +57,8 @@ async def _make(options: argparse.Namespace) -> int:
     if options.json:
         print_json(experiment_answer(made))
         return 0
-    say(f"{short_id(made.id)}  {made.name}")
+    say_line(f"{short_id(made.id)}  {made.name}")
     for note in dict.fromkeys(note for item in made.items for note in item.notes):
-        tell(f"! {note}")
+        tell_line(f"! {note}")
     tell(f"Change it with `treadle experiment edit {short_id(made.id)} …`, then run it.")
     return 0

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from treadle.cli.experiments import opened
-from treadle.cli.output import print_json, say, short_id
+from treadle.cli.output import print_json, say, say_line, short_id
 from treadle.cli.trace_queries import Actions
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ async def _show(options: argparse.Namespace) -> int:
 def _say_experiment(experiment: "Experiment") -> None:
     from treadle.experiments.documents import document_of
 
-    say(f"{short_id(experiment.id)}  {experiment.name}")
+    say_line(f"{short_id(experiment.id)}  {experiment.name}")
     for item in experiment.items[:10]:
-        say(f"  call {item.number}: {item.trace_id}/{item.span_id}")
+        say_line(f"  call {item.number}: {item.trace_id}/{item.span_id}")
     if len(experiment.items) > 10:
         say(f"  … and {len(experiment.items) - 10} more")
     for version in experiment.versions:
         patch = json.dumps(version.patch, ensure_ascii=False)
         note = f"  ({version.note})" if version.note else ""
-        say(f"  v{version.number}: {patch}{note}")
+        say_line(f"  v{version.number}: {patch}{note}")
     say(json.dumps(document_of(experiment, 0, experiment.current), indent=2, ensure_ascii=False))
 
 

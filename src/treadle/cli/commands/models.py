@@ -6,7 +6,7 @@ import os
 import sys
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, table, tell
+from treadle.cli.output import print_json, say, say_line, table, tell, tell_line
 from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Do what the sub-command says."""
     loaded = load(repository(options), os.environ, {})
     for warning in loaded.warnings:
-        tell(f"! {warning}")
+        tell_line(f"! {warning}")
     if options.action == "key":
         return _key(loaded.settings, options)
     if options.action == "test":
@@ -59,7 +59,7 @@ def _list(found: list[ProviderModels], options: argparse.Namespace) -> int:
     rows = []
     for provider in found:
         if provider.error:
-            tell(f"! {provider.provider}: {provider.error}")
+            tell_line(f"! {provider.provider}: {provider.error}")
         for model in provider.models[:_SHOWN]:
             window = f"{model.context_window:,}" if model.context_window else ""
             rows.append((f"{provider.provider}/{model.id}", window))
@@ -128,10 +128,10 @@ def _test(test: ModelTest, options: argparse.Namespace) -> int:
             }
         )
     elif not test.reachable:
-        tell(f"{test.provider}/{test.model}: {test.error}")
+        tell_line(f"{test.provider}/{test.model}: {test.error}")
     else:
         called = "called the tool" if test.tool_call else "answered without calling the tool"
-        say(f"{test.provider}/{test.model}: {called}, {test.latency:.2f} s")
+        say_line(f"{test.provider}/{test.model}: {called}, {test.latency:.2f} s")
     return ExitStatus.DONE if test.reachable else ExitStatus.PROVIDER
 
 

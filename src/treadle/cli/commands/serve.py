@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import Command, repository
-from treadle.cli.output import print_json, say, tell
+from treadle.cli.output import print_json, say, tell, tell_line
 from treadle.owner_only import open_output
 from treadle.paths import data_path
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     root = repository(options)
     loaded = load(root, os.environ, {})
     for warning in loaded.warnings:
-        tell(f"! {warning}")
+        tell_line(f"! {warning}")
 
     def ready(served: "Ready") -> None:
         if options.json:

@@ -12,7 +12,7 @@ from treadle.app.conversation_answers import conversation_answer, summary_answer
 from treadle.app.stores import conversations_path
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.commands.ask import add_serving_options, serve
-from treadle.cli.output import print_json, say, short_id, table, tell, when
+from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
 from treadle.cli.transcripts import as_lines, as_markdown
 from treadle.errors import UsageError
 from treadle.session import Conversation, ConversationStore, Entry
@@ -130,7 +130,7 @@ def _rename(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
-        say(f"{found.title} is called {title} from now on.")
+        say_line(f"{found.title} is called {title} from now on.")
     return 0
 
 
@@ -162,14 +162,14 @@ def _delete(options: argparse.Namespace) -> int:
             raise UsageError(
                 "A conversation is deleted for good.", hint="Say so with --yes, or export it first."
             )
-        tell(f"{found.title} ({found.turns} turns) will be gone for good. Delete it? [y/N]")
+        tell_line(f"{found.title} ({found.turns} turns) will be gone for good. Delete it? [y/N]")
         if _prompt().lower() not in ("y", "yes"):
             return 1
     stored(lambda store: store.delete(str(found.id), root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id)})
     else:
-        say(f"Deleted: {found.title}.")
+        say_line(f"Deleted: {found.title}.")
     return 0
 
 

@@ -18,6 +18,7 @@ from treadle.events import Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
+from treadle.visible import in_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -130,14 +131,14 @@ def print_outcome(
     """Print a tool's result as the model would get it, or for a person; give the exit status."""
     if isinstance(outcome, ToolCallCompleted):
         if as_json:
-            print(outcome.content)
+            print(in_json(outcome.content))
         else:
             say(show(json.loads(outcome.content)))
             tell(outcome.ui.summary)
         return 0
     error = outcome.error
     if as_json:
-        print(failure_content(error))
+        print(in_json(failure_content(error)))
     else:
         said = [text for text in (error.field, error.received) if text]
         where = f" ({': '.join(said)})" if error.field else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import positive, repository
-from treadle.cli.output import print_json, say, short_id, tell
+from treadle.cli.output import print_json, say, say_line, short_id, tell
 from treadle.cli.trace_queries import Actions, add_query, listed_query
 
 if TYPE_CHECKING:
@@ -75,5 +75,5 @@ def _show(finding: "Finding") -> None:
     place = finding.evidence
     also = f", {finding.repeats}" if finding.repeats else ""
     say(f"{finding.severity.value:6}  {finding.kind.value}: {one_line(finding.message)}{also}")
-    say(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
+    say_line(f"        {short_id(place.span.trace_id)} {place.span.span_id} {place.field}")
     say(f"        “{one_line(place.quote, _QUOTED)}”")

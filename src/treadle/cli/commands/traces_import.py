@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import repository
-from treadle.cli.output import print_json, say, tell
+from treadle.cli.output import print_json, say, tell_line
 from treadle.cli.trace_queries import Actions
 
 
@@ -51,10 +51,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     say(f"{taken:,} spans taken.")
     if rejected:
-        tell(f"{rejected:,} were left out: {'; '.join(reasons)}")
+        tell_line(f"{rejected:,} were left out: {'; '.join(reasons)}")
     if damaged:
-        tell(f"{damaged:,} fields could not be read: {'; '.join(warnings)}")
+        tell_line(f"{damaged:,} fields could not be read: {'; '.join(warnings)}")
     if redactions:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
-        tell(f"Secrets taken out of them: {kinds}.")
+        tell_line(f"Secrets taken out of them: {kinds}.")
     return 0

@@ -1,0 +1,164 @@
+"""Foreign text hides nothing and forges nothing, wherever it is shown (S17)."""
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.edits.test_diffs import change_of
+from tests.traces.runs import span
+from treadle.app.logs import LineFormatter
+from treadle.cli.diffs import side_by_side, unified_text
+from treadle.cli.main import main
+from treadle.cli.output import table
+from treadle.edits.requests import ReplaceEdit
+from treadle.traces import SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces.fencing import fenced, inline, quotable
+from treadle.visible import in_json, in_line, printable
+
+HIDDEN = (
+    *(range(0x20)),
+    *(range(0x7F, 0xA0)),
+    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x180E, 0x200B, 0x200E, 0x200F, 0x3164),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    *(0xFE00, 0xFE0D, 0xFEFF, 0xFFA0, 0xFFF9, 0x1BCA0, 0x1D173, 0xE0001, 0xE0041, 0xE0100),
+)
+"""What steers a screen, breaks or reorders a line, or is not seen."""
+
+STEERING = "A\x1b[31m\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x9b31m\r\nFORGED \n\u202e"
+HOSTILE = STEERING + "".join(map(chr, HIDDEN)) + "Z"
+
+
+def log_line(form: Literal["json", "text"], text: str) -> str:
+    record = logging.LogRecord("treadle", logging.INFO, "f", 1, f"a {text} b", None, None)
+    record.__dict__["fields"] = {"plain": text, "spaced": f"a {text} b", text: text}
+    return LineFormatter(form).format(record)
+
+
+SHOWN: dict[str, tuple[Callable[[str], str], str]] = {
+    "printable": (printable, "\n\t"),
+    "in_line": (in_line, ""),
+    "in_json": (lambda text: in_json(json.dumps(text, ensure_ascii=False)), ""),
+    "table": (lambda text: table([(text, text)], ("A", "B")), "\n"),
+    "fenced": (lambda text: fenced(text, text), "\n\t"),
+    "inline": (inline, ""),
+    "quotable": (quotable, "\n\t"),
+    "log as text": (lambda text: log_line("text", text), ""),
+    "log as JSON": (lambda text: log_line("json", text), ""),
+}
+"""Each way to show foreign text, with the white space that it keeps."""
+
+
+@pytest.mark.parametrize("way", SHOWN)
+def test_no_hidden_character_is_left(way: str) -> None:
+    show, kept = SHOWN[way]
+    for code in HIDDEN:
+        shown = show(f"a{chr(code)}b")
+        found = [each for each in shown if ord(each) in HIDDEN and each not in kept]
+        assert not found, f"U+{code:04X}"
+
+
+def test_ordinary_text_of_every_script_is_shown_as_it_is() -> None:
+    text = "naïve café 中文 עברית हिन्दी 👩‍👩‍👧 ❤️\n\tend"
+    assert printable(text) == text
+
+
+def test_json_with_escapes_is_the_same_value() -> None:
+    value = {"a": f"{HOSTILE}\U0001f600"}
+    assert json.loads(in_json(json.dumps(value, ensure_ascii=False))) == value
+
+
+@pytest.mark.parametrize("show", [unified_text, side_by_side])
+@pytest.mark.parametrize("code", [code for code in HIDDEN if code not in {0x00, 0x09, 0x0A, 0x0D}])
+def test_a_diff_shows_every_character_that_is_written(show: Callable[..., str], code: int) -> None:
+    before = change_of(b"a = 1\nb = 2\n", ReplaceEdit("f", "a = 1", "a = 3"))
+    after = change_of(b"a = 1\nb = 2\n", ReplaceEdit("f", "a = 1", f"a = 3{chr(code)} b()"))
+    shown = show(after, colour=False)
+    assert len(shown.splitlines()) == len(show(before, colour=False).splitlines())
+    assert chr(code) not in shown
+    assert "3 b()" not in shown
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a recorded span whose every field is hostile."""
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "calc.py").write_text("def add(): pass\n")
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "repo")
+    said = json.dumps([{"role": "user", "content": HOSTILE}])
+    store = SqliteTraceStore.open(tmp_path / "home" / "data" / "traces.db")
+    spans = [
+        replace(
+            span(f"{number}{HOSTILE}", trace_id=f"{number}" * 32, kind=kind),
+            name=HOSTILE,
+            operation=HOSTILE,
+            model=HOSTILE,
+            provider=HOSTILE,
+            error=HOSTILE,
+            thread_id=HOSTILE,
+            run_id=HOSTILE,
+            labels=(HOSTILE,),
+            status=SpanStatus.ERROR,
+            input=said,
+            output=said,
+            attributes={HOSTILE: HOSTILE, "gen_ai.tool.name": HOSTILE, "error.type": HOSTILE},
+        )
+        for number, kind in enumerate(SpanKind)
+    ]
+    store.write(spans).result()
+    store.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("traces", "list"),
+        *(("traces", "show", str(number)) for number in range(len(SpanKind))),
+        ("traces", "search", "FORGED"),
+        ("traces", "summary"),
+        ("traces", "faults"),
+        ("tools", "call", "fetch_spans", "--args", '{"maxTokens": 50000}'),
+        ("tools", "call", "fetch_runs", "--args", '{"maxTokens": 50000}'),
+        ("tools", "call", "list_labels", "--args", "{}"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_lets_a_recorded_text_steer_the_terminal(
+    home: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, *(["--repo", str(home / "repo")] if command[0] == "tools" else [])]) == 0
+    out, err = capsys.readouterr()
+    assert "FORGED" in out
+    assert not {each for each in out + err if ord(each) in HIDDEN} - {"\n", "\t"}
+    assert not re.search(r"^FORGED", out + err, re.MULTILINE)
+
+
+def test_tools_give_models_no_hidden_character(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"maxTokens": 50_000, "since": "1970-01-01"}
+    for name in ("fetch_spans", "fetch_runs", "list_labels", "fetch_spans_summary"):
+        arguments = {"maxTokens": 50_000} if name == "list_labels" else given
+        words = ["--args", json.dumps(arguments), "--json", "--repo", str(home / "repo")]
+        assert main(["tools", "call", name, *words]) == 0
+        answer = strings(json.loads(capsys.readouterr().out))
+        assert "FORGED" in answer, name
+        assert not {f"U+{ord(each):04X}" for each in answer if ord(each) in HIDDEN}, name
+
+
+def strings(value: object) -> str:
+    """All texts in a JSON value but line breaks, and ids, which callers pass back as they are."""
+    if isinstance(value, dict):
+        shown = {key: each for key, each in value.items() if not key.endswith("_id")}
+        return "".join(f"{strings(key)}{strings(each)}" for key, each in shown.items())
+    if isinstance(value, list):
+        return "".join(map(strings, value))
+    return value.replace("\n", "").replace("\t", "") if isinstance(value, str) else ""
