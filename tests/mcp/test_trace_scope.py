@@ -1,5 +1,6 @@
 """Over MCP a client reads what Treadle recorded in the repository that is served, and no more."""
 
+import asyncio
 import json
 from contextlib import closing
 from pathlib import Path
@@ -8,9 +9,13 @@ import pytest
 from mcp import Client
 
 from tests.cli.command import treadle
+from tests.experiments.world import world
+from tests.fakes.provider import FakeProvider
+from tests.fakes.replies import Answer
 from tests.mcp.serving import client, failure, ok, recorded
 from tests.server.serving import serving
 from tests.traces.runs import span
+from treadle.experiments.store import ExperimentStore
 from treadle.traces import SpanKind, SqliteTraceStore
 
 
@@ -65,6 +70,36 @@ async def test_runs_of_other_repositories_and_programs_cannot_be_read(
     assert hits["data"] == []
     assert content["data"] == []
     assert labels["data"] == []
+
+
+async def test_experiments_of_other_repositories_cannot_be_read(home: Path, repo: Path) -> None:
+    async with FakeProvider([Answer("PLAN")]) as provider, world(home, provider) as made:
+        secret = await made.recorded(messages=[{"role": "user", "content": "acquire them"}])
+        experiment = await asyncio.to_thread(made.experiments.from_spans, [secret.span_id])
+    (home / "traces.db").rename(home / "data" / "traces.db")
+    with closing(ExperimentStore(home / "data" / "experiments.db")) as store:
+        assert store.experiment(experiment.id).items
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("is_valid_for_optimize", {"spanId": secret.span_id}),
+        *(
+            ("get_experiment_data", given)
+            for given in (
+                {"spanId": secret.span_id},
+                {"spanId": f"{secret.trace_id}/{secret.span_id}"},
+                {"spanId": secret.trace_id},
+                {"spanId": "LAST"},
+                {"experimentId": experiment.id},
+                {"experimentId": "LAST"},
+            )
+        ),
+        ("evaluate_experiment_results", {"experimentId": experiment.id}),
+    ]
+    async with client(home, repo=repo, tools="experiments") as connected:
+        answers = [str(await connected.call_tool(name, given)) for name, given in calls]
+    assert not [each for each in answers if "acquire" in each or "PLAN" in each]
+    async with client(home, repo=repo, tools="experiments", flags=["--all-traces"]) as connected:
+        given = {"experimentId": experiment.id}
+        assert "acquire them" in str(ok(await connected.call_tool("get_experiment_data", given)))
 
 
 async def test_all_traces_are_read_where_the_person_says_so(

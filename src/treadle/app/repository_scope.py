@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from treadle.errors import NotFoundError
 from treadle.repository_identity import identity
@@ -11,6 +11,7 @@ from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
 from treadle.traces.span import REPOSITORY_LABEL, Span, Trace
 
 if TYPE_CHECKING:
+    from treadle.experiments.finding import RecordedCalls
     from treadle.toolbox.traces import TraceReading
     from treadle.traces.detectors import Rule
     from treadle.traces.query.pages import Page, Part
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from treadle.traces.store.reading.searching import Hit
     from treadle.traces.store.reading.skeletons import Skeleton
     from treadle.traces.store.reading.summaries import Summary
+
+    class Recorded(TraceReading, RecordedCalls, Protocol):
+        """What is recorded, as the tools of traces and of experiments read it."""
+
 
 _EVERYTHING = Query()
 _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
@@ -50,7 +55,7 @@ def repository_label(root: Path) -> str | None:
 class OfRepository:
     """Reads only spans with the label of one repository, whatever is asked for."""
 
-    def __init__(self, reader: "TraceReading", label: str | None) -> None:
+    def __init__(self, reader: "Recorded", label: str | None) -> None:
         """Without a `label` nothing is found."""
         self._reader = reader
         self._only = Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
@@ -110,11 +115,22 @@ class OfRepository:
     def run(self, run_id: str) -> Trace:
         """See `SpanReader`; without spans of other repositories."""
         found = self._reader.run(run_id)
-        (label,) = self._only.conditions[0].values
-        spans = tuple(span for span in found.spans if label in span.labels)
+        spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
             raise NotFoundError(f"There is no run {run_id!r} of this repository.")
         return Trace(found.trace_id, spans)
+
+    def trace(self, reference: str) -> Trace:
+        """See `RecordedCalls`; without spans of other repositories."""
+        found = self._reader.trace(reference)
+        spans = tuple(span for span in found.spans if self._is_own(span))
+        if not spans:
+            raise NotFoundError(f"There is no trace {reference[:100]!r} of this repository.")
+        return Trace(found.trace_id, spans)
+
+    def _is_own(self, span: Span) -> bool:
+        (label,) = self._only.conditions[0].values
+        return label in span.labels
 
     def skeleton(self, trace_id: str) -> "Skeleton":
         """See `SpanReader`; only of a trace whose spans are all of this repository."""

@@ -176,7 +176,7 @@ async def _analyst(
             return
         label = await asyncio.to_thread(repository_label, root)
         here = OfRepository(traces, label)
-        scoped = analyst_tools(here, trying.experiments, ui, settings)
+        scoped = analyst_tools(here, trying.experiments.among(here), ui, settings)
         yield _Analyst(scoped if read == "repository" else tools, trying, scoped)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -92,14 +93,26 @@ class Experiments:
         *,
         clock: Clock | None = None,
         ids: IdSource = new_id,
+        is_scoped: bool = False,
     ) -> None:
+        """With `is_scoped`, only experiments whose every call is among `traces` are found."""
         self._store = store
         self._traces = traces
+        self._is_scoped = is_scoped
         self._caller = caller
         self._clock = clock or SystemClock()
         self._ids = ids
         claims = store.path.with_name(f"{store.path.name}.running")
         self._runner = Runner(store, caller, self._clock, claims)
+
+    def among(self, traces: RecordedCalls) -> "Experiments":
+        """The same for somebody who may read `traces` alone.
+
+        An experiment with a call that is not among them is not found.
+        """
+        return Experiments(
+            self._store, traces, self._caller, clock=self._clock, ids=self._ids, is_scoped=True
+        )
 
     @property
     def traces(self) -> RecordedCalls:
@@ -162,11 +175,19 @@ class Experiments:
 
     def get(self, reference: str) -> Experiment:
         """By its id or the beginning of one. Raises NotFoundError and UsageError."""
-        return self._store.experiment(reference)
+        found = self._store.experiment(reference)
+        if self._is_scoped and not self._may_read(found):
+            raise NotFoundError(f"There is no experiment {reference[:100]!r} of this repository.")
+        return found
 
     def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Listed], int]:
         """The experiments, the one that was changed last first, and how many there are."""
-        found, total = self._store.listed(limit=limit, offset=offset)
+        if self._is_scoped:
+            every, _ = self._store.listed(limit=sys.maxsize, offset=0)
+            own = [each for each in every if self._may_read(self._store.experiment(each.id))]
+            found, total = own[offset : offset + limit], len(own)
+        else:
+            found, total = self._store.listed(limit=limit, offset=offset)
         return [self._listed_as_it_is(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -282,10 +303,13 @@ class Experiments:
 
     def batch(self, reference: str) -> Batch:
         """By its id or the beginning of one; one whose process is gone is interrupted."""
-        return self._as_it_is(self._store.batch(reference))
+        found = self._store.batch(reference)
+        self.get(found.experiment_id)  # whoever may not read it has no batch of it
+        return self._as_it_is(found)
 
     def batches(self, experiment_id: str) -> tuple[Batch, ...]:
         """The batches of an experiment, the oldest first."""
+        self.get(experiment_id)
         return tuple(map(self._as_it_is, self._store.batches(experiment_id)))
 
     # ---- compared
@@ -344,6 +368,9 @@ class Experiments:
                 for batch in batches
             ],
         }
+
+    def _may_read(self, experiment: Experiment) -> bool:
+        return all(self._traces.span(each.trace_id, each.span_id) for each in experiment.items)
 
     def _create(self, spans: Sequence[Span], name: str) -> Experiment:
         experiment = self._made(spans, name, str(self._ids()))
