@@ -79,19 +79,14 @@ async def test_experiments_of_other_repositories_cannot_be_read(home: Path, repo
     (home / "traces.db").rename(home / "data" / "traces.db")
     with closing(ExperimentStore(home / "data" / "experiments.db")) as store:
         assert store.experiment(experiment.id).items
-    calls: list[tuple[str, dict[str, object]]] = [
+    calls = [
         ("is_valid_for_optimize", {"spanId": secret.span_id}),
-        *(
-            ("get_experiment_data", given)
-            for given in (
-                {"spanId": secret.span_id},
-                {"spanId": f"{secret.trace_id}/{secret.span_id}"},
-                {"spanId": secret.trace_id},
-                {"spanId": "LAST"},
-                {"experimentId": experiment.id},
-                {"experimentId": "LAST"},
-            )
-        ),
+        ("get_experiment_data", {"spanId": secret.span_id}),
+        ("get_experiment_data", {"spanId": f"{secret.trace_id}/{secret.span_id}"}),
+        ("get_experiment_data", {"spanId": secret.trace_id}),
+        ("get_experiment_data", {"spanId": "LAST"}),
+        ("get_experiment_data", {"experimentId": experiment.id}),
+        ("get_experiment_data", {"experimentId": "LAST"}),
         ("evaluate_experiment_results", {"experimentId": experiment.id}),
     ]
     async with client(home, repo=repo, tools="experiments") as connected:

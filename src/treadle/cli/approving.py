@@ -15,6 +15,7 @@ from treadle.visible import printable
 _CHOICES = "Allow it? y: yes, once · s: for this session · a: always here · n: no"
 _WHY = "Why not? The model is told; press Enter to say nothing"
 _PREVIEW_LINES = 40
+_PREVIEW_CHARACTERS = 2_000
 
 _ANSWERS = {
     "y": ApprovalScope.ONCE,
@@ -43,7 +44,7 @@ class Asker:
         """Ask until there is an answer, or the question waits for none any more."""
         tell_line(f"? {question.summary}")
         tell_line(f"  {question.reason}")
-        if self._edits is None and question.preview:
+        if question.preview and (self._edits is None or question.proposal_id is None):
             self._show(question.preview)
         asking = asyncio.ensure_future(self._answer(question))
         waiting = asyncio.ensure_future(self._approvals.settled(question.approval_id))
@@ -78,9 +79,12 @@ class Asker:
 
     @staticmethod
     def _show(preview: str) -> None:
-        shown = preview.splitlines()
+        shown = preview.removesuffix("\n").split("\n")
         more = len(shown) - _PREVIEW_LINES
-        tell("\n".join(f"  {line}" for line in shown[:_PREVIEW_LINES]))
+        for line in shown[:_PREVIEW_LINES]:
+            cut = len(line) - _PREVIEW_CHARACTERS
+            more_of_it = f" … {cut:,} more characters" if cut > 0 else ""
+            tell_line(f"  {line[:_PREVIEW_CHARACTERS]}{more_of_it}")
         if more > 0:
             tell(f"  … {more} more lines")
 

@@ -423,7 +423,8 @@ class ApprovalRequested(Event):
     """A call, or a proposal that it made, waits for a person to allow it.
 
     The call's time limit stands still meanwhile. `subjects` are the paths and commands that it is
-    about; `preview` is what would change, as a unified diff.
+    about; `preview` is what would change: of a proposal as a unified diff, else the arguments of
+    the call as JSON.
     """
 
     approval_id: UUID

@@ -1,6 +1,7 @@
 """The dispatcher: answers tool calls from the bus by running the tools of a registry."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
@@ -268,7 +269,8 @@ class Dispatcher:
             question = Question(
                 tool.subjects(arguments),
                 tool.asks,
-                _summary(call, tool, arguments),
+                _summary(tool, arguments),
+                preview=_exactly(arguments),
                 asked_later=tool.proposes,
             )
             decision = await context.approve(question)
@@ -319,9 +321,22 @@ async def _content(tool: AnyTool, result: Result, limit: int | None) -> str:
     return await asyncio.to_thread(fit_message, content, limit)  # a long text takes a while
 
 
-def _summary(call: ToolCallRequested, tool: AnyTool, arguments: Arguments) -> str:
+def _summary(tool: AnyTool, arguments: Arguments) -> str:
     """What would happen, in a few words: the tool and what it is about."""
     about = ", ".join(filter(None, map(str, tool.subjects(arguments))))
-    about = about or call.arguments.strip().removeprefix("{}")
+    about = about or json.dumps(_given(arguments), ensure_ascii=False).removeprefix("{}")
     shown = about if len(about) <= _SHOWN_CHARACTERS else f"{about[:_SHOWN_CHARACTERS]}…"
     return " ".join(f"{tool.name} {shown}".split())
+
+
+def _exactly(arguments: Arguments) -> str | None:
+    """The arguments as they were understood, for a person.
+
+    The model's own text may repeat a name, and a reader of it could take the wrong value.
+    """
+    given = _given(arguments)
+    return json.dumps(given, ensure_ascii=False, indent=1) if given else None
+
+
+def _given(arguments: Arguments) -> dict[str, Any]:
+    return arguments.model_dump(mode="json", exclude_unset=True)

@@ -7,7 +7,7 @@
  * the two variations of emoji stay.
  */
 const HIDDEN =
-  /(?![\t\n\r\u200C\u200D\uFE0E\uFE0F])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
+  /(?!\t|\n|\r|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/gu;
 
 /** Control characters as their pictures (ESC → ␛), marks of direction as their code points. */
 export function visible(text: string): string {

@@ -13,7 +13,8 @@ class Question:
     """What is to be allowed: a call before it runs, or something that a running call proposes.
 
     `policy` holds where no rule says anything about the subjects. `summary` says in a few words
-    what would happen; `preview` is what would change, as a unified diff.
+    what would happen. `preview` is what would change: of a proposal as a unified diff, else the
+    arguments as JSON.
     """
 
     subjects: tuple[Subject, ...]

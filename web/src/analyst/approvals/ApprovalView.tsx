@@ -17,23 +17,20 @@ interface Props {
   /** How it was answered; null while it waits. */
   scope: string | null;
   words: string | null;
-  /** The JSON of the call's arguments, where it is known. */
-  argumentsText?: string | undefined;
 }
 
-export function ApprovalView({ question, scope, words, argumentsText }: Props) {
+export function ApprovalView({ question, scope, words }: Props) {
   if (scope !== null) return <Answered id={question.approval_id} scope={scope} words={words} />;
-  const value = argumentsText === undefined ? null : parsed(argumentsText);
-  const told = isRecord(value) && Object.keys(value).length > 0 ? value : null;
+  // The server's reading of the arguments: the model's own text may be read in two ways.
+  const value = question.preview && !question.proposal_id ? parsed(question.preview) : null;
+  const told = isRecord(value) ? value : null;
   return (
     <section className={styles.card} aria-label={`Permission for ${question.name}`}>
       <h3 className={styles.title}>
         <span aria-hidden="true">? </span>May it do this?
       </h3>
       {/* The summary may be cut: where all arguments are known, they are shown instead. */}
-      <p className={styles.summary}>
-        {visible(told && !question.preview ? question.name : question.summary)}
-      </p>
+      <p className={styles.summary}>{visible(told ? question.name : question.summary)}</p>
       <p className={styles.reason}>{visible(question.reason)}</p>
       <Exactly question={question} told={told} />
       <Answers id={question.approval_id} />
@@ -62,10 +59,10 @@ function Answered({ id, scope, words }: { id: string; scope: string; words: stri
 
 /** What would change, or the arguments: a person is to know what is allowed. */
 function Exactly({ question, told }: { question: Question; told: Record<string, unknown> | null }) {
+  if (told) return <JsonView value={told} openDepth={4} />;
   if (question.preview) {
     return <Code text={question.preview} language="diff" label="What would change" />;
   }
-  if (told) return <JsonView value={told} openDepth={4} />;
   if (question.subjects.length === 0) return null;
   return <LongText text={question.subjects.join("\n")} mono first={2_000} />;
 }

@@ -5,8 +5,8 @@ import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { useWaiting } from "./useApprovals";
 import styles from "./WaitingNotice.module.css";
 
-const WaitingQuestion = lazy(() =>
-  import("./WaitingQuestion").then((module) => ({ default: module.WaitingQuestion })),
+const ApprovalView = lazy(() =>
+  import("./ApprovalView").then((module) => ({ default: module.ApprovalView })),
 );
 
 export function WaitingNotice() {
@@ -31,7 +31,12 @@ export function WaitingNotice() {
       <Dialog title="Waiting for your permission" isOpen={isOpen && count > 0} onOpenChange={open}>
         <Suspense>
           {waiting.map((question) => (
-            <WaitingQuestion key={question.approval_id} question={question} />
+            <ApprovalView
+              key={question.approval_id}
+              question={question}
+              scope={null}
+              words={null}
+            />
           ))}
         </Suspense>
       </Dialog>

@@ -49,7 +49,6 @@ export const CallView = memo(({ call, requestId, traceId, children }: Props) => 
           question={approval}
           scope={approval.scope}
           words={approval.words}
-          argumentsText={call.arguments}
         />
       ))}
       {children}
