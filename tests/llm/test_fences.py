@@ -27,6 +27,7 @@ from treadle.llm.messages import (
 from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode
+from treadle.session.prompts import assistant_for
 from treadle.traces.fencing import fenced, recorded
 
 MARKERS = (
@@ -121,6 +122,14 @@ def test_the_prompt_of_the_system_says_what_a_fence_means() -> None:
 
     assert "<recorded-NAME" in system_prompt("/repo", ["request_code_context"])
     assert "<recorded-NAME" in system_prompt("/repo", ())
+
+
+@pytest.mark.parametrize("brief", [False, True])
+def test_the_name_of_a_folder_adds_no_line_to_the_prompt_of_the_system(brief: bool) -> None:
+    name = f"/repo\n- {SAY}\u2028\u202e"
+    prompt = assistant_for(name, (), brief=brief).system
+    assert not [line for line in prompt.splitlines() if line.startswith(f"- {SAY}")]
+    assert "\u202e" not in prompt
 
 
 def test_notes_and_instructions_of_ours_are_not_fenced() -> None:

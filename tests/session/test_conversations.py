@@ -46,6 +46,28 @@ message = st.one_of(
 )
 
 
+KEY = f"sk-ant-api03-{'aB3dE5gH7j' * 9}xyzAA"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        SystemMessage(f"a {KEY}", f"b {KEY}"),
+        UserMessage(f"a {KEY}", f"KEY = '{KEY}'"),
+        AssistantMessage(
+            f"a {KEY}", (ToolCall(CallKey(0, 0), "c", "grep", f'{{"p": "{KEY}"}}'),), f"b {KEY}"
+        ),
+        ToolMessage(CallKey(0, 0), f'{{"ok": true, "text": "{KEY}"}}', summary=f"a {KEY}"),
+        NoteMessage(f"a {KEY}"),
+    ],
+)
+def test_no_key_is_stored_whatever_it_came_in(message: Message) -> None:
+    kind, body = encode(message)
+    assert KEY not in body
+    assert "[redacted:" in body
+    assert type(decode(kind, body)) is type(message)
+
+
 @settings(max_examples=200, deadline=None)
 @given(message)
 def test_every_message_comes_back_as_it_was(original: Message) -> None:

@@ -25,15 +25,15 @@ _KINDS: dict[type[Message], str] = {
     NoteMessage: "note",
 }
 
-_WRITTEN = frozenset({"text", "reasoning", "arguments"})
-"""Fields that hold what a person or a model wrote."""
+_EXACT = frozenset({"opaque", "call_id"})
+"""Fields that go back to a provider as it wrote them."""
 
 
 def encode(message: Message) -> tuple[str, str]:
     """The kind of `message` and its fields as ASCII JSON, which carries any code point.
 
-    Keys and passwords are taken out of what person and model wrote. Results of tools stay exact:
-    a snippet is as long as its head says, and its bytes are in the repository anyway.
+    Keys and passwords are taken out, as from all that is stored. A snippet with one in it is then
+    shorter than its head says; whoever resumes the conversation reads the file again for its bytes.
     """
     return _KINDS[type(message)], json.dumps(_redacted(asdict(message)), separators=(",", ":"))
 
@@ -54,7 +54,7 @@ def _redacted(value: Any, name: str = "") -> Any:
         return {inner: _redacted(each, inner) for inner, each in value.items()}
     if isinstance(value, list | tuple):
         return [_redacted(each, name) for each in value]
-    return redact(value) if name in _WRITTEN and isinstance(value, str) else value
+    return redact(value) if isinstance(value, str) and name not in _EXACT else value
 
 
 def _decode(kind: str, fields: dict[str, Any]) -> Message:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from treadle.session.role import Role
+from treadle.visible import in_line
 
 LAST_TURN = (
     "This is the last turn of this request: no tool can be called any more. "
@@ -56,7 +57,7 @@ def assistant_for(root: str, tool_names: Collection[str], *, brief: bool = False
 
 def brief_prompt(root: str, tool_names: Collection[str]) -> str:
     """`system_prompt` in a third of its tokens."""
-    parts = [_BRIEF_INTRODUCTION.format(root=root)]
+    parts = [_BRIEF_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_BRIEF_CONTEXT)
     editing = [name for name in ("apply_code_edit", "apply_patch") if name in tool_names]
@@ -67,7 +68,7 @@ def brief_prompt(root: str, tool_names: Collection[str]) -> str:
 
 def system_prompt(root: str, tool_names: Collection[str]) -> str:
     """The system prompt for the repository at `root`; speaks only of tools that are offered."""
-    parts = [_INTRODUCTION.format(root=root)]
+    parts = [_INTRODUCTION.format(root=in_line(root))]
     if "request_code_context" in tool_names:
         parts.append(_WITH_CONTEXT_TOOL)
     if "apply_code_edit" in tool_names:
