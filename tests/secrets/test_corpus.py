@@ -40,6 +40,24 @@ def test_options_and_table_cells_that_are_no_password_stay(text: str) -> None:
     assert redact(text) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keyring.set_password('service1', 'user1', password)",
+        '{"testing.iconPassed": "#5DE4c7", "pskcxml": "application/pskc+xml"}',
+        '("EXPASS", "*EXPORT", "EXPROF")',
+        "passed to ``MarkdownIt(renderer_cls=...)`` as it is",
+        'MovedAttribute("HTTPPasswordMgr", "urllib2")',
+        "this.key = ++$c7afcf057887556c$var$KEY;",
+        "see https://REDACTED:REDACTED@www.example.com",
+        "add an option for keeping user/pass maybe?",
+        "arn:aws:secretsmanager:eu-west-1:151700963480:secret:prod/db-wgf4Tw",
+    ],
+)
+def test_code_of_libraries_stays(text: str) -> None:
+    assert redact(text) == text
+
+
 def test_an_empty_setting_does_not_take_the_next_name_for_its_value() -> None:
     text = "-STORE_PASSWORD=\n+STORE_PASSWORD=Tiger7712!x\n"
 

@@ -18,21 +18,23 @@ _ESCAPE = re.compile(
     rf"(?P<ansi>{_ANSI})"
     r"|%(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])|\\{1,4}u00(?P<unicode>[2-7][0-9a-fA-F])"
     r"|\\{1,4}x(?P<byte>[2-7][0-9a-fA-F])|&#(?P<decimal>\d{2,3});|&#[xX](?P<hex>[2-7][0-9A-Fa-f]);"
+    r"|=(?P<printable>3D|2[0-9A-F]|0[9AD]|5F|7[B-E])|(?P<soft>(?<=[^\n]{70})=\r?\n)"
     rf"|&(?P<named>{'|'.join(_NAMED)});"
 )
 SCREEN = (
-    r"(?:%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9a-fA-F]|\\x[2-7][0-9a-fA-F]|&#?[A-Za-z0-9]{2,6};"
+    r"(?:=3D|%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9a-fA-F]|\\x[2-7][0-9a-fA-F]|&#?[A-Za-z0-9]{2,6};"
     r"|\x1b\[|\\(?:u001[bB]|x1[bB]|033|e)\[)"
 )
 """An escape, for RE2."""
 
 _RUN = re.compile(
-    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}+(?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/_-]{1,}+){0,100000}+={0,2}"
+    r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}+(?:(?:\r?\n|(?:\\r)?\\n)[A-Za-z0-9+/_-]{1,}+){0,100000}+={0,2}"
 )
 _BREAKS = re.compile(r"\s|\\[rn]")
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\r\x1b"
 BASE64_SCREEN = (
-    "(?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){10}"
+    r"(?:^|[^A-Za-z0-9+/_-]|\\[nrt])"
+    r"(?:[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){10}"
 )
 """Base64 of thirty characters of ASCII, for RE2: the high bits of all bytes are 0."""
 
@@ -55,6 +57,11 @@ class View:
             first -= 1  # half of an escape would be left
         return first, last
 
+    def place_of(self, origin: int) -> int:
+        """Where, here, a place of the origin is."""
+        part = bisect_right(self.origins, origin) - 1
+        return min(self.places[part] + origin - self.origins[part], len(self.text))
+
     def _place(self, place: int) -> int:
         part = bisect_right(self.places, place) - 1
         return self.origins[part] + place - self.places[part]
@@ -75,7 +82,7 @@ def unescaped(text: str) -> View:
         length += len(piece)
         pieces.append(piece)
         at = match.end()
-        if match["ansi"] is None:
+        if match["ansi"] is None and match["soft"] is None:
             places.append(length)
             origins.append(match.start())
             pieces.append(_character(match))
@@ -91,7 +98,9 @@ def _character(match: re.Match[str]) -> str:
         return _NAMED[match["named"]]
     if match["decimal"]:
         return chr(int(match["decimal"]))
-    digits = match["percent"] or match["unicode"] or match["byte"] or match["hex"]
+    digits = (
+        match["percent"] or match["unicode"] or match["byte"] or match["hex"] or match["printable"]
+    )
     return chr(int(digits, 16))
 
 

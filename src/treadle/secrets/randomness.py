@@ -6,6 +6,11 @@ from itertools import pairwise
 HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_BASE64 = re.compile(
+    r"(?=[^A-Z]*[A-Z][^A-Z]*[A-Z])(?=[^a-z]*[a-z][^a-z]*[a-z])(?=[^+=]*[+=])(?:[A-Za-z0-9+/]{4}){7,}"
+    r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
+)
+"""Bytes in base64, where `+` and `/` separate short runs; a path has neither `+` nor `=`."""
 _SPECIAL = frozenset("!@#$%^&*+~?=|;,")
 
 
@@ -38,13 +43,26 @@ def is_random(value: str) -> bool:
     """
     letters = re.sub(r"[^A-Za-z0-9]", "", value)
     digits = sum(character.isdigit() for character in letters)
-    if digits < 2 or digits == len(letters) or longest_run(value) < 12:
+    if digits < 2 or digits == len(letters):
+        return False
+    if longest_run(value) < 12 and not _BASE64.fullmatch(value):
         return False
     if len(letters) < 20 and not (
         any(map(str.islower, letters)) and any(map(str.isupper, letters))
     ):
         return False
     return _changes(letters) >= 0.22 * (len(letters) - 1)
+
+
+def is_random_letters(value: str) -> bool:
+    """Whether letters alone change between lower and upper case as often as in random text.
+
+    Words in names have longer runs of lower case: four letters and more in nearly all of them.
+    """
+    if len(value) < 14 or not value.isalpha() or not value.isascii():
+        return False
+    runs = [len(run) for run in re.findall("[a-z]+", value)]
+    return _case_changes(value) >= max(3, len(value) // 7) and max(runs, default=0) <= 5
 
 
 def is_hexadecimal(value: str) -> bool:

@@ -16,14 +16,15 @@ from urllib.parse import quote
 from treadle.secrets.decoding import has_escapes, in_base64, unescaped
 from treadle.secrets.detector import Finding
 from treadle.secrets.rules import Rule, compile_pattern
-from treadle.secrets.screening import first_suspect, holds_base64, suspected
-from treadle.secrets.shapes import DETECTORS
+from treadle.secrets.screening import detectors_for, first_suspect, holds_base64, suspected
 
 _REGISTERED_MINIMUM = 6
 _REGISTERED = "registered"
 _MOST_ROUNDS = 4
 _MOST_NESTED = 3
 """How often base64 may be written in base64."""
+_ESCAPED_REACH = 16_384
+"""Characters behind a part of a text that a secret which begins there may take with escapes."""
 _BASE64_MINIMUM = 12
 """Characters; fewer may stand in base64 of anything."""
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -153,13 +154,10 @@ def _take_out_all(text: str, rules: Rules, counts: Counter[str], *, depth: int) 
         if not windows:
             return text
         found = _found(text, windows)
-        if any(has_escapes(text, start, end) for start, end in windows):
-            view = unescaped(text)
-            whole = _found(view.text, [(0, len(view.text))])
-            # First, since as it stands an escape ends a secret that goes on behind it.
-            found = [*((*view.span(start, end), kind) for start, end, kind in whole), *found]
+        # First, since as the text is, an escape ends a secret that continues after it.
+        found = [*_found_in_escapes(text, windows), *found]
         cleaned = _without(text, found, rules, counts)
-        if depth < _MOST_NESTED and holds_base64(cleaned):
+        if depth < _MOST_NESTED and holds_base64(text, windows):
             cleaned = in_base64(cleaned, lambda each: _inside(each, rules, counts, depth + 1))
         if cleaned == text:
             break
@@ -171,10 +169,20 @@ def _found(text: str, windows: Sequence[tuple[int, int]]) -> list[Finding]:
     """The secrets that begin in these parts of the text; those of the first detectors first."""
     return [
         finding
-        for detector in DETECTORS
-        for start, end in windows
+        for detector, parts in detectors_for(text, windows)
+        for start, end in parts
         for finding in detector.findings(text, start, end)
     ]
+
+
+def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    """The secrets that begin in these parts of the text once the escapes there are undone."""
+    for first, last in windows:
+        if has_escapes(text, first, last):
+            view = unescaped(text[first : last + _ESCAPED_REACH])
+            for start, end, kind in _found(view.text, [(0, view.place_of(last - first))]):
+                begin, stop = view.span(start, end)
+                yield first + begin, first + stop, kind
 
 
 def _without(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:

@@ -1,20 +1,23 @@
 # ruff: noqa: E501  (patterns are read as a whole)
-"""One quick look at text that tells whether it can hold a secret at all, and where.
+"""A first look at text: whether it can contain a secret at all, where, and which detectors to try.
 
-The patterns here let through at least what the detectors find; tests check it. They are run by RE2
-on bytes, all of them in one pass. The detectors themselves, which look around a match, take many
-times as long.
+RE2 runs the patterns of the first look on bytes in one pass. They let through at least what the
+detectors find; tests check it. The automaton must stay small: a count such as `{0,24}` that runs
+while another one does multiplies its states, and RE2 builds each new state for a hundred times the
+cost of a step. So the patterns here repeat with `*` wherever the detectors count.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from treadle.secrets.assignments import KEYWORDS
+from treadle.secrets.assignments import KEYWORDS, STRONG_WORDS, WEAK_KEYWORDS
 from treadle.secrets.decoding import BASE64_SCREEN
 from treadle.secrets.decoding import SCREEN as ESCAPE
+from treadle.secrets.detector import Detector
 from treadle.secrets.shapes import DETECTORS
-from treadle.secrets.vendors import FAMILIES, HEX
+from treadle.secrets.vendors import FAMILIES, Family, dashed_families
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]  # it brings no types
@@ -27,120 +30,192 @@ _MARKED = r"[0-9!@#$%^&*+~?=|;,\x80-\xff]"
 """A secret has a digit or one of these in it."""
 
 
-def _value(plain: str, marked: str = _MARKED) -> str:
-    """At least six characters, and one of `marked` among them."""
-    six = "|".join(f"{plain}{{{ahead}}}{marked}{plain}{{{5 - ahead}}}" for ahead in range(6))
-    return rf"(?:{six}|{plain}{{6,40}}{marked})"
+def _value(plain: str, marked: str, least: int) -> str:
+    """At least so many characters, and one of `marked` among them."""
+    early = "|".join(
+        f"{plain}{{{ahead}}}{marked}{plain}{{{least - 1 - ahead}}}" for ahead in range(least)
+    )
+    return rf"(?:{early}|{plain}{{{least}}}{plain}*{marked})"
 
 
-_IN_QUOTES = rf"(?:@|[rRbBuUL]{{1,2}}#{{0,2}})?\\{{0,7}}[\"'`](?:\"\"|''|`)?{_value(_QUOTED)}"
-_UNQUOTED = _value(_BARE, r"[0-9!@#$%^*~+?&]")
-_ANY = rf"(?:{_IN_QUOTES}|(?:\[\[)?{_UNQUOTED})"
+_OPEN = r"(?:@|[rRbBuULN]{1,2}#*)?\\*[\"'`]+"
+_STRONG_QUOTED = rf"{_OPEN}{_value(_QUOTED, _MARKED, 6)}"
+_STRONG_BARE = _value(_BARE, r"[0-9!@#$%^*~+?&]", 6)
+_STRONG = rf"(?:{_STRONG_QUOTED}|(?:\[\[)?{_STRONG_BARE})"
+_WEAK_QUOTED = rf"{_OPEN}{_value(_QUOTED, '[0-9]', 16)}"
+_WEAK_BARE = _value(_BARE, "[0-9]", 16)
+_WEAK_VALUE = rf"(?:{_WEAK_QUOTED}|(?:\[\[)?{_WEAK_BARE})"
 
-_HEXES = frozenset({HEX, r"[a-f0-9]"})
-_WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|[0-9]m)"
+_OPTIONAL_WORDS = r"(?:is|was|are|=|ist|lautet|:|es|est|\xc3\xa9)"
+_CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 
 
-def _prefixes(*, hexadecimal: bool) -> str:
-    return "|".join(
-        re.escape(prefix).replace("\\-", "-").replace("\\ ", " ")
-        for family in FAMILIES
-        if (family.body in _HEXES) is hexadecimal
-        for prefix in family.prefixes
+def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
+    """A name of a secret and a value, joined in each way that `assignments` knows."""
+    return (
+        # Operators, with a type before or a function around the value.
+        (
+            rf"{name}{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|:=|=>|->|\xe2\x86\x92|\xef\xbc\x9a|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+-]|\\+[nrt])*"
+            rf"(?:[A-Za-z.:]+\((?:default=)?)?{value}"
+        ),
+        rf"{name}{_CLOSES}[,({{]{_SPACE}*{quoted}",
+        # A name and a value as two fields.
+        (
+            rf"{name}[\"'\\]*(?:,|:{_SPACE}*\{{|{_SPACE}[a-z-]+=\"[^\n]*)?(?:{_SPACE}|\\+[nrt])*[\"'\\<>]*(?:Parameter)?[vV]alue[\"'\\]*"
+            rf"{_SPACE}*[:=>]{_SPACE}*{value}"
+        ),
+        # Words, or nothing at all.
+        (
+            rf"{name}[`\"'*\\\])}}]*(?:{_SPACE}for{_SPACE}[^\s]+)?{_SPACE}+"
+            rf"(?:(?:{_OPTIONAL_WORDS}:?(?:{_SPACE}+=)?|or|to|--body|--value|[aA]s{_SPACE}[sS]tring{_SPACE}=)(?:{_SPACE}|=)+)?{value}"
+        ),
+        rf"{name}\"(?:\r?\n|\\r\\n){{2}}{value}",
+        rf"{name}</[a-zA-Z]+>{_SPACE}*<[a-zA-Z]+>{bare}",
     )
 
 
-_KEYWORDS = KEYWORDS.replace("ñ", r"\xc3\xb1")
-_NAME = rf"(?:{_KEYWORDS})[A-Za-z0-9_-]{{0,24}}"
-_OPENS = rf"(?:[\"'`*\\\])}}]|{_SPACE}){{0,32}}"
-_ASSIGNED = (
-    # Each join of `assignments`, with what may stand around it.
-    (
-        rf"{_NAME}{_OPENS}(?::{_SPACE}{{0,3}}[A-Za-z\[\]|&'* ]{{0,40}}=|:=|=>|[:=>]|\|{{1,2}}=?|\?\?=?|\?:)"
-        rf"(?:{_SPACE}{{0,24}}|{_SPACE}[|>][+-]?{_SPACE}{{1,40}}|{_SPACE}?[A-Za-z.:]{{4,16}}\((?:default=)?){_ANY}"
-    ),
-    rf"{_NAME}{_SPACE}[aA]s{_SPACE}[sS]tring{_SPACE}={_SPACE}{_IN_QUOTES}",
-    rf"{_NAME}\"(?:\r?\n|\\r\\n){{2}}{_ANY}",
-    rf"{_NAME}{_OPENS}[,({{]{_SPACE}{{0,24}}{_IN_QUOTES}",
-    (
-        rf"{_NAME}[\"'\\]{{0,8}}(?:,|:{_SPACE}{{0,4}}\{{|{_SPACE}[a-z-]{{2,20}}=\"[^\n]{{0,120}})?(?:{_SPACE}|\\{{1,4}}[nrt]){{0,60}}[\"'\\<>]{{0,10}}(?:Parameter)?[vV]alue[\"'\\]{{0,8}}"
-        rf"{_SPACE}{{0,12}}[:=>]{_SPACE}{{0,24}}{_ANY}"
-    ),
-    (
-        rf"{_NAME}[`\"'*\\\])}}]{{0,8}}(?:{_SPACE}for{_SPACE}[^\s]{{1,80}})?{_SPACE}"
-        rf"(?:(?:is|was|=|ist|:)(?::|{_SPACE}{{1,3}}=)?|or|to|--body|--value)(?:{_SPACE}|=){{1,12}}{_ANY}"
-    ),
-    rf"--?(?:[A-Za-z]+-){{0,4}}{_NAME}[\"']?{_SPACE}{{1,8}}{_ANY}",
-    rf"(?:ENV|ARG|setx|SETX|setenv|set -[a-zA-Z]{{1,4}}|SET|config set){_SPACE}{{1,8}}[A-Za-z0-9_]{{0,40}}{_NAME}{_SPACE}{{1,8}}{_UNQUOTED}",
-    rf"(?:password|passwd|token|secret|passphrase|passwort|Passphrase|Password|PASSWORD|PASSWD){_SPACE}{{1,8}}{_UNQUOTED}",
-    rf"{_NAME}[\"']?{_SPACE}{{1,8}}{_IN_QUOTES}",
-    rf"{_NAME}{_SPACE}{{1,8}}[A-Za-z0-9+_.~-]{{20}}",
-    rf"{_NAME}</[a-zA-Z]{{2,10}}>{_SPACE}{{0,60}}<[a-zA-Z]{{2,10}}>{_UNQUOTED}",
-    rf"variable{_SPACE}{{1,4}}\\{{0,3}}\"[A-Za-z0-9_-]{{0,40}}{_NAME}",
-    rf"{_NAME}\\{{0,2}}[\nn]  [^\n]{{1,160}}, input_value=",
-    rf"(?:requirepass|masterauth|IDENTIFIED BY|identified by){_SPACE}{{1,8}}{_ANY}",
+_TAIL = r"[A-Za-z0-9_-]*"
+_KEYWORDS = "".join(
+    character if character.isascii() else "".join(f"\\x{byte:02x}" for byte in character.encode())
+    for character in KEYWORDS.replace("?", r"\?")
 )
+_KEYWORDS = _KEYWORDS.replace("|_pw|_PW|Pw", r"|(?:_pw|_PW|Pw)(?:\b|[0-9_])")
+_WEAK = WEAK_KEYWORDS.replace("?", r"\?")
+_WEAK_NAME = rf"(?:{_WEAK}){_TAIL}"
+_STRONG_KEYWORDS = "|".join(word for word in _KEYWORDS.split("|") if word not in _WEAK.split("|"))
+_STRONG_NAME = rf"(?:{_STRONG_KEYWORDS}|(?i:{'|'.join(STRONG_WORDS)})[_.-]?(?:{_WEAK})){_TAIL}"
+_WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|[0-9]m)"
 
-_PATTERNS = (
-    rf"{_WORD_BEGINS}(?:{_prefixes(hexadecimal=False)})[A-Za-z0-9_/+.=%@:~$-]{{10}}",
-    rf"{_WORD_BEGINS}(?:{_prefixes(hexadecimal=True)})[A-Fa-f0-9]{{16}}",
+
+def _vendors(least: int) -> str:
+    """A prefix of a vendor, and at least so many characters of what follows it."""
+    keys, dashed = (_keys(least, families) for families in (FAMILIES, dashed_families()))
+    return f"{_WORD_BEGINS}(?:{keys})|-(?:{dashed})"
+
+
+def _keys(least: int, families: Iterable[Family]) -> str:
+    by_body: dict[str, list[str]] = {}
+    for family in families:
+        body = f"(?:{family.body}|%){{{min(least, family.least)}}}"
+        by_body.setdefault(body, []).extend(map(re.escape, family.prefixes))
+    return "|".join(f"(?:{'|'.join(prefixes)}){body}" for body, prefixes in by_body.items())
+
+
+_COLOUR = r"(?:\x1b|\\(?:u001[bB]|x1[bB]|033|e))\["
+_SHARED = (
     *(screen.replace("SPACE", _SPACE) for detector in DETECTORS for screen in detector.screen),
-    rf"(?:bearer|Bearer|BEARER|token|Token|TOKEN){_SPACE}{{1,12}}[A-Za-z0-9._~+/-]{{16}}",
-    rf"(?:basic|Basic|BASIC){_SPACE}{{1,12}}[A-Za-z0-9+/]{{8}}",
-    # Letters that Python takes for an i when case does not matter are beyond ASCII.
-    rf"(?i:author)[^:=,]{{6,40}}[:=,](?:[\"'\\]|{_SPACE}){{0,30}}(?i:bearer|token)",
-    *_ASSIGNED,
-    # What is a secret only once escapes are undone, or base64.
-    rf"(?:{_KEYWORDS})[A-Za-z0-9_-]{{0,24}}[^A-Za-z0-9\n]{{0,16}}[A-Za-z0-9]{{0,16}}{ESCAPE}",
-    (
-        rf"(?:{_prefixes(hexadecimal=False)}|{_prefixes(hexadecimal=True)})[A-Za-z0-9_.-]{{0,40}}"
-        r"(?:\x1b\[|\\(?:u001[bB]|x1[bB]|033|e)\[)"
-    ),
-    r"[A-Za-z0-9+/_.-]{8}(?:\x1b|\\(?:u001[bB]|x1[bB]|033|e))\[[0-9;]*m[A-Za-z0-9+/_.-]{8}",
-    rf"(?:earer|EARER|asic|ASIC|uthorization|ookie)[^A-Za-z0-9\n]{{0,8}}{ESCAPE}",
+    rf"variable{_SPACE}+\\*\"[A-Za-z0-9_-]*(?:{_KEYWORDS})",
+    r"input_value=[\"']",
+    rf"(?:earer|EARER|asic|ASIC|uthorization|ookie)[^A-Za-z0-9\n]*{ESCAPE}",
     r"%3[aA]%2[fF]%2[fF]",
-    BASE64_SCREEN,
 )
-
+_BETWEEN = rf"(?:[\"'`*\\\])}}\[({{<>|:=,&?+-]|{_SPACE})*"
+_WORDS = (
+    r"(?:(?:Parameter)?[vV]alue|is|was|are|ist|lautet|es|est|to|or|body|[sS]tring|str|Final|Optional|None|bytes|[aA]s|default|Some|char"
+    rf"|[nrt]|/?[a-zA-Z]+>|[A-Za-z.:]+\(|[a-z-]+=\"[^\"\s]*\"|for{_SPACE}[^\s]+)"
+)
+_FIRST = "|".join(
+    (
+        _vendors(6),
+        rf"(?:{_KEYWORDS}){_TAIL}{_BETWEEN}(?:{_WORDS}{_BETWEEN})*(?:{_STRONG}|[A-Za-z0-9]*{ESCAPE})",
+        rf"{_COLOUR}[0-9;]*m[A-Za-z0-9]",
+        BASE64_SCREEN.replace("{10}", "{4}"),
+        *_SHARED,
+    )
+)
+"""What the whole text is searched for: a small automaton, since it sees every byte."""
+_SECOND = "|".join(
+    (
+        _vendors(12),
+        *_assigned(_STRONG_NAME, _STRONG, _STRONG_QUOTED, _STRONG_BARE),
+        *_assigned(_WEAK_NAME, _WEAK_VALUE, _WEAK_QUOTED, _WEAK_BARE),
+        rf"--?(?:[A-Za-z]+-)*{_WEAK_NAME}[\"']?(?:{_SPACE}|=)+{_STRONG}",
+        # What is a secret only once escapes are undone.
+        rf"(?:{_KEYWORDS}){_TAIL}[^A-Za-z0-9\n]*[A-Za-z0-9]*[^A-Za-z0-9\n]*{ESCAPE}",
+        rf"{_COLOUR}[0-9;]*m[A-Za-z0-9+/_.~-]{{16}}",
+        rf"[A-Za-z0-9]{_COLOUR}[0-9;]*m[A-Za-z0-9]",
+        BASE64_SCREEN,
+        *_SHARED,
+    )
+)
+"""What the surroundings of a first find are searched for; this decides whether detectors run."""
 
 _OVERLAP = 300
-_LEAD = 96
+_LEAD = 256
 """Bytes before a suspicion in which its secret may begin."""
 _WINDOW = 700
 """Characters behind a suspicion in which a secret may begin."""
+_REACH = 640
+"""Characters behind a window up to which a cue of a secret that begins in the window may be."""
 
 
-@cache
-def _compiled(pattern: str) -> "re2._Regexp[bytes]":
+def _options() -> "re2.Options":
     import re2  # here, since most commands never see a text that is kept
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.max_mem = 64 << 20
-    return re2.compile(pattern.encode("ascii"), options)
+    return options
 
 
-_ALL = "|".join(_PATTERNS)
+@cache
+def _compiled(pattern: str) -> "re2._Regexp[bytes]":
+    import re2
+
+    return re2.compile(pattern.encode("ascii"), _options())
+
+
+@cache
+def _cues() -> "re2.Set":
+    import re2
+
+    cues = re2.Set.SearchSet(_options())
+    for detector in DETECTORS:
+        cues.Add(detector.cue.replace("SPACE", _SPACE).encode("utf-8"))
+    cues.Compile()
+    return cues
 
 
 def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
-    """Where in UTF-8 text, from `start` on, something stands that may be a secret; None: nowhere.
+    """Where in UTF-8 text, from `start` on, something may be a secret; None: nowhere.
 
-    What stands before `start` is not looked at, not even as the end of a word.
+    What is before `start` is not looked at, not even as the end of a word.
     """
-    found = _compiled(_ALL).search(data, start)
-    return None if found is None else found.span()
+    first, second = _compiled(_FIRST), _compiled(_SECOND)
+    at = start
+    while (found := first.search(data, at)) is not None:
+        begin = max(start, found.start() - _LEAD)
+        end = min(len(data), found.end() + _WINDOW)
+        if (sure := second.search(data[begin:end])) is not None:
+            return begin + sure.start(), begin + sure.end()
+        if end == len(data):
+            return None
+        at = max(found.end(), end - _OVERLAP)
+    return None
 
 
-def holds_base64(text: str) -> bool:
-    """Whether a text seems to be written in base64 somewhere in it."""
-    return _compiled(BASE64_SCREEN).search(text.encode("utf-8", "surrogatepass")) is not None
+def holds_base64(text: str, windows: Iterable[tuple[int, int]]) -> bool:
+    """Whether text seems to be written in base64 in one of these parts of a text."""
+    pattern = _compiled(BASE64_SCREEN)
+    return any(pattern.search(_encoded(text[start : end + 64])) for start, end in windows)
+
+
+def detectors_for(
+    text: str, windows: Sequence[tuple[int, int]]
+) -> list[tuple[Detector, list[tuple[int, int]]]]:
+    """The detectors to try, in their order, and in which parts of the text to try each."""
+    cues = _cues()
+    parts: dict[int, list[tuple[int, int]]] = {}
+    for start, end in windows:
+        for place in cues.Match(_encoded(text[start : end + _REACH])) or ():
+            parts.setdefault(place, []).append((start, end))
+    return [(DETECTORS[place], parts[place]) for place in sorted(parts)]
 
 
 def suspected(text: str) -> list[tuple[int, int]]:
     """The parts of a text in which secrets may begin, in order and apart from each other."""
-    data = text.encode("utf-8", "surrogatepass")
+    data = _encoded(text)
     windows: list[tuple[int, int]] = []
     at = 0
     while (found := first_suspect(data, at)) is not None:
@@ -158,3 +233,7 @@ def suspected(text: str) -> list[tuple[int, int]]:
         (len(data[:start].decode("utf-8", "ignore")), len(data[:end].decode("utf-8", "ignore")))
         for start, end in windows
     ]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -12,12 +12,16 @@ import re
 
 from treadle.secrets.assignments import ASSIGNMENT, is_password
 from treadle.secrets.detector import MARK, Detector, Finding, before, spellings, starts_word
+from treadle.secrets.formats import FORMATS
 from treadle.secrets.randomness import is_hexadecimal, is_key_body, is_random, longest_run
 from treadle.secrets.vendors import FAMILIES, WORD, Family
 
 
 def _vendor(family: Family) -> Detector:
-    starts = "|".join(starts_word(prefix, alone=family.alone) for prefix in family.prefixes)
+    starts = "|".join(
+        starts_word(prefix, alone=family.alone, dashed=family.is_distinct(prefix))
+        for prefix in family.prefixes
+    )
 
     def find(match: re.Match[str]) -> Finding | None:
         body = match["body"].rstrip(".,;:")  # of a sentence
@@ -35,28 +39,34 @@ def _whole(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
         hints,
         (screen,),
+        cues=(screen,),
     )
 
 
 _FORMS = (
-    _whole("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", "pat"),
-    _whole("asana-token", r"[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", r"[0-9]{10}:[a-f0-9]{32}", ":"),
-    _whole("clickup-token", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", "pk_"),
+    _whole("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", r"pat[A-Za-z0-9]{14}\.", "pat"),
+    _whole("asana-token", r"[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", r"[0-9]{4}:[a-f0-9]{16}", ":"),
+    _whole("clickup-token", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", r"pk_[0-9]+_", "pk_"),
     _whole("1password-key", r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20,40}", r"A3-[A-Z0-9]{6}-", "A3-"),
     _whole("launchdarkly-key", r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}",
-           r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-", "sdk-", "api-", "mob-"),
+           r"(?:sdk|api|mob)-[a-f0-9]{8}-", "sdk-", "api-", "mob-"),
     _whole("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
-           rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27}}", "."),
-    _whole("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]{{8}}:AA{WORD}{{33}}", ":AA"),
-    _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]{32}-us[0-9]", "-us"),
+           rf"[MNO]{WORD}*\.{WORD}{{6}}\.{WORD}{{10}}", "."),
+    _whole("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]:AA{WORD}{{8}}", ":AA"),
+    _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]-us[0-9]", "-us"),
     _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
-           r"[78]Q~[A-Za-z0-9_~.-]{31}", "Q~"),
+           r"[78]Q~[A-Za-z0-9_~.-]{6}", "Q~"),
     _whole("maxmind-key", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", r"_mmk", "_mmk"),
     _whole("azure-devops-token", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", r"AZDO[A-Za-z0-9]{4}", "AZDO"),
     _whole("terraform-token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{WORD}{{60,70}}", r"\.atlasv1\.",
            ".atlasv1."),
     _whole("firebase-key", rf"AAAA{WORD}{{7}}:{WORD}{{130,160}}", rf"AAAA{WORD}{{7}}:", "AAAA"),
-    _whole("shopify-token", r"[0-9a-f]{32}\.[0-9a-f]{32}\.[0-9a-f]{32}", r"[0-9a-f]{32}\.[0-9a-f]{32}\.", "."),
+    _whole("newrelic-key", r"(?:[0-9a-f]{32}|[0-9a-z]{6}[0-9a-f]{26}|eu01xx[0-9a-f]{26})FFFFNRAL|[0-9a-f]{36}NRAL", r"[0-9a-fA-F]{4}NRAL", "NRAL"),
+    _whole("salesforce-token", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{80,120}", r"00D[A-Za-z0-9]{12}", "00D"),
+    _whole("zoho-token", r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}", r"1000\.[a-f0-9]{16}", "1000."),
+    _whole("authress-key", r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
+           r"\.acc[_-][a-z0-9]", ".acc"),
+    _whole("shopify-token", r"[0-9a-f]{32}\.[0-9a-f]{32}\.[0-9a-f]{32}", r"\.[0-9a-f]{16}", "."),
 )  # fmt: skip
 
 _JWT = Detector(
@@ -65,7 +75,7 @@ _JWT = Detector(
     ),
     lambda match: (*match.span(), "jwt"),
     ("eyJ",),
-    (r"eyJ[A-Za-z0-9_-]{8,}\.eyJ",),
+    (r"eyJ[A-Za-z0-9_-]{8}",),
 )
 
 _PEM_TITLE = r"[A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
@@ -79,7 +89,7 @@ _PEM = Detector(
     ),
     lambda match: (*match.span(), "private-key"),
     ("PRIVATE KEY", "PRIVATE+KEY"),
-    (r"-----BEGIN(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?:[ +]|%20)KEY",),
+    (r"-----BEGIN(?:[ +]|%20)[A-Z0-9 +%]*PRIVATE(?:[ +]|%20)KEY",),
 )
 _PUTTY = Detector(
     re.compile(
@@ -93,7 +103,26 @@ _PUTTY = Detector(
 
 
 _TEMPLATE = ("$", "{", "<", "%s", "%(", "*")
-_ORDINARY_PASSWORDS = frozenset({"pass", "password", "passwd", "pwd", "secret", "pw", "..."})
+_ORDINARY_PASSWORDS = frozenset(
+    [
+        "pass",
+        "password",
+        "passwd",
+        "pwd",
+        "secret",
+        "pw",
+        "...",
+        "redacted",
+        "xxx",
+        "xyz",
+        "bar",
+        "b",
+        "user",
+        "xxxx",
+        "xxxxx",
+        "changeme",
+    ]
+)
 """What documentation writes in the place of a password."""
 
 
@@ -111,10 +140,7 @@ _URL = Detector(
     ),
     _find_password_of_url,
     ("://", ":\\/"),
-    (
-        r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@/\"'\\]+@",
-        r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@\"'\\/]{0,64}/[^\s@\"'\\]{1,190}@",
-    ),
+    (r":(?://|\\/\\/)[^\s:/@\"'\\<>]*:[^\s@\"'\\]+@",),
 )
 _URL_USER = Detector(
     re.compile(r":(?://|\\/\\/)(?P<token>[A-Za-z0-9_~.-]{16,256}+)@(?=[A-Za-z0-9\[])"),
@@ -165,6 +191,13 @@ _HEADER = Detector(
         r"(?P<space>\s{1,4})(?P<value>[A-Za-z0-9._~+/-]{8,}+={0,2})"
     ),
     _find_credentials,
+    screen=(
+        r"(?:bearer|Bearer|BEARER|token|Token|TOKEN)SPACE+[A-Za-z0-9._~+/-]{16}",
+        r"(?:basic|Basic|BASIC)SPACE+[A-Za-z0-9+/]{8}",
+        # Letters that Python takes for an i when case does not matter are beyond ASCII.
+        r"(?i:author)[^:=,]{1,3}(?i:zat)[^:=,]{1,3}(?i:on)[\"'\\\])]*SPACE*[:=,](?:[\"'\\]|SPACE)*(?i:bearer|token)",
+    ),
+    cues=("earer|EARER|oken|OKEN|asic|ASIC",),
 )
 
 
@@ -185,9 +218,9 @@ _OTHER_SCHEME = Detector(
     ("uthorization", "UTHORIZATION"),
     (
         (
-            r"(?:uthorization|UTHORIZATION)[\"'\\\])]{0,4}SPACE{0,4}[:=,]SPACE{0,12}[\"'\\]{0,4}"
-            r"(?:[A-Za-z][A-Za-z0-9-]{1,20}SPACE{1,6})?(?:(?:token|apikey|key)=[\"'\\]{0,4})?"
-            r"[A-Za-z0-9._~+/:-]{16}"
+            r"(?:uthorization|UTHORIZATION)[\"'\\\])]*SPACE*[:=,]SPACE*[\"'\\]*"
+            r"(?:[A-Za-z0-9-]+SPACE+)?(?:(?:token|apikey|key)=[\"'\\]*)?"
+            r"[A-Za-z0-9._~+/:-]{12}"
         ),
     ),
 )
@@ -215,8 +248,8 @@ _COOKIE = Detector(
     ("ookie", "OOKIE", "-b"),
     (
         (
-            r"(?:ookie|OOKIE|SPACE-b)[\"'\\]{0,4}(?:SPACE{0,12}[:=]|SPACE)SPACE{0,12}[\"'\\]{0,4}"
-            r"[A-Za-z0-9_.%\x80-\xff-]{1,160}="
+            r"(?:ookie|OOKIE|SPACE-b)[\"'\\]*(?:SPACE*[:=]|SPACE)SPACE*[\"'\\]*"
+            r"[A-Za-z0-9_.%\x80-\xff-]+="
         ),
     ),
 )
@@ -243,7 +276,9 @@ _USER = Detector(
     ),
     _find_user,
     ("-u", "-U", "-user"),
-    (r"(?:-u|-U|-user)(?:SPACE|[=\"'\\,]){0,12}[^\s:\"'\\/]{1,200}:[^\s\"'\\]{3}",),
+    (
+        r"(?:[\"']|SPACE)(?:-u|-U|--user|--proxy-user)(?:SPACE|[=\"'\\,])*[^\s:\"'\\/]+:[^\s\"'\\]{3}",
+    ),
 )
 
 
@@ -269,9 +304,7 @@ _OPTION = Detector(
     ),
     _find_option,
     _TOOLS,
-    (
-        rf"(?:{'|'.join(sorted({*_TOOLS, *_ATTACHING}))})[^\n|;]{{0,640}}(?: -[paPwkK][ =]| -p[^ =]|pass:)",
-    ),
+    (r"(?: -[paPwkK](?:[ =][\"']?)?|pass:)[^\s\"'\\;|]*[0-9!@#$%^&*]",),
 )
 _ATTACHED = Detector(
     re.compile(
@@ -289,8 +322,8 @@ _PREFIXED = Detector(
         r"(?P<body>[A-Za-z0-9]{24,512}+)(?![A-Za-z0-9_-])"
     ),
     lambda match: (*match.span(), "key") if _is_foreign_key(match) else None,
-    tuple(f"{kind}{dash}" for kind in _KIND.split("|") for dash in "_-"),
-    (rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
+    screen=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{16}}",),
+    cues=(rf"(?:{_KIND})[_-][A-Za-z0-9]{{24}}",),
 )
 """Keys of whatever vendor: a prefix that says what it is, and random text."""
 
@@ -315,7 +348,7 @@ _PAIRED = Detector(
     ("uth", "ogin", "redential", "getConnection("),
     (
         r"getConnection\(",
-        r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]{0,20}SPACE{0,3}=?SPACE{0,3}\(SPACE{0,12}\\{0,3}[\"'][^\"'\n\\]{1,250}\\{0,3}[\"']SPACE{0,12},",
+        r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]*SPACE*=?SPACE*\(SPACE*\\{0,3}[\"'][^\"'\n\\]+\\{0,3}[\"']SPACE*,",
     ),
 )
 """A user and a password in a call: `login("bob", "…")`."""
@@ -327,9 +360,7 @@ _PIPED = Detector(
     ),
     _find_paired,
     ("password-stdin", "sudo -S", "chpasswd", "env add", "secret set", "secret put"),
-    (
-        r"(?:echo|printf)SPACE{1,2}[^\n|]{6,160}\|[^\n|]{0,130}(?:password-stdin|sudo -S|chpasswd|env add|secret set|secret put)",
-    ),
+    (r"(?:password-stdin|sudo -S|chpasswd|env add|secret set|secret put)",),
 )
 _POSITIONAL = Detector(
     re.compile(
@@ -348,12 +379,12 @@ _POSITIONAL = Detector(
 
 _PGPASS = Detector(
     re.compile(
-        r"(?<![^\s\"'])[\w.*-]{1,128}:(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w.*@-]{1,64}:"
+        r"(?<![^\s\"'\\`])[\w.*-]{1,128}:(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w.*@-]{1,64}:"
         r"(?P<secret>[^\s\"'\\]{6,128})"
     ),
     _find_paired,
     (":5432:", ":5433:", ":6432:", ":*:"),
-    (r":(?:5432|5433|6432|\*):[A-Za-z0-9_*\x80-\xff-]{1,128}:[A-Za-z0-9_.*@\x80-\xff-]{1,128}:",),
+    (r":(?:5432|5433|6432|\*):[A-Za-z0-9_*\x80-\xff-]+:[A-Za-z0-9_.*@\x80-\xff-]+:",),
 )
 _ENCODED_PAIR = Detector(
     re.compile(
@@ -362,7 +393,7 @@ _ENCODED_PAIR = Detector(
     ),
     lambda match: (*match.span("secret"), "basic") if _holds_text_pair(match["secret"]) else None,
     ("auth",),
-    (r"auth[\"'\\]{0,8}SPACE{0,12}[:=]SPACE{0,12}[\"'\\]{0,8}[A-Za-z0-9+/]{8}",),
+    (r"auth[\"'\\]*SPACE*[:=]SPACE*[\"'\\]*[A-Za-z0-9+/]{8}",),
 )
 """A user and a password in the settings of Docker and of npm."""
 
@@ -375,12 +406,12 @@ _JWK = Detector(
         (*match.span("secret"), "private-key") if longest_run(match["secret"]) >= 6 else None
     ),
     ('"d',),
-    (r"\"d\\*\"SPACE{0,4}:SPACE{0,4}\\*\"[A-Za-z0-9_-]{43}",),
+    (r"\"d\\*\"SPACE*:SPACE*\\*\"[A-Za-z0-9_-]{20}",),
 )
 """The private part of a JSON Web Key."""
 
 DETECTORS = (
     _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
     _COOKIE, _USER, _OPTION, _ATTACHED, _PAIRED, _PIPED, _POSITIONAL, _PGPASS, _ENCODED_PAIR,
-    _JWK, ASSIGNMENT, _PREFIXED,
+    _JWK, *FORMATS, ASSIGNMENT, _PREFIXED,
 )  # fmt: skip

@@ -4,8 +4,11 @@ The forms are those that the vendors document. A prefix alone is never enough: w
 as long as the vendor's keys are, and random.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+_DISTINCT = 5
+"""Characters of a prefix that is not part of ordinary words joined by dashes."""
 HEX = r"[a-fA-F0-9]"
 LETTERS = r"[A-Za-z0-9]"
 WORD = r"[A-Za-z0-9_-]"
@@ -29,6 +32,10 @@ class Family:
     exact: bool = False
     alone: bool = False
 
+    def is_distinct(self, prefix: str) -> bool:
+        """Whether a key may follow a dash, as in `old-ghp_…`."""
+        return not self.alone and len(prefix) >= _DISTINCT
+
     @property
     def pattern(self) -> str:
         """What follows the prefix."""
@@ -44,12 +51,20 @@ def _exactly(kind: str, prefix: str | tuple[str, ...], body: str, count: int) ->
 
 MODELS = (
     # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse, LiteLLM, Helicone and many more.
-    Family("api-key", ("sk-",), WORD),
+    Family("api-key", ("sk-", "sk-proj-", "sk-ant-", "sk-or-v1-", "sk-svcacct-"), WORD),
     Family("api-key", ("xai-", "pplx-", "nvapi-", "tvly-", "csk-", "ctx7sk-"), WORD),
     Family("api-key", ("gsk_", "r8_", "fw_", "jina_", "e2b_", "bb_live_", "fc-", "pa-"), WORD),
     Family("api-key", ("tgp_v1_", "lsv2_pt_", "lsv2_sk_", "pcsk_", "apify_api_"), WORD),
     Family("huggingface-token", ("hf_", "api_org_"), LETTERS, 30),
     _exactly("elevenlabs-key", "sk_", HEX, 48),
+    Family(
+        "api-key",
+        ("esecret_", "wandb_v1_", "VF.DM.", "phw_", "rg_v1_", "ms-api-", "chutes_cpk_"),
+        DOTTED,
+        24,
+    ),
+    Family("neptune-token", ("eyJhcGlfYWRkcmVzcyI6",), r"[A-Za-z0-9+/=_-]", 30),
+    Family("bedrock-key", ("bedrock-api-key-",), r"[A-Za-z0-9+/=_-]", 30),
 )
 CODE_HOSTS = (
     Family("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), LETTERS, 36),
@@ -79,6 +94,17 @@ CODE_HOSTS = (
     Family("buildkite-token", ("bkua_", "bkat_", "bkpt_"), LETTERS, 32),
     Family("codeium-token", ("cog_",), LETTERS, 32),
     Family("harness-token", ("pat.", "sat."), r"[A-Za-z0-9._-]", 60, alone=True),
+    Family("gitlab-token", ("glhooks-", "gloauth-", "glsess-"), DOTTED),
+    Family("gitpod-token", ("gitpod_pat_",), DOTTED, 20),
+    Family("codesandbox-token", ("csb_v1_",), WORD, 30),
+    Family("deno-token", ("ddp_", "ddo_", "ddw_"), LETTERS, 32),
+    Family("socket-token", ("sktsec_",), WORD, 30),
+    Family("jsr-token", ("jsrp_", "jsrs_"), WORD, 30),
+    Family("cloudsmith-key", ("csa_", "csk_"), LETTERS, 30),
+    Family("buildkite-token", ("bkaj_", "bkct_", "bkjt_"), DOTTED, 32),
+    Family("endorlabs-key", ("endr+",), WORD, 16),
+    Family("stackhawk-key", ("hawk.",), r"[A-Za-z0-9_.-]", 40, alone=True),
+    Family("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), LETTERS, 16),
     Family("octopus-key", ("API-",), r"[A-Z0-9]", 25, 32, exact=True),
 )
 CHAT = (
@@ -131,6 +157,17 @@ CLOUDS = (
     Family("ibm-key", ("ApiKey-",), WORD, 30),
     Family("openshift-token", ("sha256~",), WORD, 43, 43, exact=True),
     Family("aiven-password", ("AVNS_",), WORD, 16, 24, exact=True),
+    Family("clickhouse-key", ("4b1d",), LETTERS, 38, 38, exact=True),
+    Family("upstash-key", ("ups_", "qstash_"), WORD, 32),
+    Family("xata-key", ("xau_",), LETTERS, 30),
+    Family("koyeb-token", ("koyeb_",), LETTERS, 32),
+    Family("linode-token", ("lin_pat_",), LETTERS, 32),
+    Family("hasura-key", ("hasura_pat_", "pat_hasura_"), LETTERS, 30),
+    Family("pterodactyl-key", ("ptlc_", "ptla_"), LETTERS, 40),
+    Family("defined-key", ("dnkey-",), r"[a-z0-9=_-]", 40),
+    Family("adafruit-key", ("aio_",), LETTERS, 28, 28, exact=True),
+    Family("prisma-key", ("prisma_", "eyJhcGlfa2V5Ijoi"), WORD, 40),
+    Family("modal-token", ("ak-", "as-"), LETTERS, 22, 22, exact=True, alone=True),
     Family("infracost-key", ("ico-",), LETTERS, 32, 32, exact=True, alone=True),
 )  # fmt: skip
 VAULTS = (
@@ -166,6 +203,12 @@ MONEY = (
     Family("paddle-key", ("pdl_live_apikey_", "pdl_sdbx_apikey_"), WORD, 40),
     Family("polar-token", ("polar_oat_", "polar_pat_"), WORD, 32),
     Family("lob-key", ("live_pub_", "test_pub_"), HEX, 31),
+    Family("gocardless-token", ("live_", "sandbox_"), WORD, 40, 44, exact=True, alone=True),
+    Family("brex-token", ("bxt_",), LETTERS, 30),
+    Family("mercury-token", ("secret-token:mercury_",), WORD, 30),
+    Family("cal-key", ("cal_live_", "cal_test_"), LETTERS, 30),
+    Family("alchemy-key", ("alcht_",), LETTERS, 28),
+    Family("dodo-key", ("creem_", "ls_live_", "whpg_", "monei_pk_"), WORD, 24),
 )  # fmt: skip
 MAIL = (
     Family("sendgrid-key", ("SG.",), DOTTED, 38),
@@ -189,6 +232,13 @@ WATCHING = (
     Family("logfire-token", ("pylf_v1_", "pylf_v2_"), r"[A-Za-z0-9_]", 30),
     Family("confluent-key", ("cflt",), r"[A-Za-z0-9+/]", 58),
     Family("axiom-token", ("xaat-", "xapt-"), r"[a-f0-9-]", 36),
+    Family("inngest-key", ("signkey-prod-", "signkey-test-", "signkey-branch-"), HEX, 32),
+    Family("trigger-key", ("tr_prod_", "tr_dev_", "tr_stg_", "tr_pat_"), LETTERS, 20),
+    Family("grafana-token", ("eyJrIjoi",), r"[A-Za-z0-9+/=]", 60),
+    Family("sentry-token", ("sntrye_",), r"[A-Za-z0-9_=+/.-]", 40),
+    Family("checkly-key", ("cu_",), HEX, 32, 32, exact=True),
+    Family("onesignal-key", ("os_v2_app_", "os_v2_org_"), LETTERS, 40),
+    Family("highlight-key", ("ingest_", "dtk_", "ddapp_", "ddpat_"), LETTERS, 32),
     Family("prefect-key", ("pnu_", "pnb_"), LETTERS, 36),
 )  # fmt: skip
 WORK = (
@@ -219,3 +269,11 @@ WORK = (
 
 FAMILIES = (*MODELS, *CODE_HOSTS, *CHAT, *CLOUDS, *VAULTS, *MONEY, *MAIL, *WATCHING, *WORK)
 """All of them, in the order in which they are tried."""
+
+
+def dashed_families() -> Iterator[Family]:
+    """The families with those prefixes before which `-` does not belong to the word."""
+    for family in FAMILIES:
+        prefixes = tuple(filter(family.is_distinct, family.prefixes))
+        if prefixes:
+            yield replace(family, prefixes=prefixes)

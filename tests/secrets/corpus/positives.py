@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from urllib.parse import quote
 
+from tests.secrets.corpus.formats import FORMATS as SHOWN
 from tests.secrets.corpus.keys import HEX, LETTERS, VENDORS, text
 from tests.secrets.corpus.surroundings import SURROUNDINGS
 
@@ -160,6 +161,7 @@ ASSIGNED: Mapping[str, Assigned] = {
         lambda v: f"&quot;password&quot;:&quot;{v}&quot;", lambda v: f"\x1b[33mpassword\x1b[0m=\x1b[32m{v}\x1b[0m",
         lambda v: f"password&#61;{v}", lambda v: "log " + _encoded(f"{PROSE}password={v}\n{PROSE}"))),
     **SURROUNDINGS,
+    **SHOWN,
 }  # fmt: skip
 """Secrets by their names, in the syntaxes that have them."""
 
