@@ -304,12 +304,14 @@ class Experiments:
     def batch(self, reference: str) -> Batch:
         """By its id or the beginning of one; one whose process is gone is interrupted."""
         found = self._store.batch(reference)
-        self.get(found.experiment_id)  # whoever may not read it has no batch of it
+        if self._is_scoped:
+            self.get(found.experiment_id)  # whoever may not read it has no batch of it
         return self._as_it_is(found)
 
     def batches(self, experiment_id: str) -> tuple[Batch, ...]:
         """The batches of an experiment, the oldest first."""
-        self.get(experiment_id)
+        if self._is_scoped and experiment_id:  # a draft has no id, and no batches
+            self.get(experiment_id)
         return tuple(map(self._as_it_is, self._store.batches(experiment_id)))
 
     # ---- compared
