@@ -6,11 +6,13 @@ No tool reads them, greps them, indexes them or writes them without consent.
 import re
 from itertools import pairwise
 
+from treadle.file_names import comparable
+
 HEAD_BYTES = 8_000
 """Bytes at the beginning of a file that `why_private_content` looks at."""
 
 SECRET_FOLDERS = frozenset({
-    ".git", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".password-store",
+    ".git", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".password-store", ".envs",
 })  # fmt: skip
 """Folders whose content no tool reads: version control's own data and stores of keys."""
 
@@ -19,7 +21,10 @@ SECRET_TAILS = frozenset({
     ".config/rclone", ".config/op", ".m2/settings.xml", ".m2/settings-security.xml",
     ".cargo/credentials", ".gem/credentials", ".bundle/config", ".composer/auth.json",
     "composer/auth.json", ".gradle/gradle.properties", ".subversion/auth",
-    ".terraform.d/credentials.tfrc.json",
+    ".terraform.d/credentials.tfrc.json", ".chef/knife.rb", ".snowflake/connections.toml",
+    ".snowsql/config", ".dbt/profiles.yml", ".kaggle/kaggle.json", ".huggingface/token",
+    "huggingface/token", ".streamlit/secrets.toml", ".mc/config.json", ".openstack/clouds.yaml",
+    ".vscode/sftp.json", ".circleci/cli.yml", ".ngrok2/ngrok.yml", ".pulumi/credentials.json",
 })  # fmt: skip
 """The last two parts of paths of files, and of folders with all that is in them, in lower case."""
 
@@ -33,6 +38,18 @@ SECRET_NAMES = frozenset({
     "client_secret.json", "client_secrets.json", "service_account.json", "service-account.json",
     "serviceaccountkey.json", "application_default_credentials.json", "token.json",
     "master.key", "accesskeys.csv", "rootkey.csv", "terraform.rc", ".terraformrc", "ansible_vault",
+    "wp-config.php", "pgpass.conf", "kubeconfig.yaml", "kubeconfig.yml", "credentials.tfrc.json",
+    "secret.yml", "secret.yaml", "secret.json", "secret.txt", "secrets.txt", "secrets.properties",
+    "vault.yml", "vault.yaml", "password.txt", "passwords.txt", "api_keys.json", "apikeys.json",
+    "api_keys.txt", "apikeys.txt", "token.txt", "token.pickle", "cookies.txt",
+    "cookies.sqlite", "logins.json", "key4.db", "wallet.dat", "kaggle.json", "rclone.conf",
+    ".rclone.conf", ".sentryclirc", ".clasprc.json", ".ftpconfig", "sftp-config.json",
+    ".remote-sync.json", "filezilla.xml", "recentservers.xml", ".authinfo", ".authinfo.gpg",
+    ".netrc.gpg", ".msmtprc", ".fetchmailrc", ".dev.vars", ".auth.json", "key.properties",
+    "openrc.sh", "deploy_key", "deploy_rsa", ".htdigest", ".passwd", ".bash_history",
+    ".zsh_history", ".python_history", ".mysql_history", ".psql_history", ".sqlite_history",
+    ".node_repl_history", ".irb_history", ".rediscli_history", ".dbshell", "env.txt", ".flaskenv",
+    "oauth.json", "service-account-key.json", "gcp-key.json", "google-credentials.json",
     "local.settings.json", "auth.json", "keystore.properties", "signing.properties",
 })  # fmt: skip
 """Names, in lower case."""
@@ -57,7 +74,10 @@ HARMLESS_ENDINGS = (
 _HARMLESS_WORD = re.compile(r"(?:^|[._-])(?:example|sample|template)(?:[._-]|$)")
 """The same words anywhere in a name: `terraform.example.tfvars`, `example.env`."""
 
-_DOTENV = re.compile(r"\.env(?:[._~-]|$)|env\.(?:local|prod|dev|stag)")
+_DOTENV = re.compile(
+    r"\.env(?:[._~\d-]|$)|env\.(?:local|prod|dev|stag)|client_secret_|(?:wg\d{1,3}\.conf)$"
+    r"|.{0,80}firebase-adminsdk.{0,80}\.json$"
+)
 
 _CODE = (".go", ".py", ".rs", ".js", ".ts", ".java", ".c", ".h", ".rb", ".cs", ".php", ".html")
 """Ends of names of programs about such keys."""
@@ -110,6 +130,13 @@ _CONTENTS = (
     (b"terraform_version", "the state of Terraform", (
         rb'"terraform_version"\s{0,9}:', rb'"(?:lineage|serial)"\s{0,9}:',
     )),
+    (b"[Interface]", "a key of a virtual network", (
+        rb"(?m)^\[Interface\][ \t]*\r?$",
+        rb"(?m)^PrivateKey[ \t]{0,9}=[ \t]{0,9}[A-Za-z0-9+/]{43}=",
+    )),
+    (b"DB_PASSWORD", "the settings of WordPress", (
+        rb"\A<\?php", rb"define\(\s{0,9}'DB_PASSWORD',\s{0,9}'[^']", rb"define\(\s{0,9}'AUTH_KEY'",
+    )),
     (b"$ANSIBLE_VAULT", "an encrypted vault", (rb"\A\$ANSIBLE_VAULT;",)),
 )  # fmt: skip
 """A word that the content has, what the content is, and patterns that all match in its head.
@@ -124,7 +151,7 @@ def why_private(relative: str) -> str | None:
 
     Looks at names alone, whatever their case.
     """
-    parts = relative.lower().split("/")
+    parts = comparable(relative).split("/")
     for folder in parts[:-1]:
         if folder in SECRET_FOLDERS:
             return _PRIVATE_FOLDER.format(folder)
@@ -137,14 +164,15 @@ def why_private(relative: str) -> str | None:
 def why_private_entry(folder: str, name: str) -> str | None:
     """`why_private` of an entry of a folder, given relative to the root, that may be read."""
     reason = why_private_name(name)
-    if reason is None and f"{folder.rpartition('/')[2].lower()}/{name.lower()}" in SECRET_TAILS:
+    above = folder.rpartition("/")[2]
+    if reason is None and comparable(f"{above}/{name}") in SECRET_TAILS:
         return _PRIVATE_NAME
     return reason
 
 
 def why_private_name(name: str) -> str | None:
     """`why_private` of one name, whose folder may be read."""
-    name = name.lower()
+    name = comparable(name)
     if name in SECRET_FOLDERS:
         return _PRIVATE_FOLDER.format(name)
     if name.endswith(HARMLESS_ENDINGS) or _HARMLESS_WORD.search(name):

@@ -2,11 +2,15 @@
 
 from fnmatch import fnmatchcase
 
+from treadle.file_names import comparable
+
 PROTECTED_FOLDERS = frozenset({
     ".treadle", ".git", ".githooks", ".husky", ".github", ".gitlab", ".circleci", ".buildkite",
     ".woodpecker", ".drone", ".tekton", ".azure-pipelines", ".teamcity", ".ci", ".vscode", ".idea",
     ".devcontainer", ".fleet", ".zed", ".cursor", ".claude", ".continue", ".cargo", ".mvn",
     ".bundle",
+    ".gitea", ".forgejo", ".semaphore", ".harness", ".builds", ".codex", ".gemini", ".windsurf",
+    ".roo", ".kiro", ".amazonq", ".junie", ".opencode", ".clinerules", ".aider", ".vim", ".nvim",
     ".pnp", ".yarn", "node_modules", ".venv", "venv", "site-packages",
 })  # fmt: skip
 """Folders, in lower case, all of whose files are meant: settings of programs that run commands."""
@@ -18,7 +22,9 @@ PROTECTED_NAMES = frozenset({
     # continuous integration and hooks
     ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".appveyor.yml", "appveyor.yml",
     "azure-pipelines.yml", "azure-pipelines.yaml", "bitbucket-pipelines.yml", "jenkinsfile",
-    ".drone.yml", ".woodpecker.yml", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
+    ".drone.yml", ".woodpecker.yml", ".cirrus.yml", ".cirrus.star", ".build.yml", ".zuul.yaml",
+    ".readthedocs.yaml", ".readthedocs.yml", ".gitpod.yml",
+    "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
     ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml",
     ".overcommit.yml", ".huskyrc", "codeowners", "renovate.json", ".renovaterc",
     # what builds, tests and starts: these name commands
@@ -35,18 +41,42 @@ PROTECTED_NAMES = frozenset({
     "package.swift", "podfile", "directory.build.props", "directory.build.targets", "nuget.config",
     "dockerfile", "containerfile", "docker-compose.yml", "docker-compose.yaml", "compose.yml",
     "compose.yaml", "vagrantfile", "procfile", "tiltfile", "skaffold.yaml", "devbox.json",
+    "pipfile", "poetry.toml", "pdm.toml", "hatch.toml", "pixi.toml", "pants.toml", "buck",
+    ".buckconfig",
+    "environment.yml", "environment.yaml", "setup.hs", "stack.yaml", "cabal.project", "project.clj",
+    "deps.edn", "cargo.toml", "rust-toolchain", "rust-toolchain.toml", "go.mod", "go.work",
+    "sconstruct", "sconscript", "wscript", "premake5.lua", "xmake.lua", "build.zig",
+    "build.zig.zon",
+    "cmakepresets.json", "build.ninja", "earthfile", "brewfile", "berksfile", "guardfile",
+    "config.ru", "makefile.pl", "build.pl", "gradle.properties", "gradle-wrapper.properties",
+    "global.json", "deno.json", "deno.jsonc", "turbo.json", "nx.json", "lerna.json", "project.json",
+    "angular.json", "pnpm-workspace.yaml", "tsconfig.json", ".rspec", "phpunit.xml",
+    "phpunit.xml.dist", "phpstan.neon", "phpstan.neon.dist", "psalm.xml", ".php-cs-fixer.php",
+    "netlify.toml", "vercel.json", "heroku.yml", "serverless.yml", "pulumi.yaml", "dub.json",
+    "package-lock.json", "npm-shrinkwrap.json", "bun.lockb", "pnpm-lock.yaml", "go.sum",
+    "gemfile.lock", "composer.lock",
     "flake.nix", "shell.nix", "default.nix", ".envrc", ".mise.toml", "mise.toml", ".tool-versions",
     # settings of package managers, linters and editors that load code or change addresses
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpmfile.js", ".pypirc", "pip.conf",
     ".bashrc", ".profile", ".zshrc", ".vimrc", ".exrc", ".nvimrc", ".lvimrc", ".dir-locals.el",
     ".gdbinit", ".lldbinit", ".pdbrc", ".pylintrc", ".mcp.json", "mcp.json", "agents.md",
+    ".bash_profile", ".bash_login", ".bash_aliases", ".zshenv", ".zprofile", ".zlogin", ".inputrc",
+    ".rprofile", ".irbrc", ".pryrc", ".nvim.lua", ".ycm_extra_conf.py", ".clangd",
+    ".lfsconfig", ".wgetrc", ".curlrc", "pylintrc", ".flake8", ".coveragerc", "mypy.ini",
+    ".mypy.ini", "uv.toml", "bunfig.toml", "opencode.json", "gemini.md", "agents.override.md",
+    ".aider.conf.yml", ".sublime-project",
     "claude.md", ".cursorrules", ".windsurfrules", "copilot-instructions.md",
 })  # fmt: skip
 """Names, in lower case."""
 
 PROTECTED_PATTERNS = (
     "dockerfile.*", "*.dockerfile", "makefile.*", "*.mk", "jenkinsfile.*", "*.pth",
-    "*.code-workspace",
+    "*.code-workspace", "*.sublime-project", ".?*ignore", "*.lock", "*.gradle", "*.gradle.kts",
+    "*.sbt", "*.cabal", "*.cmake", "*.bzl", "*.rake", "*.egg-link", "constraints*.txt",
+    "requirements*.in", ".mocharc*", ".nycrc*", ".stylelintrc*", "stylelint.config.*",
+    ".lintstagedrc*", "lint-staged.config.*", ".commitlintrc*", "commitlint.config.*",
+    "cypress.config.*", "tsup.config.*", "metro.config.*", "vue.config.*", "rspack.config.*",
+    "ava.config.*", ".pnp.*", ".rubocop*.yml", "tsconfig.*.json",
     "docker-compose.*.yml", "docker-compose.*.yaml", "requirements*.txt", ".eslintrc*",
     "eslint.config.*", ".prettierrc*", "prettier.config.*", "babel.config.*", ".babelrc*",
     "webpack.config.*", "rollup.config.*", "vite.config.*", "vitest.config.*", "jest.config.*",
@@ -61,7 +91,7 @@ PROTECTED_PATTERNS = (
 
 def why_protected(relative: str) -> str | None:
     """Why changing the file at `relative` (POSIX, to the root) always asks; None if it need not."""
-    *folders, name = relative.lower().split("/")
+    *folders, name = comparable(relative).split("/")
     for folder in folders:
         if folder in PROTECTED_FOLDERS:
             return f"files in {folder} decide what is run, or where prompts and keys go"

@@ -147,6 +147,26 @@ def test_checks_are_listed_and_run(repo: Path) -> None:
     assert "make check" in unknown.err
 
 
+def test_a_program_inside_the_repository_is_not_run_unasked(repo: Path) -> None:
+    own = repo / ".venv" / "bin" / "ruff"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"#!/bin/sh\ntouch {repo}/ran\n")
+    own.chmod(0o755)
+    (repo / "ruff.toml").touch()
+    stage(repo)
+
+    def checks(*words: str) -> Ran:
+        return treadle("checks", "run", "ruff", *words, home=repo.parent / "home", repo=repo)
+
+    for refused in (checks(), run(repo, "check", "LAST", "ruff")):
+        assert refused.status == 2
+        assert ".venv/bin/ruff, which is inside this repository" in refused.err
+        assert "--yes" in refused.err
+    assert not (repo / "ran").exists()
+    assert checks("--yes").status == 0
+    assert (repo / "ran").exists()
+
+
 async def test_a_person_takes_one_hunk_and_says_why_not_the_other(repo: Path) -> None:
     replies = [Answer("", (Call("apply_code_edit", TWO, id="c1"),)), Answer("Half of it.")]
     async with FakeProvider(replies) as provider, asking(provider, repo) as (terminal, process):

@@ -37,6 +37,10 @@ PROTECTED = [
     ".treadle/config.toml", ".gitignore", "sub/.treadleignore", ".github/workflows/ci.yml",
     ".husky/pre-commit", ".githooks/pre-push", "Makefile", "web/package.json", "conftest.py",
     ".vscode/tasks.json", ".pre-commit-config.yaml", "Dockerfile.dev", "build.gradle.kts",
+    ".treadle./config.toml", ".trea\u200cdle/config.toml", "\uff2dakefile", "mypy.ini",
+    ".flake8", "pylintrc", "Cargo.toml", "go.mod", "rust-toolchain.toml", ".rspec", "deno.json",
+    ".gitea/workflows/ci.yml", ".cirrus.yml", "uv.lock", ".rgignore", ".mocharc.json", ".zshenv",
+    ".codex/config.toml", "x.gradle", "SConstruct", "package-lock.json", ".lfsconfig",
     ".TREADLE/Config.toml", "pyproject.toml", "Jenkinsfile", ".envrc.example/../Makefile",
 ]  # fmt: skip
 
@@ -61,7 +65,7 @@ def test_what_was_always_allowed_still_asks_for_protected_files(bench: Bench) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["src/main.py", "docs/ci.md", "README.md", "lib/maker.py", "a.toml"]
+    "path", ["src/main.py", "docs/ci.md", "README.md", "lib/maker.py", "a.toml", "...", "a. b"]
 )
 def test_ordinary_files_are_not_protected(path: str) -> None:
     assert why_protected(path) is None

@@ -365,6 +365,43 @@ async def test_time_up_is_a_result_with_what_there_was(desk: Desk) -> None:
     assert result["diagnostics"][0]["file"] == "a.c"
 
 
+async def test_no_rule_lets_a_proposal_choose_what_a_check_runs(desk: Desk) -> None:
+    """Nobody has approved the proposal yet, and the check runs its Makefile."""
+    desk.write("Makefile", "test:\n\ttrue\n")
+    desk.write("tools/lint.sh", "#!/bin/sh\n", mode=0o755)
+    desk.commands = {"lint": {"command": ["sh", "tools/lint.sh"]}}
+    desk.rules = ApprovalSettings(allow=("run_check command=*", "* path=**"))
+    desk.answer = None
+    evil = b"test:\n\ttouch " + os.fsencode(desk.root / "pwned") + b"\n"
+    desk.proposals = {
+        "evil": {"Makefile": evil, "tools/lint.sh": evil},
+        "plain": {"docs/a.md": b"a\n"},
+    }
+    for check in ("make test", "lint"):
+        refused = await desk.failed(check=check, proposal="evil")
+        assert refused.error.kind is ErrorKind.DENIED
+        assert "the proposal changes" in refused.error.message
+        assert (await desk.ok(check=check, proposal="plain"))["status"] == "passed"
+    assert not (desk.root / "pwned").exists()
+
+
+async def test_a_program_that_changed_after_the_question_is_not_run(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = desk.write(".venv/bin/lint", "#!/bin/sh\n", mode=0o755)
+    desk.commands = {"lint": {"command": ["lint"]}}
+    answer = Approvals.answer
+
+    def swapping(approvals: Approvals, *given: Any) -> bool:
+        own.write_text(f"#!/bin/sh\ntouch {desk.root}/pwned\n")
+        return answer(approvals, *given)
+
+    monkeypatch.setattr(Approvals, "answer", swapping)
+    refused = await desk.failed(check="lint")
+    assert "changed after it was allowed" in refused.error.message
+    assert not (desk.root / "pwned").exists()
+
+
 @pytest.mark.parametrize("proposal", [None, "p1"])
 async def test_a_cancelled_call_leaves_nothing(
     desk: Desk, tmp_path: Path, proposal: str | None

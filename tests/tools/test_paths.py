@@ -106,6 +106,10 @@ def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
         "terraform.tfstate", "terraform.tfstate.backup", "x/terraform.tfstate.1711",
         "a.auto.tfvars.json",
         "service-account.json", ".config/gcloud/legacy/adc.json", ".cargo/credentials.toml~",
+        "wp-config.php", "wp-config.php.bak", ".bash_history", "pgpass.conf", "wg0.conf",
+        ".env1", "client_secret_12.apps.json", "x-firebase-adminsdk-1.json", ".envs/prod/django",
+        ".chef/knife.rb", "credentials.tfrc.json", ".authinfo", "secret.yaml", ".\u017fsh/config",
+        ".env.", ".ssh /id", "kaggle.json", "vault.yml", ".dev.vars",
         ".m2/settings.xml", "server.key.old", "vault.kdbx", "release.keystore", "AuthKey.p8",
     ],
 )  # fmt: skip
@@ -181,6 +185,8 @@ PEM = "-----BEGIN {}-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\
         ("registries.json", '{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZA=="}}}'),
         ("aws.ini", "[default]\naws_secret_access_key = " + "a1B2" * 10 + "\n"),
         ("npm.txt", "//packages.example.org/:_authToken=npm_abc\n"),
+        ("tunnel.conf", "[Interface]\nPrivateKey = " + "a1B2" * 10 + "abc=\n"),
+        ("wp.php", "<?php\ndefine( 'DB_PASSWORD', 'x' );\ndefine('AUTH_KEY', 'y');\n"),
         ("state.json", '{"version": 4, "terraform_version": "1.9", "serial": 3}'),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from treadle.checks.environment import check_environment, in_copy
+from treadle.checks.environment import Environment, check_environment, in_copy
 from treadle.checks.finding import find_checks
 from treadle.checks.model import Check, CheckRun
 from treadle.checks.program import program_of
@@ -17,6 +17,7 @@ from treadle.clock import Clock
 from treadle.config.model import Settings
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.paths import resolve_inside
+from treadle.protected_files import why_protected
 from treadle.tools.contract import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
@@ -73,13 +74,31 @@ class Checks:
 
     def program(self, check: Check) -> Program | None:
         """The program that a check starts; None where it is not installed. Blocks."""
-        given = check_environment(
-            self._environment, self._root, secret=self._secret, keep=self._settings.keep_keys
-        )
         try:
-            return program_of(check.argv[0], self._root, given.variables)
+            return program_of(check.argv[0], self._root, self._given().variables)
         except OSError:  # it cannot be read, so starting it will say why
             return None
+
+    def run_by(self, check: Check, proposal: str) -> tuple[tuple[str, str], ...]:
+        """Files that a proposal changes and that decide what the check runs, with the reason.
+
+        Those whose change always asks, and those that the command names. Blocks. Raises
+        TreadleError where there is no such proposal.
+        """
+        named = {os.path.normpath(word) for word in check.argv}
+        found = []
+        for path in sorted(self._files(proposal)):
+            reason = why_protected(path)
+            if reason is None and path in named:
+                reason = f"the command runs {path}"
+            if reason is not None:
+                found.append((path, f"the proposal changes {path}, and {reason}"))
+        return tuple(found)
+
+    def _given(self) -> Environment:
+        return check_environment(
+            self._environment, self._root, secret=self._secret, keep=self._settings.keep_keys
+        )
 
     def paths(self, check: Check, paths: Sequence[str]) -> tuple[str, ...]:
         """`paths` as they are put behind the command of a check: relative to the root. Blocks.
@@ -101,18 +120,16 @@ class Checks:
         progress: Progress,
         paths: Sequence[str] = (),
         proposal: str | None = None,
+        allowed: Program | None = None,
     ) -> CheckRun:
         """Run a check that was found here, as `running.run` does; `paths` are from `paths`.
 
         With `proposal`, the id of one, it runs in a copy of the tree that has it applied.
+        `allowed` is the program that consent was given to: another one is not run.
         """
-        given = await asyncio.to_thread(
-            check_environment,
-            self._environment,
-            self._root,
-            secret=self._secret,
-            keep=self._settings.keep_keys,
-        )
+        given = await asyncio.to_thread(self._given)
+        if allowed is not None:
+            await asyncio.to_thread(self._require_same, check, allowed)
         if proposal is None:
             await asyncio.to_thread(_require, self._root, paths)
             ran = await run(
@@ -138,6 +155,14 @@ class Checks:
                 home=self._root,
             )
         return replace(ran, withheld=given.withheld)
+
+    def _require_same(self, check: Check, allowed: Program) -> None:
+        """Raise TreadleError where the check starts another program than the allowed one."""
+        if self.program(check) != allowed:
+            raise TreadleError(
+                f"{check.argv[0]} is not run: the program changed after it was allowed.",
+                hint="Look at what changed it, then run the check again.",
+            )
 
     def _files(self, proposal: str) -> Mapping[str, bytes | None]:
         if self._preview is None:

@@ -2,15 +2,17 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
-from treadle.checks.model import CheckRun, CheckStatus, Diagnostic
+from treadle.checks.model import Check, CheckRun, CheckStatus, Diagnostic
 from treadle.checks.service import Checks, Preview
 from treadle.cli.output import print_json, say, table, tell_line
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
-from treadle.errors import ExitStatus
+from treadle.errors import ExitStatus, UsageError
+from treadle.tools.contract import Program
 
 _SHOWN = 50
 
@@ -22,16 +24,18 @@ def check(
     *,
     proposal: str | None = None,
     preview: Preview | None = None,
+    agreed: bool = False,
     as_json: bool,
 ) -> int:
     """Run the check `name`, or list what there is, and give the exit status.
 
-    With `proposal` in a copy that has it applied, which `preview` gives the files of.
+    With `proposal` in a copy that has it applied, which `preview` gives the files of. A program
+    inside the repository needs consent: by `agreed`, by an earlier "always", or by an answer.
     """
     checks = Checks(root, settings, os.environ, preview=preview)
     if name is None:
         return _list(checks, as_json=as_json)
-    ran = asyncio.run(_run(checks, name, proposal, quiet=as_json))
+    ran = asyncio.run(_run(root, checks, name, proposal, agreed=agreed, quiet=as_json))
     if as_json:
         print_json(_answer(ran))
     else:
@@ -39,13 +43,48 @@ def check(
     return ExitStatus.DONE if ran.status is CheckStatus.PASSED else ExitStatus.FAILED
 
 
-async def _run(checks: Checks, name: str, proposal: str | None, *, quiet: bool) -> CheckRun:
+async def _run(
+    root: Path, checks: Checks, name: str, proposal: str | None, *, agreed: bool, quiet: bool
+) -> CheckRun:
     async def progress(text: str) -> None:
         if not quiet:
             tell_line(f"  {text}")
 
     found = await checks.named(name)
-    return await checks.run(found, clock=SystemClock(), progress=progress, proposal=proposal)
+    program = await asyncio.to_thread(checks.program, found)
+    if program is not None and program.inside and not agreed:
+        await asyncio.to_thread(_consent, root, found, program)
+    return await checks.run(
+        found, clock=SystemClock(), progress=progress, proposal=proposal, allowed=program
+    )
+
+
+def _consent(root: Path, check: Check, program: Program) -> None:
+    """Have a program inside the repository allowed. Raises UsageError where it is not."""
+    from treadle.app.stores import approvals_path
+    from treadle.cli.approving import prompt
+    from treadle.tools.approvals import Grant, GrantStore
+
+    store = GrantStore(approvals_path())
+    grant = Grant.of("run_check", "", check.command(), program)
+    root = root.resolve()
+    if grant in (each.grant for each in store.remembered(root)):
+        return
+    tell_line(f"? run {check.command()}")
+    tell_line(f"  The program is {program}.")
+    answer = ""
+    while sys.stdin.isatty() and answer not in {"y", "yes", "a", "always"}:
+        prompt("Allow it? y: yes, once · a: always here · n: no")
+        answer = sys.stdin.readline().strip().lower()
+        if answer in {"", "n", "no"}:
+            break
+    if answer in {"a", "always"}:
+        store.remember(root, [grant], SystemClock().now_us())
+    elif answer not in {"y", "yes"}:
+        raise UsageError(
+            f"The check {check.name} is not run: {program} was not allowed.",
+            hint="Look at that program, then give --yes to run it.",
+        )
 
 
 def _list(checks: Checks, *, as_json: bool) -> int:

@@ -67,3 +67,10 @@ def positive(text: str) -> int:
         limits = f"at least 1 and at most {MOST:,}"
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number of {limits}")
     return value
+
+
+def allow_program(parser: argparse.ArgumentParser) -> None:
+    """Add the option that is consent to a program inside the repository."""
+    parser.add_argument(
+        "--yes", action="store_true", help="run a program inside the repository without a question"
+    )

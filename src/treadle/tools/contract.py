@@ -91,12 +91,14 @@ class Program:
 class Subject:
     """What a call is about, as the rules of approval see it: a path, a command, or neither.
 
-    `program` is what the command starts.
+    `program` is what the command starts. `protected` says why it asks every time, where its path
+    does not say so.
     """
 
     path: str | None = None
     command: str | None = None
     program: Program | None = None
+    protected: str | None = None
 
     def __str__(self) -> str:
         return self.path or self.command or ""

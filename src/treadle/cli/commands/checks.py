@@ -4,7 +4,7 @@ import argparse
 import os
 
 from treadle.cli.checking import check
-from treadle.cli.command import Command, repository
+from treadle.cli.command import Command, allow_program, repository
 from treadle.config.loader import load
 
 
@@ -14,6 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("list", help="the checks of this repository, and where they are from")
     run_one = actions.add_parser("run", help="run one; the exit status is 1 when it fails")
     run_one.add_argument("name", help="its name, as `checks list` has it")
+    allow_program(run_one)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +22,8 @@ def run(options: argparse.Namespace) -> int:
     root = repository(options)
     settings = load(root, os.environ, {}).settings
     name = options.name if options.action == "run" else None
-    return check(root, settings, name, as_json=options.json)
+    agreed = name is not None and options.yes
+    return check(root, settings, name, agreed=agreed, as_json=options.json)
 
 
 COMMAND = Command("List the checks of a repository, and run one.", configure, run)

@@ -9,7 +9,7 @@ from functools import partial
 from treadle.app.edit_answers import chosen_parts, listed_proposal, shown_proposal
 from treadle.app.editing import open_edits
 from treadle.app.workspace import proposed
-from treadle.cli.command import Command, positive, repository
+from treadle.cli.command import Command, allow_program, positive, repository
 from treadle.cli.diffs import coloured, side_by_side, unified_text
 from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
 from treadle.config.loader import load
@@ -57,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="run a check on a copy with the proposal applied")
     _add_proposal(check)
     check.add_argument("name", nargs="?", help="the check (default: list what there is)")
+    allow_program(check)
 
 
 def _add_proposal(parser: argparse.ArgumentParser) -> None:
@@ -170,6 +171,7 @@ def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int
         options.name,
         proposal=str(proposal.id),
         preview=partial(proposed, edits),
+        agreed=options.yes,
         as_json=options.json,
     )
 

@@ -18,6 +18,7 @@ from treadle.tools.contract import (
     EVERYTHING,
     Arguments,
     Policy,
+    Program,
     Result,
     Subject,
     Tool,
@@ -153,13 +154,14 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
                 field="check" if unknown else "paths",
                 hint=error.hint,
             ) from error
-        await self._ask(check, paths, arguments, context)
+        program = await self._ask(check, paths, arguments, context)
         ran = await self._checks.run(
             check,
             clock=context.clock,
             progress=context.report,
             paths=paths,
             proposal=arguments.proposal,
+            allowed=program,
         )
         return self._fitted(ran, arguments.max_tokens)
 
@@ -205,17 +207,28 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         paths: tuple[str, ...],
         arguments: RunCheckArguments,
         context: ToolContext,
-    ) -> None:
-        """Have the exact command allowed, for each of its paths. Raises ToolError if it is not."""
+    ) -> Program | None:
+        """Have the exact command allowed, for each of its paths, and give its program.
+
+        A proposal that changes what the check runs asks every time: nobody has approved it yet.
+        Raises ToolError if it is not allowed.
+        """
         command = check.command(paths)
         where = f" with the proposal {arguments.proposal}, in a copy" if arguments.proposal else ""
         program = await asyncio.to_thread(self._checks.program, check)
+        changed: tuple[tuple[str, str], ...] = ()
+        if arguments.proposal is not None:
+            changed = await asyncio.to_thread(self._checks.run_by, check, arguments.proposal)
         question = Question(
             (
                 Subject(command=command, program=program),
                 *(
                     Subject(path=path.partition("::")[0], command=command, program=program)
                     for path in paths
+                ),
+                *(
+                    Subject(path=path, command=command, program=program, protected=reason)
+                    for path, reason in changed
                 ),
             ),
             self.asks,
@@ -224,6 +237,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
         decision = await context.approve(question)
         if not decision.allowed:
             raise ToolError.of(decision.failure(question.summary))
+        return program
 
     def _fitted(self, ran: CheckRun, budget: int) -> RunCheckResult:
         """The result with as much as fits: the end of the output has a third of it, or the rest."""

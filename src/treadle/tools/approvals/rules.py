@@ -60,8 +60,8 @@ class Place:
 
     @property
     def protected(self) -> str | None:
-        """Why changing it always asks; None where it need not or there is no path."""
-        return next(filter(None, map(why_protected, self.paths)), None)
+        """Why changing it always asks; None where it need not."""
+        return self.subject.protected or next(filter(None, map(why_protected, self.paths)), None)
 
 
 class _Matcher:
