@@ -2,6 +2,8 @@
 
 QUESTION ?= How are tool calls matched to their results?
 PYTHON := .venv/bin/python
+# pytest keeps the modules that it rewrites for assertions: 9 s of processor time for each worker.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs pictures bench lock \
