@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -84,19 +83,6 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture(params=["forked", "started"])
-def _importable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Workers of either kind, which find the functions of this module."""
-    if request.param == "started":
-        monkeypatch.setattr(processes, "_alone", lambda: False)
-    else:
-        monkeypatch.setattr(processes, "_alone", lambda: hasattr(os, "fork"))
-    workers._shared.close()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]))
-    yield
-    workers._shared.close()
-
-
 def names(index: CodeIndex) -> set[str]:
     return {
         hit.name
@@ -161,7 +147,7 @@ def test_failing_files_among_many_cost_only_themselves(tmp_path: Path) -> None:
         assert report.files == 60
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_crash_fails_one_call_and_the_others_are_answered() -> None:
     worker = Worker()
     try:
@@ -172,12 +158,12 @@ def test_crash_fails_one_call_and_the_others_are_answered() -> None:
     assert [bool(answer.failure) for answer in answers] == [False] * 3 + [True] + [False] * 2
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_process_stays_warm_between_calls() -> None:
     assert call_apart(own_pid) == call_apart(own_pid) != os.getpid()
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_signal_that_ends_the_process_is_named(number: signal.Signals) -> None:
     with pytest.raises(CallFailedError, match=number.name):
@@ -185,14 +171,14 @@ def test_signal_that_ends_the_process_is_named(number: signal.Signals) -> None:
     assert call_apart(double, 4) == 8
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_memory_is_bounded() -> None:
     with pytest.raises(CallFailedError, match="memory"):
         call_apart(take_memory, 4_000_000_000)
     assert call_apart(take_memory, 1_000) == 1_000
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_process_that_kept_memory_does_not_fail_the_calls_after_it() -> None:
     """A parser keeps what one file took: 3,600 files after one were left out."""
     worker = Worker()
@@ -205,12 +191,13 @@ def test_process_that_kept_memory_does_not_fail_the_calls_after_it() -> None:
     assert len({answer.value for answer in answers}) > 1
 
 
+@pytest.mark.usefixtures("importable_worker")
 def test_exception_is_named_without_its_text() -> None:
     with pytest.raises(CallFailedError, match="failed with RecursionError"):
         call_apart(raise_recursion)
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_processor_time_is_bounded(tmp_path: Path) -> None:
     script = (
         "from treadle.code import workers\n"
@@ -234,7 +221,7 @@ def test_processor_time_is_bounded(tmp_path: Path) -> None:
     assert "of processor time" in answer.failure
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_calls_of_many_threads_share_one_process() -> None:
     found: list[int] = []
     threads = [
@@ -248,7 +235,7 @@ def test_calls_of_many_threads_share_one_process() -> None:
     assert sorted(found) == [2 * at for at in range(8)]
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_answers_that_nobody_waits_for_do_not_reach_the_next_call() -> None:
     worker = Worker()
     try:
@@ -260,10 +247,10 @@ def test_answers_that_nobody_waits_for_do_not_reach_the_next_call() -> None:
         worker.close()
 
 
-@pytest.mark.usefixtures("_importable")
+@pytest.mark.usefixtures("importable_worker")
 def test_tasks_are_answered_in_order_by_several_processes() -> None:
     tasks = deque([(number,), (number + 1,)] for number in range(0, 40, 2))
-    answered = list(answers_of_many(double, tasks))
+    answered = list(answers_of_many(double, tasks, lambda call: (call, frozenset())))
     assert [answer.value for _, answers in answered for answer in answers] == [
         2 * number for number in range(40)
     ]

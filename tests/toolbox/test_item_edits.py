@@ -1,8 +1,11 @@
 """Edits of items by their name: exact, or refused with what to do instead."""
 
+import os
+
 import pytest
 
 from tests.toolbox.edit_bench import Bench
+from treadle.code import processes, syntax, workers
 from treadle.code.soundness import broken
 from treadle.events.types import ErrorKind
 
@@ -533,6 +536,19 @@ def test_a_file_that_crashes_its_parser_is_edited_by_its_text_alone(bench: Bench
     assert "Use `replace`" in said
     (warning,) = broken("a.py", source.encode(), source.replace("1", "2").encode())
     assert "a.py was not checked for syntax errors: the file crashed its parser" in warning
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the crash is inherited by a fork")
+def test_grammar_checks_what_crashes_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(_sources: object) -> None:
+        os.abort()
+
+    workers._shared.close()
+    monkeypatch.setattr(processes, "_alone", lambda: True)  # a fork has the same compiler
+    monkeypatch.setattr(syntax, "compile_errors", crash)
+    (warning,) = broken("a.py", b"x = 1\n", b"x = 1\ny = = 2\n")
+    assert "a.py has new syntax errors at line 2" in warning
+    workers._shared.close()
 
 
 def test_a_script_without_an_ending_and_a_notebook_are_examined() -> None:

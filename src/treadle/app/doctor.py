@@ -57,6 +57,7 @@ async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
         ("sqlite", _sqlite),
         ("git", _git),
         ("grammars", _grammars),
+        ("parsing", _parsing),
         ("cache folder", lambda: _writable("cache folder", user_cache_dir())),
         ("data folder", lambda: _writable("data folder", user_data_dir())),
         ("configuration", lambda: _configuration(root, env)),
@@ -111,6 +112,20 @@ def _grammars() -> Finding:
         hint = "Install Treadle again: a grammar wheel is missing or does not fit this machine."
         return Finding("grammars", Verdict.FAILED, ", ".join(broken), hint)
     return Finding("grammars", Verdict.OK, ", ".join(language.name for language in LANGUAGES))
+
+
+def _parsing() -> Finding:
+    from treadle.code.confinement import means
+    from treadle.code.workers import call_apart
+
+    try:
+        found = call_apart(means)
+    except OSError as error:
+        hint = "Files are parsed in this process; one that crashes its parser ends it."
+        return Finding("parsing", Verdict.WARNING, f"no process can be started: {error}", hint)
+    limits = "in processes with limits of time and memory"
+    confined = f"confined by {' and '.join(found)}" if found else "not confined on this system"
+    return Finding("parsing", Verdict.OK, f"{limits}, {confined}")
 
 
 def _writable(name: str, folder: Path) -> Finding:

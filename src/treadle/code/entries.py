@@ -11,11 +11,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treadle.code.dense.stored import FileVectors
-from treadle.code.parse import ParsedFile, failed_file, parse_file
+from treadle.code.languages import language_of
+from treadle.code.languages.wide import unpacked_grammar
+from treadle.code.parse import ParsedFile, ReadFile, failed_file, file_to_parse, parse_read
 from treadle.code.postings import PLACE_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 """The fields of an `Item` as they are stored: the place of the parent first, no doc."""
+
+
+Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
+"""A file to read: root, path, known hash, folder of the model for vectors, known failures."""
 
 
 class Entry(NamedTuple):
@@ -49,23 +55,39 @@ def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
     )
 
 
+def read_for_entry(
+    call: Call,
+) -> tuple[tuple[int, ReadFile, bytes, str | None, Mapping[bytes, str]], frozenset[str]]:
+    """The arguments of `read_entry` for a file as it is now, and the folders that it needs.
+
+    Those are of its grammar and of the model for vectors.
+    """
+    root, path, known_hash, embedding, failures = call
+    read_ns = time.time_ns()
+    file = file_to_parse(root, path)
+    folders = () if file.data is None else unpacked_grammar(language_of(path, file.data))
+    return (
+        (read_ns, file, known_hash, embedding, failures),
+        frozenset((*folders, embedding) if embedding else folders),
+    )
+
+
 def read_entry(
-    root: str,
-    path: str,
+    read_ns: int,
+    file: ReadFile,
     known_hash: bytes,
     embedding: str | None,
     failures: Mapping[bytes, str],
 ) -> tuple[Entry, int]:
-    """A file below `root` as it is now, and the time (ns) before it was read; see `parse_file`."""
-    read_ns = time.time_ns()
-    parsed = parse_file(Path(root), path, known_hash, failures)
+    """The entry of a file, and the time (ns) before it was read; see `parse_read`."""
+    parsed = parse_read(file, known_hash, failures)
     return entry_of(parsed, None if embedding is None else Path(embedding)), read_ns
 
 
 def failed_entry(root: Path, path: str, reason: str) -> tuple[Entry, int]:
     """The entry of a file at which its parser failed."""
     read_ns = time.time_ns()
-    return entry_of(failed_file(root, path, reason)), read_ns
+    return entry_of(failed_file(file_to_parse(root, path), reason)), read_ns
 
 
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:

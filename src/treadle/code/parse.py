@@ -77,21 +77,42 @@ class Content(NamedTuple):
 _NO_FAILURES: Mapping[bytes, str] = {}
 
 
-def parse_file(
-    root: Path, path: str, known_hash: bytes = b"", failures: Mapping[bytes, str] = _NO_FAILURES
+class ReadFile(NamedTuple):
+    """A file as it was read: its path and bytes, or the reason why there are none."""
+
+    path: str
+    data: bytes | None
+    stat: tuple[int, int, int, int]
+    """Size, `mtime_ns`, `ctime_ns` and inode; zeros if it could not be opened."""
+    skipped: str | None = None
+
+
+def file_to_parse(root: Path | str, path: str) -> ReadFile:
+    """One file as it is now; never raises for what a file may hold."""
+    try:
+        data, status = read_file(root, path)
+    except OSError as error:
+        return ReadFile(path, None, (0, 0, 0, 0), f"unreadable: {error.strerror}")
+    stat = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return ReadFile(path, data, stat, _too_large(path) if data is None else None)
+
+
+def parse_file(root: Path, path: str) -> ParsedFile:
+    """Read and parse one file in this process."""
+    return parse_read(file_to_parse(root, path))
+
+
+def parse_read(
+    file: ReadFile, known_hash: bytes = b"", failures: Mapping[bytes, str] = _NO_FAILURES
 ) -> ParsedFile:
-    """Read and parse one file; never raises for what a file may hold.
+    """Parse what was read; never raises for what a file may hold.
 
     With `known_hash` equal to the hash of the bytes, parsing is left out and `items` is empty.
     `failures` are the hashes of texts that no parser is given again, with the reasons.
     """
-    try:
-        data, status = read_file(root, path)
-    except OSError as error:
-        return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
-    stat = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    path, data, stat, _ = file
     if data is None:
-        return ParsedFile(path, *stat, b"", skipped=_too_large(path))
+        return ParsedFile(path, *stat, b"", skipped=file.skipped)
     digest = content_hash(data)
     language = language_of(path, data)
     name = language.name if language else None
@@ -107,16 +128,12 @@ def parse_file(
     )  # fmt: skip
 
 
-def failed_file(root: Path, path: str, reason: str) -> ParsedFile:
+def failed_file(file: ReadFile, reason: str) -> ParsedFile:
     """A file whose text is given to no parser, since one failed at it."""
-    try:
-        data, status = read_file(root, path)
-    except OSError as error:
-        return ParsedFile(path, 0, 0, 0, 0, b"", skipped=f"unreadable: {error.strerror}")
-    return ParsedFile(
-        path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino,
-        b"" if data is None else content_hash(data), skipped=reason, failed=data is not None,
-    )  # fmt: skip
+    path, data, stat, skipped = file
+    if data is None:
+        return ParsedFile(path, *stat, b"", skipped=skipped)
+    return ParsedFile(path, *stat, content_hash(data), skipped=reason, failed=True)
 
 
 def _too_large(path: str) -> str:

@@ -3,11 +3,13 @@
 A fork takes 5 ms, a new Python 100 ms, which a search after one change would have to wait for.
 """
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -85,14 +87,22 @@ def _forked(serve: Serve) -> Process:
         os.close(writing)
         return Process(pid, os.fdopen(requests, "wb"), os.fdopen(results, "rb"))
     try:
-        os.close(requests)
-        os.close(results)
+        gc.freeze()  # no file of the parent is collected, whose number another one may have
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):  # nobody waits for this process to close them
             os.dup2(nothing, stream)
+        _close_all_but(reading, writing)
         serve(os.fdopen(reading, "rb"), os.fdopen(writing, "wb"))
     finally:
         os._exit(0)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close the parent's databases and connections, which a parser has no use for."""
+    for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if number > 2 and number not in kept:
+            with suppress(OSError):  # that of the listing itself
+                os.close(number)
 
 
 def _started() -> Process:

@@ -12,10 +12,8 @@ from treadle.code.model import RefreshReport
 from treadle.code.store import Store, StoredFile
 
 if TYPE_CHECKING:
-    from treadle.code.entries import Entry
+    from treadle.code.entries import Call, Entry
 
-Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
-"""The arguments of `entries.read_entry`."""
 Progress = Callable[[int, int], None]
 
 _RACY_NS = 2_000_000_000
@@ -143,7 +141,7 @@ def _batches(
 def _tasks(
     root: Path, found: _Difference, embedding: Path | None, failures: Mapping[bytes, str]
 ) -> "Iterator[list[Call]]":
-    """Calls of `read_entry`, in lists of about `_TASK_BYTES`."""
+    """What `read_for_entry` takes, in lists of about `_TASK_BYTES`."""
     model = None if embedding is None else str(embedding)
     task: list[Call] = []
     size = 0
@@ -167,17 +165,18 @@ def _parsed(
     """
     if not found.changed:
         return
-    from treadle.code.entries import failed_entry, read_entry
+    from treadle.code.entries import failed_entry, read_entry, read_for_entry
     from treadle.code.workers import answers_of_many, answers_of_one
 
     tasks = deque(_tasks(root, found, embedding, failures))
     many = sum(entry.size for entry in found.changed) >= _POOL_BYTES
     answered = answers_of_many if many else answers_of_one
     try:
-        for task, answers in answered(read_entry, tasks):
+        for task, answers in answered(read_entry, tasks, read_for_entry):
             for call, answer in zip(task, answers, strict=True):
                 yield answer.value or failed_entry(root, call[1], answer.failure)
     except OSError:
         while tasks:
             for call in tasks.popleft():
-                yield read_entry(*call)
+                arguments, _ = read_for_entry(call)
+                yield read_entry(*arguments)

@@ -8,11 +8,23 @@ def broken(path: str, before: bytes, after: bytes) -> list[str]:
 
     Both are parsed in a process of their own, since a hostile text can crash its parser.
     """
-    from treadle.code.syntax import new_problems  # it brings the grammars
+    from treadle.code.languages import language_of
+    from treadle.code.languages.wide import unpacked_grammar
+    from treadle.code.syntax import (  # it brings the grammars
+        is_python,
+        new_grammar_problems,
+        new_problems,
+    )
     from treadle.code.workers import CallFailedError, call_apart
 
+    folders = frozenset(unpacked_grammar(language_of(path, after)))
     try:
-        problems = call_apart(new_problems, path, before, after)
+        try:
+            problems = call_apart(new_problems, path, before, after, folders=folders)
+        except CallFailedError:
+            if not is_python(path, after):
+                raise
+            problems = call_apart(new_grammar_problems, path, before, after)  # not the compiler
     except CallFailedError as error:
         return [f"{path} was not checked for syntax errors: the file {error}."]
     except OSError as error:

@@ -76,10 +76,15 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
 
     Python is what its compiler says it is, where that could compile the file before.
     """
-    if _is_python(path, after):
+    if is_python(path, after):
         compiled = compile_errors((before, after))
         if compiled is not None and compiled[0] is None:
             return () if compiled[1] is None else (_at_line(after, *compiled[1]),)
+    return new_grammar_problems(path, before, after)
+
+
+def new_grammar_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
+    """The same by the grammar alone."""
     before, after = as_utf8(path, before), as_utf8(path, after)
     changed = _first_difference(before, after)
     present = problems(path, after, changed=changed)
@@ -95,7 +100,7 @@ def new_problems(path: str, before: bytes, after: bytes) -> tuple[Problem, ...]:
     return tuple(new)
 
 
-def _is_python(path: str, data: bytes) -> bool:
+def is_python(path: str, data: bytes) -> bool:
     """By its ending, or by the first line of a script without one."""
     if path.endswith((".py", ".pyi", ".pyw")):
         return True

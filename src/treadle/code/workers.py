@@ -21,6 +21,7 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+from treadle.code.confinement import confine
 from treadle.code.processes import Process, start
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 C = TypeVar("C", bound=tuple[object, ...])
 Calls = Sequence[tuple[object, ...]]
+Folders = frozenset[str]
+Prepare = Callable[[C], tuple[tuple[object, ...], Folders]]
+"""Makes the arguments of a function from a call, and names the folders that it reads."""
 
 CPU_SECONDS = 20.0
 """Processor time of one call. A parse may take three (`limits.PARSE_SECONDS`); its queries, which
@@ -58,26 +62,45 @@ class CallFailedError(Exception):
     """A call had no result: its process crashed or went over a limit, or the function raised."""
 
 
+class _Prepared(NamedTuple):
+    """Calls as a worker is given them, with the folders that they read."""
+
+    calls: Calls
+    folders: Folders
+
+    @classmethod
+    def of(cls, task: list[C], prepare: Prepare[C]) -> "_Prepared":
+        prepared = [prepare(call) for call in task]
+        return cls(
+            [call for call, _ in prepared], frozenset().union(*(each for _, each in prepared))
+        )
+
+
 class Worker:
     """One process, started at the first call, and again after it crashed. For one thread."""
 
     def __init__(self) -> None:
         self._process: Process | None = None
         self._answered = 0
+        self._readable: Folders = frozenset()
 
-    def answers(self, function: Callable[..., object], calls: Calls) -> Iterator[Answer]:
-        """An answer for each call, in order.
+    def answers(
+        self, function: Callable[..., object], calls: Calls, folders: Folders = frozenset()
+    ) -> Iterator[Answer]:
+        """An answer for each call, in order. The calls may read files below `folders` alone.
 
         A call at which the process ends is made again in a new process, so that only a call that
         ends a process by itself fails. Raises `OSError` if no process can be started.
         """
         waiting = deque(calls)
         starts = 0
+        self._make_readable(folders)
         try:
             while waiting:
                 process = self._running()
                 try:
-                    _send(process, (function.__module__, function.__qualname__, list(waiting)))
+                    named = (function.__module__, function.__qualname__)
+                    _send(process, (*named, self._readable, list(waiting)))
                     while waiting:
                         answer = _receive(process)
                         self._answered += 1
@@ -102,6 +125,12 @@ class Worker:
         if self._process is not None:
             self._process.kill()
             self._end()
+
+    def _make_readable(self, folders: Folders) -> None:
+        """End a process that was confined without one of the folders."""
+        if not folders <= self._readable:
+            self.close()
+            self._readable |= folders
 
     def _running(self) -> Process:
         if self._process is not None and self._process.ended():
@@ -150,14 +179,15 @@ _sharing = threading.Lock()
 atexit.register(_shared.close)
 
 
-def call_apart(function: Callable[..., T], *arguments: object) -> T:
+def call_apart(function: Callable[..., T], *arguments: object, folders: Folders = frozenset()) -> T:
     """The result of a function of a module of ours, called in the shared worker process.
 
-    Arguments and result are plain values, named tuples of ours and enumerations. Waits while
-    another thread uses the worker. Raises `CallFailedError`; `OSError` if there is no process.
+    Arguments and result are plain values, named tuples of ours and enumerations. The function may
+    read below `folders`. Waits while another thread uses the worker. Raises `CallFailedError`;
+    `OSError` if there is no process.
     """
     with _sharing:
-        (answer,) = _shared.answers(function, [arguments])
+        (answer,) = _shared.answers(function, [arguments], folders)
     if answer.failure:
         raise CallFailedError(answer.failure)
     result: T = answer.value
@@ -165,23 +195,27 @@ def call_apart(function: Callable[..., T], *arguments: object) -> T:
 
 
 def answers_of_one(
-    function: Callable[..., object], tasks: deque[list[C]]
+    function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Take tasks off with the answers of the shared worker, which is warm for small changes."""
+    """Take tasks off with the answers of the shared worker, which is warm for small changes.
+
+    `prepare` reads what a worker may not.
+    """
     while tasks:
+        prepared = _Prepared.of(tasks[0], prepare)
         with _sharing:
-            answers = list(_shared.answers(function, tasks[0]))
+            answers = list(_shared.answers(function, *prepared))
         yield tasks.popleft(), answers
 
 
 def answers_of_many(
-    function: Callable[..., object], tasks: deque[list[C]]
+    function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
     """Take tasks off as their answers are asked for, in order, with a worker for each processor.
 
-    Threads talk with the workers, so that these go on while the results are written; they are at
-    most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError` like `Worker`; the
-    tasks that are left have no answer yet.
+    Threads prepare the calls and talk with the workers, so that these go on while the results are
+    written; they are at most `_AHEAD` tasks ahead, so that memory stays bounded. Raises `OSError`
+    like `Worker`; the tasks that are left have no answer yet.
     """
     from concurrent.futures import ThreadPoolExecutor  # not needed for a small change
 
@@ -191,10 +225,11 @@ def answers_of_many(
     for worker in workers:
         idle.put(worker)
 
-    def answer(calls: Calls) -> list[Answer]:
+    def answer(task: list[C]) -> list[Answer]:
+        prepared = _Prepared.of(task, prepare)
         worker = idle.get()  # there is one for each thread
         try:
-            return list(worker.answers(function, calls))
+            return list(worker.answers(function, *prepared))
         finally:
             idle.put(worker)
 
@@ -243,20 +278,27 @@ class _Values(pickle.Unpickler):
 def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     gc.set_threshold(1_000_000)  # hardly anything here is part of a cycle
     _take_signals()
-    _limit_memory()
-    enough = (_size() + MEMORY_BYTES) // 2
+    _limit("RLIMIT_AS", MEMORY_BYTES)
+    _limit("RLIMIT_CORE", 0)
+    size = _size_reader()
+    enough = (size() + MEMORY_BYTES) // 2
     pickle.dump((None, ""), results)
     results.flush()
+    confined = False
     while _asked(requests):
         try:
-            module, name, calls = pickle.load(requests)  # noqa: S301  (from our own parent)
+            module, name, folders, calls = pickle.load(requests)  # noqa: S301  (from our own parent)
         except EOFError:
             return
         function = getattr(import_module(module), name)
+        if not confined:  # what was imported so far could still leave its compiled code
+            sys.dont_write_bytecode = confined = True
+            _limit("RLIMIT_FSIZE", 0)
+            confine(folders)
         for arguments in calls:
             pickle.dump(_called(function, arguments), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
-            if _size() > enough:  # parsers keep memory; a new process has all of it again
+            if size() > enough:  # parsers keep memory; a new process has all of it again
                 return
 
 
@@ -298,25 +340,26 @@ def _limit_time(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def _size() -> int:
-    """Bytes of address space of this process, 0 where the system does not show them."""
+def _size_reader() -> Callable[[], int]:
+    """Gives the bytes of address space of this process, 0 where the system does not show them.
+
+    A confined process can open nothing below /proc, so the file stays open.
+    """
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123  (after each call)
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
+        shown = os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return lambda: 0
+    page = os.sysconf("SC_PAGE_SIZE")
+    return lambda: int(os.pread(shown, 256, 0).split()[0]) * page
 
 
-def _limit_memory() -> None:
+def _limit(name: str, most: int) -> None:
     try:
         import resource
     except ImportError:
         return
-    for kind, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
-        with suppress(
-            ValueError, OSError
-        ):  # a lower one that holds already, or none on this system
-            resource.setrlimit(kind, (most, most))
+    with suppress(ValueError, OSError):  # a lower one that holds already, or none on this system
+        resource.setrlimit(getattr(resource, name), (most, most))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,22 @@ def _grammar(name: str) -> object:
         raise NoGrammarError from error
 
 
+def unpacked_grammar(language: object) -> tuple[str, ...]:
+    """The folder with a grammar of the extra, which is unpacked by now; empty for other languages.
+
+    A worker that parses can write nothing, so it cannot unpack a grammar itself.
+    """
+    if language not in WIDE or not isinstance(language, Language):
+        return ()
+    try:
+        language.grammar()
+    except NoGrammarError:
+        return ()
+    from semble_grammars.cache import cache_dir  # type: ignore[import-untyped]  # an extra
+
+    return (str(cache_dir()),)
+
+
 def _language(name: str, extensions: tuple[str, ...], query: str, separator: str = ".") -> Language:
     return Language(
         name=name,

@@ -83,11 +83,15 @@ class ItemRanges:
                 raise self._missing(number, path, item, answer)
 
     def _answer(self, number: int, path: str, data: bytes, item: ItemCode) -> "Answer":
+        from treadle.code.languages import language_of
+        from treadle.code.languages.wide import unpacked_grammar
         from treadle.code.workers import CallFailedError, call_apart
         from treadle.toolbox.edits.item_answers import item_answer
 
+        folders = frozenset(unpacked_grammar(language_of(path, data)))
+        call = (path, data, item.canonical_path, item.kind, item.code)
         try:
-            return call_apart(item_answer, path, data, item.canonical_path, item.kind, item.code)
+            return call_apart(item_answer, *call, folders=folders)
         except CallFailedError as error:
             why = f"the file, or the new code in it, {error}"
         except OSError as error:

@@ -1,0 +1,176 @@
+"""Takes rights away from this process before it parses foreign text.
+
+A parser written in C can have a fault by which a file runs code of its own. After `confine` that
+code can neither write files nor read more than installed software and the named folders
+(Landlock), and it can start no program, process or connection (seccomp). Each is used as far as
+the kernel has it; where it has none, nothing changes. Neither can be taken back.
+
+Sources: https://docs.kernel.org/userspace-api/landlock.html,
+https://docs.kernel.org/userspace-api/seccomp_filter.html.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from struct import pack
+
+from treadle import __file__ as _package
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+"""System calls, with the same numbers on every processor."""
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
+_ALL_NET = 0b11
+"""Binding and connecting by TCP."""
+_ALL_SCOPES = 0b11
+"""Signals to other processes, and abstract Unix sockets."""
+_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
+_X86_64 = 0xC000003E
+_X32 = 0x4000_0000
+"""From here on, calls of x86-64 have other numbers for the same."""
+_REFUSED = {
+    "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "io_uring_setup": 425
+}  # fmt: skip
+_CLONE, _CLONE3 = 56, 435
+_NEW_THREAD = 0x10000
+"""The flag of `clone` for a thread, which libraries may start, in place of a process."""
+_SYSTEM_FOLDERS = (
+    "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store",
+    "/home/linuxbrew/.linuxbrew",
+)  # fmt: skip
+"""Where systems keep the shared libraries that Python and its packages load."""
+
+_applied: list[str] = []
+
+
+def confine(folders: Iterable[str]) -> None:
+    """Leave this thread, which is the only one, no more rights than parsing needs.
+
+    It may read below `folders`. What it has open stays open.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError):
+        _call("prctl", _NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    with suppress(OSError):
+        if _restrict_files(folders):
+            _applied.append("Landlock")
+    with suppress(OSError):
+        if _refuse_calls():
+            _applied.append("seccomp")
+
+
+def means() -> tuple[str, ...]:
+    """The means by which this process is confined."""
+    return tuple(_applied)
+
+
+def _restrict_files(folders: Iterable[str]) -> bool:
+    """Landlock: false if the installed software could not be read any more."""
+    if not _self_contained():
+        return False
+    version = _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
+    rights = (1 << 13 + (version >= 2) + (version >= 3) + (version >= 5)) - 1
+    handled = pack(
+        "=QQQ", rights, _ALL_NET if version >= 4 else 0, _ALL_SCOPES if version >= 6 else 0
+    )
+    rules = _call("syscall", _CREATE_RULESET, handled, len(handled), 0)
+    try:
+        for path in (*_software(), *folders):
+            _allow_reading(rules, path)
+        _call("syscall", _RESTRICT_SELF, rules, 0)
+    finally:
+        os.close(rules)
+    return True
+
+
+def _allow_reading(rules: int, path: str) -> None:
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # such a path of imports need not exist
+    try:
+        rights = _READ_FILE | (_READ_DIR if Path(path).is_dir() else 0)
+        _call("syscall", _ADD_RULE, rules, _PATH_BENEATH, pack("=Qi", rights, opened), 0)
+    finally:
+        os.close(opened)
+
+
+def _software() -> set[str]:
+    """Paths of Python, its packages, this program and shared libraries."""
+    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    imports = (path or os.curdir for path in sys.path)
+    return {
+        *_SYSTEM_FOLDERS, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,
+        str(Path(_package).parent), *imports, *filter(None, libraries),
+    }  # fmt: skip
+
+
+def _self_contained() -> bool:
+    """Whether packages are where they are imported from, and not links into another folder."""
+    from importlib.util import find_spec
+
+    found = find_spec("tree_sitter")
+    if found is None or found.origin is None:
+        return False
+    origin = os.path.realpath(found.origin)
+    return any(origin.startswith(os.path.realpath(path) + os.sep) for path in _software())
+
+
+def _refuse_calls() -> bool:
+    """Seccomp: false on processors other than x86-64, whose numbers of calls are not known here."""
+    if os.uname().machine != "x86_64" or sys.maxsize < 2**32:
+        return False
+    import ctypes
+
+    program = b"".join(_instructions())
+    kept = ctypes.create_string_buffer(program)  # until the kernel has copied it
+    described = pack("@HP", len(program) // 8, ctypes.addressof(kept))
+    _call("prctl", _SET_SECCOMP, _FILTER, described, 0, 0)
+    return True
+
+
+def _instructions() -> Iterator[bytes]:
+    """The filter in classic BPF: what starts a program, process or connection fails.
+
+    `clone3` is reported as missing, since a filter cannot see its flags: the C library then takes
+    `clone`.
+    """
+    load, equal, at_least, has_bit, result = 0x20, 0x15, 0x35, 0x45, 0x06
+    number, processor, first_argument = 0, 4, 16
+    allowed = len(_REFUSED) + 8
+    failed, missing = allowed + 1, allowed + 2
+    steps = [
+        (load, processor, 0, 0),
+        (equal, _X86_64, 0, failed),
+        (load, number, 0, 0),
+        (at_least, _X32, failed, 0),
+        *((equal, refused, failed, 0) for refused in _REFUSED.values()),
+        (equal, _CLONE3, missing, 0),
+        (equal, _CLONE, 0, allowed),
+        (load, first_argument, 0, 0),
+        (has_bit, _NEW_THREAD, allowed, failed),
+        (result, 0x7FFF_0000, 0, 0),
+        (result, 0x0005_0000 | errno.EPERM, 0, 0),
+        (result, 0x0005_0000 | errno.ENOSYS, 0, 0),
+    ]
+    for at, (code, value, if_so, if_not) in enumerate(steps):
+        so, otherwise = (target - at - 1 if target else 0 for target in (if_so, if_not))
+        yield pack("@HBBI", code, so, otherwise, value)
+
+
+def _call(function: str, *arguments: int | bytes | None) -> int:
+    """The result of a function of the C library that sets errno. Raises OSError."""
+    import ctypes  # takes milliseconds, which only a process that parses spends
+
+    called = ctypes.CDLL(None, use_errno=True)[function]
+    result = int(
+        called(*(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
+    )
+    if result < 0:
+        raise OSError(ctypes.get_errno(), function)
+    return result
