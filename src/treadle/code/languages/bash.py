@@ -3,16 +3,11 @@
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, no_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_bash
-
-    return tree_sitter_bash.language()
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -25,7 +20,7 @@ def _imports(node: "Node") -> list[Imported]:
 BASH = Language(
     name="bash",
     extensions=(".sh", ".bash"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_bash"),
     separator="/",
     prefix=no_package,
     imports=_imports,

@@ -3,17 +3,12 @@
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, no_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MAX_DECLARATOR_DEPTH = 16
-
-
-def _grammar() -> object:
-    import tree_sitter_c
-
-    return tree_sitter_c.language()
 
 
 def declared_name(node: "Node", _captured: "dict[str, Node]") -> Naming:
@@ -77,7 +72,7 @@ OUTER_ONLY = frozenset(
 C = Language(
     name="c",
     extensions=(".c", ".h"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_c"),
     separator="::",
     prefix=no_package,
     naming=declared_name,

@@ -2,18 +2,12 @@
 
 from treadle.code.languages import c
 from treadle.code.languages.base import Language, no_package
-
-
-def _grammar() -> object:
-    import tree_sitter_cpp
-
-    return tree_sitter_cpp.language()
-
+from treadle.code.languages.grammars import packaged_grammar
 
 CPP = Language(
     name="cpp",
     extensions=(".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".ipp", ".tpp"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_cpp"),
     separator="::",
     prefix=no_package,
     naming=c.declared_name,

@@ -3,16 +3,11 @@
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, by_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_c_sharp
-
-    return tree_sitter_c_sharp.language()
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -26,7 +21,7 @@ def _imports(node: "Node") -> list[Imported]:
 CSHARP = Language(
     name="csharp",
     extensions=(".cs", ".csx"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_c_sharp"),
     separator=".",
     prefix=by_package,
     imports=_imports,

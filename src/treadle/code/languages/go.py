@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.model import Item
 from treadle.code.references import Imported
 from treadle.code.written import MAX_WRITTEN
@@ -12,12 +13,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _RECEIVER = re.compile(r"\*?\s*([^\W\d]\w*)\s*(?:\[[^)]*\])?\s*\)$")
-
-
-def _grammar() -> object:
-    import tree_sitter_go
-
-    return tree_sitter_go.language()
 
 
 def _package(path: str, package: str) -> str:
@@ -84,7 +79,7 @@ _BUILTINS = frozenset(
 GO = Language(
     name="go",
     extensions=(".go",),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_go"),
     separator=".",
     prefix=_package,
     naming=_naming,

@@ -3,16 +3,11 @@
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, by_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_java
-
-    return tree_sitter_java.language()
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -60,7 +55,7 @@ _REFERENCES = """
 JAVA = Language(
     name="java",
     extensions=(".java",),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_java"),
     separator=".",
     prefix=by_package,
     reference_text=_REFERENCES,

@@ -2,18 +2,12 @@
 
 from treadle.code.languages import ecmascript
 from treadle.code.languages.base import Language
-
-
-def _grammar() -> object:
-    import tree_sitter_javascript
-
-    return tree_sitter_javascript.language()
-
+from treadle.code.languages.grammars import packaged_grammar
 
 JAVASCRIPT = Language(
     name="javascript",
     extensions=(".js", ".jsx", ".mjs", ".cjs"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_javascript"),
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,

@@ -3,16 +3,11 @@
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, by_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_kotlin
-
-    return tree_sitter_kotlin.language()
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -27,7 +22,7 @@ def _imports(node: "Node") -> list[Imported]:
 KOTLIN = Language(
     name="kotlin",
     extensions=(".kt", ".kts"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_kotlin"),
     separator=".",
     prefix=by_package,
     imports=_imports,

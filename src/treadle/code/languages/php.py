@@ -3,16 +3,11 @@ r"""PHP: `Namespace\Class::method`."""
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, by_package, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_php
-
-    return tree_sitter_php.language_php()
 
 
 def _imports(node: "Node") -> list[Imported]:
@@ -32,7 +27,7 @@ def _imports(node: "Node") -> list[Imported]:
 PHP = Language(
     name="php",
     extensions=(".php", ".phtml"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_php", "language_php"),
     separator="\\",
     member_separator="::",
     prefix=by_package,

@@ -4,16 +4,11 @@ import builtins
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-def _grammar() -> object:
-    import tree_sitter_python
-
-    return tree_sitter_python.language()
 
 
 def _module(path: str, _package: str) -> str:
@@ -103,7 +98,7 @@ _REFERENCES = """
 PYTHON = Language(
     name="python",
     extensions=(".py", ".pyi", ".pyw"),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_python"),
     separator=".",
     prefix=_module,
     doc_in_body=True,

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.languages.grammars import packaged_grammar
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:
@@ -14,12 +15,6 @@ if TYPE_CHECKING:
 
 _TYPE_NAME = re.compile(r"[^\W\d]\w*(?:::[^\W\d]\w*)*")
 _OWN_CRATE_FOLDERS = ("tests", "benches", "examples")
-
-
-def _grammar() -> object:
-    import tree_sitter_rust
-
-    return tree_sitter_rust.language()
 
 
 def _module(path: str, _package: str) -> str:
@@ -137,7 +132,7 @@ _BUILTINS = frozenset(
 RUST = Language(
     name="rust",
     extensions=(".rs",),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_rust"),
     separator="::",
     prefix=_module,
     naming=_naming,

@@ -1,18 +1,12 @@
 """Swift: `Type.method`, extensions under the type that they extend."""
 
 from treadle.code.languages.base import Language, no_package
-
-
-def _grammar() -> object:
-    import tree_sitter_swift
-
-    return tree_sitter_swift.language()
-
+from treadle.code.languages.grammars import packaged_grammar
 
 SWIFT = Language(
     name="swift",
     extensions=(".swift",),
-    grammar=_grammar,
+    grammar=packaged_grammar("tree_sitter_swift"),
     separator=".",
     prefix=no_package,
     self_names=frozenset({"self", "super", "Self"}),

@@ -2,19 +2,7 @@
 
 from treadle.code.languages import ecmascript
 from treadle.code.languages.base import Language
-
-
-def _typescript() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_typescript()
-
-
-def _tsx() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_tsx()
-
+from treadle.code.languages.grammars import packaged_grammar
 
 _QUERY = (
     ecmascript.QUERY
@@ -73,7 +61,7 @@ _REFERENCES = (
 TYPESCRIPT = Language(
     name="typescript",
     extensions=(".ts", ".mts", ".cts"),
-    grammar=_typescript,
+    grammar=packaged_grammar("tree_sitter_typescript", "language_typescript"),
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,
@@ -89,7 +77,7 @@ TYPESCRIPT = Language(
 TSX = Language(
     name="tsx",
     extensions=(".tsx",),
-    grammar=_tsx,
+    grammar=packaged_grammar("tree_sitter_typescript", "language_tsx"),
     separator=ecmascript.SEPARATOR,
     prefix=ecmascript.module,
     naming=ecmascript.naming,
