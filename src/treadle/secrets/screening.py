@@ -140,6 +140,10 @@ _SECOND = "|".join(
 )
 """What the surroundings of a first find are searched for; this decides whether detectors run."""
 
+_NAME, _VALUE = 96, 160
+"""Bytes of a match of the second pattern before a first find, and behind its begin."""
+_AROUND = 480
+"""Bytes behind a first find that the second pattern sees with it."""
 _OVERLAP = 300
 _LEAD = 256
 """Bytes before a suspicion in which its secret may begin."""
@@ -185,13 +189,10 @@ def first_suspect(data: bytes, start: int = 0) -> tuple[int, int] | None:
     first, second = _compiled(_FIRST), _compiled(_SECOND)
     at = start
     while (found := first.search(data, at)) is not None:
-        begin = max(start, found.start() - _LEAD)
-        end = min(len(data), found.end() + _WINDOW)
+        begin, end = max(start, found.start() - _NAME), found.end() + _AROUND
         if (sure := second.search(data[begin:end])) is not None:
             return begin + sure.start(), begin + sure.end()
-        if end == len(data):
-            return None
-        at = max(found.end(), end - _OVERLAP)
+        at = max(found.start() + 1, found.end() - 1, end - _VALUE)
     return None
 
 

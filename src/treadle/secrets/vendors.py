@@ -59,7 +59,11 @@ MODELS = (
     _exactly("elevenlabs-key", "sk_", HEX, 48),
     Family(
         "api-key",
-        ("esecret_", "wandb_v1_", "VF.DM.", "phw_", "rg_v1_", "ms-api-", "chutes_cpk_"),
+        (
+            "esecret_",
+            "wandb_v1_",
+            "VF.DM.",
+        ),
         DOTTED,
         24,
     ),
@@ -94,13 +98,11 @@ CODE_HOSTS = (
     Family("buildkite-token", ("bkua_", "bkat_", "bkpt_"), LETTERS, 32),
     Family("codeium-token", ("cog_",), LETTERS, 32),
     Family("harness-token", ("pat.", "sat."), r"[A-Za-z0-9._-]", 60, alone=True),
-    Family("gitlab-token", ("glhooks-", "gloauth-", "glsess-"), DOTTED),
     Family("gitpod-token", ("gitpod_pat_",), DOTTED, 20),
     Family("codesandbox-token", ("csb_v1_",), WORD, 30),
     Family("deno-token", ("ddp_", "ddo_", "ddw_"), LETTERS, 32),
     Family("socket-token", ("sktsec_",), WORD, 30),
     Family("jsr-token", ("jsrp_", "jsrs_"), WORD, 30),
-    Family("cloudsmith-key", ("csa_", "csk_"), LETTERS, 30),
     Family("buildkite-token", ("bkaj_", "bkct_", "bkjt_"), DOTTED, 32),
     Family("endorlabs-key", ("endr+",), WORD, 16),
     Family("stackhawk-key", ("hawk.",), r"[A-Za-z0-9_.-]", 40, alone=True),
@@ -158,7 +160,7 @@ CLOUDS = (
     Family("openshift-token", ("sha256~",), WORD, 43, 43, exact=True),
     Family("aiven-password", ("AVNS_",), WORD, 16, 24, exact=True),
     Family("clickhouse-key", ("4b1d",), LETTERS, 38, 38, exact=True),
-    Family("upstash-key", ("ups_", "qstash_"), WORD, 32),
+    Family("upstash-key", ("qstash_",), WORD, 32),
     Family("xata-key", ("xau_",), LETTERS, 30),
     Family("koyeb-token", ("koyeb_",), LETTERS, 32),
     Family("linode-token", ("lin_pat_",), LETTERS, 32),
@@ -166,7 +168,7 @@ CLOUDS = (
     Family("pterodactyl-key", ("ptlc_", "ptla_"), LETTERS, 40),
     Family("defined-key", ("dnkey-",), r"[a-z0-9=_-]", 40),
     Family("adafruit-key", ("aio_",), LETTERS, 28, 28, exact=True),
-    Family("prisma-key", ("prisma_", "eyJhcGlfa2V5Ijoi"), WORD, 40),
+    Family("prisma-key", ("eyJhcGlfa2V5Ijoi",), WORD, 40),
     Family("modal-token", ("ak-", "as-"), LETTERS, 22, 22, exact=True, alone=True),
     Family("infracost-key", ("ico-",), LETTERS, 32, 32, exact=True, alone=True),
 )  # fmt: skip
@@ -208,7 +210,6 @@ MONEY = (
     Family("mercury-token", ("secret-token:mercury_",), WORD, 30),
     Family("cal-key", ("cal_live_", "cal_test_"), LETTERS, 30),
     Family("alchemy-key", ("alcht_",), LETTERS, 28),
-    Family("dodo-key", ("creem_", "ls_live_", "whpg_", "monei_pk_"), WORD, 24),
 )  # fmt: skip
 MAIL = (
     Family("sendgrid-key", ("SG.",), DOTTED, 38),
@@ -236,9 +237,7 @@ WATCHING = (
     Family("trigger-key", ("tr_prod_", "tr_dev_", "tr_stg_", "tr_pat_"), LETTERS, 20),
     Family("grafana-token", ("eyJrIjoi",), r"[A-Za-z0-9+/=]", 60),
     Family("sentry-token", ("sntrye_",), r"[A-Za-z0-9_=+/.-]", 40),
-    Family("checkly-key", ("cu_",), HEX, 32, 32, exact=True),
     Family("onesignal-key", ("os_v2_app_", "os_v2_org_"), LETTERS, 40),
-    Family("highlight-key", ("ingest_", "dtk_", "ddapp_", "ddpat_"), LETTERS, 32),
     Family("prefect-key", ("pnu_", "pnb_"), LETTERS, 36),
 )  # fmt: skip
 WORK = (
