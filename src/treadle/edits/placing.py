@@ -128,7 +128,8 @@ def _steps(source: Source, hunk: PatchHunk, old: list[bytes]) -> Iterator[list[_
     text = b"\n".join(old) + b"\n"
     at_end = len(source.data) - len(text) + 1
     last = []
-    if at_end >= source.floor and source.data.endswith(text[:-1]) and source.starts_line(at_end):
+    fits = at_end >= source.floor and source.data.endswith(text[:-1])
+    if old[-1] and fits and source.starts_line(at_end):  # an empty line has an end
         last = [_exact(at_end, text[:-1], None if unended else FINAL)]
     ended = [
         _exact(at, text, FINAL if unended else None)
