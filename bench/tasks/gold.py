@@ -1,5 +1,6 @@
 """Which items of the parent's tree a commit changes, by the extraction of the index itself."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -7,8 +8,15 @@ from bench.tasks.history import Hunk
 from treadle.code.languages import Language, language_of
 from treadle.code.model import TEXT_KINDS, Item, Kind
 from treadle.code.parse import read_content
+from treadle.code.ranking import is_test
 
 _WITHOUT_GOLD = TEXT_KINDS | {Kind.MODULE}
+
+_MORE_TESTS = re.compile(
+    r"(?:^|/)(?:testsuite|funtests|Tests|UnitTests)/|(?:^|/)[\w.-]+[._-](?:[tT]ests|Specs|UnitTests)/"
+    r"|_tests?\.\w+$|[a-z0-9](?:Tests?|Specs?)\.(?:cs|swift|kt|php|java)$"
+)
+"""Tests that the product does not take for such by their paths."""
 
 
 class Source(NamedTuple):
@@ -33,6 +41,11 @@ def read_source(path: str, data: bytes) -> Source | None:
 def is_source(path: str) -> bool:
     """Whether a file is of a programming language, by its name."""
     return isinstance(language_of(path), Language)
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file is test code, also where the product does not see it."""
+    return is_test(path) or bool(_MORE_TESTS.search(path))
 
 
 def changed_items(source: Source, hunks: Iterable[Hunk]) -> list[Item]:

@@ -11,7 +11,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from bench.tasks.gold import Source, changed_items, counterpart, is_source, read_source
+from bench.tasks.gold import (
+    Source,
+    changed_items,
+    counterpart,
+    is_source,
+    is_test_file,
+    read_source,
+)
 from bench.tasks.history import Commit, History, evenly
 from bench.tasks.messages import (
     LEAST_WORDS,
@@ -161,7 +168,7 @@ def _task(
     """The task of a commit; None where it is too large, or not wholly in the searched tree."""
     changes = history.changes(commit.identifier)
     sources = [file for file in changes.changed if is_source(file.path)]
-    code = [file for file in sources if not is_test(file.path)]
+    code = [file for file in sources if not is_test_file(file.path)]
     touched = len(changes.changed) + len(changes.added)
     if not 1 <= len(code) <= _MOST_FILES or touched > _MOST_TOUCHED:
         return None
@@ -171,7 +178,7 @@ def _task(
         searched = tree.source(file.path)
         data = history.content(f"{commit.identifier}^", file.path)
         before = None if data is None else read_source(file.path, data)
-        in_tests = is_test(file.path)
+        in_tests = is_test_file(file.path)
         if searched is None or before is None:
             if in_tests or (data is not None and origin_of(file.path, data) is not Origin.OWN):
                 continue
@@ -186,7 +193,7 @@ def _task(
                     GoldItem(
                         file=file.path, name=same.name, canonical_path=same.canonical_path,
                         kind=same.kind.value, start_byte=same.start_byte, end_byte=same.end_byte,
-                        is_test=is_test(file.path, same.canonical_path),
+                        is_test=in_tests or is_test(file.path, same.canonical_path),
                     )
                 )  # fmt: skip
     files = tuple(file.path for file in code if tree.source(file.path) is not None)
