@@ -19,6 +19,11 @@ PAIR = base64.b64encode(b"joe:Zq8vT3nLw5XyK2bR").decode()
         (json.dumps({"body": json.dumps({"auth": PAIR})}), PAIR),
         (json.dumps({"kty": "EC", "crv": "P-256", "d": BODY}), BODY),
         (json.dumps({"body": json.dumps({"kty": "OKP", "d": BODY})}), BODY),
+        (f"assert token == '{BODY[:24]}'", BODY[:24]),
+        (f"passwords: ['{BODY[:12]}', 'x']", BODY[:12]),
+        (f"set password for 'bob' = '{BODY[:12]}'", BODY[:12]),
+        (f"passphrase = {BODY[:12]}\n", BODY[:12]),
+        (f"WARN invalid token '{BODY[:24]}' from 10.0.0.1", BODY[:24]),
     ],
 )
 def test_a_secret_in_an_uncommon_shape_is_taken_out(text: str, secret: str) -> None:

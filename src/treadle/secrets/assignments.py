@@ -78,11 +78,11 @@ _JOINS = "|".join(
         r"(?P<reported>\\{0,2}[\nn] {2}[^\n]{1,160}, input_value=)",
         r"(?P<cell>[`*\"]{0,2}[ \t]{0,40}\|[ \t]{0,40})",
         r"(?P<set>[`\"'*]{0,3}\s(?:to|--body|--value)[\s=]{1,2})",
-        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|->|[→\uff1a]|=(?!=)|:(?!:))\s{{0,8}}(?:[|>][+-]?\s{{1,40}})?{_WRAPPED})",
+        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|->|[→\uff1a]|=(?!=)|:(?!:)|={{2,3}}(?=\s{{0,4}}[\"'`]))\s{{0,8}}(?:\[\s{{0,8}}(?=[\"'`]))?(?:[|>][+-]?\s{{1,40}})?{_WRAPPED})",
         r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{2,10}>)",
         r"(?P<tag>[\"'\\]{0,4}>\s{0,8})",
         r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|[({]\s{0,4})(?=\\{0,7}[\"'`])",
-        r"(?P<said>(?:\sfor\s[\w@.-]{1,40})?\s(?:is|was|=|ist|lautet|é|es|est|:)(?::|\s=)?\s{1,4})",
+        r"(?P<said>\sfor\s[\"']?[\w@.-]{1,40}[\"']?\s?[:=]\s{1,4}|(?:\sfor\s[\w@.-]{1,40})?\s(?:is|was|=|ist|lautet|é|es|est|:)(?::|\s=)?\s{1,4})",
         r"(?P<blank>[\"']?[ \t]{1,8}|[\"'\\]{1,8},\s{0,4}(?=[\"'\\]))",
     )
 )
@@ -356,7 +356,7 @@ def _has_digit(match: re.Match[str]) -> bool:
 
 def _follows(match: re.Match[str]) -> bool:
     """Whether what stands behind the name, without anything between, can only be its value."""
-    value = match["bare"] or ""
+    value = match["bare"] or match["quoted"] or ""
     if _of_password(match):
         return match["tail"] == "" and match["name"] in _SPOKEN and _stands_out(match)
     return len(value) >= 20 and "/" not in value and is_random(value) and not is_hexadecimal(value)
@@ -394,8 +394,9 @@ def _is_setting(match: re.Match[str]) -> bool:
         return (
             _of_password(match)
             and _LINE.search(line) is not None
-            and not value.isidentifier()
-            and (_ODD.search(value) is not None or _stands_out(match))
+            and (
+                _stands_out(match) or (not value.isidentifier() and _ODD.search(value) is not None)
+            )
         )
     if _SAID.search(line) and (match["name"].istitle() or match["name"] in _SPOKEN):
         return classes(value) >= 3 or _SPOKEN_SECRET.fullmatch(value) is not None

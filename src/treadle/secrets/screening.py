@@ -55,7 +55,7 @@ def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
     return (
         # Operators, with a type before or a function around the value.
         (
-            rf"{name}{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|:=|=>|->|\xe2\x86\x92|\xef\xbc\x9a|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+-]|\\+[nrt])*"
+            rf"{name}{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|:=|=>|->|\xe2\x86\x92|\xef\xbc\x9a|={{2,3}}|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+\[-]|\\+[nrt])*"
             rf"(?:[A-Za-z.:]+\((?:default=)?)?{value}"
         ),
         rf"{name}{_CLOSES}[,({{]{_SPACE}*{quoted}",
@@ -159,6 +159,7 @@ def _options() -> "re2.Options":
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
+    options.log_errors = False
     options.max_mem = 64 << 20
     return options
 
