@@ -150,9 +150,8 @@ def test_the_end_of_a_file_stays_as_it_is_unless_the_patch_says_otherwise() -> N
 @pytest.mark.parametrize("context", [" \n", " int b;\n \n", " int a;\n int b;\n \n"])
 def test_empty_context_behind_the_last_line_is_the_end_of_the_file(context: str) -> None:
     data = b"int a;\nint b;\n"
-    assert patched(data, update(f"@@ -1,2 +1,2 @@\n{context}+int c;\n")).split() == [
-        *data.split(), b"int", b"c;"
-    ]  # fmt: skip
+    text = update(f"@@ -1,2 +1,2 @@\n{context}+int c;\n")
+    assert patched(data, text) == b"int a;\nint b;\n\nint c;\n"
 
 
 def test_a_hunk_that_fits_twice_is_refused_unless_its_line_is_exactly_right() -> None:  # E6

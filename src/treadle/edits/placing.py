@@ -199,7 +199,8 @@ def _new_lines(source: Source, hunk: PatchHunk, place: _Place, name: str) -> lis
     lines = [*(_ended(line, end, literal=literal) for line in lines[:-1]), *lines[-1:]]
     if not lines or place.end < len(source.data):
         return lines
-    unended = place.kept[-1] == _without_end(place.kept[-1], literal=literal)
+    last = place.kept[-1]  # empty behind the last line end of the file
+    unended = bool(last) and last == _without_end(last, literal=literal)
     if hunk.no_newline_new or (unended and not hunk.no_newline_old):
         lines[-1] = _without_end(lines[-1], literal=literal)
     elif hunk.no_newline_old:
