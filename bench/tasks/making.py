@@ -42,6 +42,8 @@ _LATEST = 0.96
 _WINDOW = 400
 """Commits of the mainline after an anchor that tasks are looked for in."""
 FEWEST_SOURCES = 60
+_MOST_SOURCES = 4_000
+"""Trees with more hold mostly copies of other projects."""
 _MOST_FILES = 8
 _MOST_ITEMS = 20
 _MOST_TOUCHED = 40
@@ -127,7 +129,7 @@ def make_tasks(
     chosen = list(dict.fromkeys(evenly(mainline, anchors, _EARLIEST, _LATEST)))
     for place, anchor in enumerate(chosen):
         sources = sum(map(is_source, history.paths(anchor)))
-        if sources < fewest:
+        if not fewest <= sources <= _MOST_SOURCES:
             print(f"{repository.name}: {anchor[:12]} has {sources} sources", file=sys.stderr)
             continue
         root = tree_path(work, repository, anchor)
