@@ -47,7 +47,8 @@ class Ranked:
     """The answer of a method, best first."""
 
     files: Sequence[str]
-    functions: Sequence[FunctionKey]
+    functions: Sequence[FunctionKey] | None = None
+    """None of a method that finds files alone."""
 
 
 class Held(BaseModel):
@@ -102,7 +103,7 @@ def bm25(texts: Texts, query: str) -> Ranked:
 
 
 def grep(texts: Texts, query: str) -> Ranked:
-    return Ranked(_best(texts.rarest_words(query), _FILES), [])
+    return Ranked(_best(texts.rarest_words(query), _FILES))
 
 
 def _best(scores: Mapping[Key, float], limit: int) -> list[Key]:
@@ -116,7 +117,7 @@ def semble_answers(root: Path, queries: Sequence[str]) -> Callable[[str], Ranked
         method = semble(root, list(dict.fromkeys(queries)))
     except (UnreachableError, OSError, IndexError):
         return None
-    return lambda query: Ranked(list(dict.fromkeys(place.file for place in method(query))), [])
+    return lambda query: Ranked(list(dict.fromkeys(place.file for place in method(query))))
 
 
 def answer_of(
@@ -127,9 +128,9 @@ def answer_of(
         task=task.identifier, repository=task.repository, language=task.language,
         is_long=task.is_long, wording=wording, method=method,
         file_ranks=_ranks(task.files, ranked.files),
-        function_ranks=_ranks(
-            [(item.file, item.start_byte) for item in task.functions], ranked.functions
-        ),
+        function_ranks=()
+        if ranked.functions is None
+        else _ranks([(item.file, item.start_byte) for item in task.functions], ranked.functions),
         held=tuple(held),
     )  # fmt: skip
 

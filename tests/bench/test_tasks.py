@@ -163,6 +163,10 @@ def test_measures_count_ranks() -> None:
     assert ndcg(answer("a", (1, 2))) == 1
 
 
+def test_method_without_functions_has_no_function_recall() -> None:
+    assert function_recall(answer("a", (1,)).model_copy(update={"function_ranks": ()})) is None
+
+
 def test_interval_spans_repositories() -> None:
     alike = [answer("a", (1,))] * 50
     assert (one := clustered(alike, hit_at(1))) is not None
