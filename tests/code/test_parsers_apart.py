@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,11 @@ def keep_memory(size: int) -> int:
 
 def raise_recursion() -> None:
     raise RecursionError
+
+
+def wait_for_writer(pipe: str) -> str:
+    with Path(pipe).open() as reading:
+        return reading.readline()
 
 
 def double(number: int) -> int:
@@ -198,31 +204,36 @@ def test_exception_is_named_without_its_text() -> None:
 
 
 @pytest.mark.usefixtures("importable_worker")
-def test_processor_time_is_bounded(tmp_path: Path) -> None:
-    script = (
-        "from treadle.code import workers\n"
-        "import sys\n"
-        "workers.CPU_SECONDS = 0.2\n"
-        "workers._serve(sys.stdin.buffer, sys.stdout.buffer)\n"
-    )
-
-    def start() -> Process:
-        return StartedProcess(
-            subprocess.Popen(
-                [sys.executable, "-P", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
-        )
-
+def test_processor_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "SHARED_CPU_SECONDS", 0.2)
+    with pytest.raises(CallFailedError, match=r"of processor time"):
+        call_apart(loop_forever)
     worker = Worker()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "_start", start)
-        (answer,) = worker.answers(loop_forever, [()])
+    (answer,) = worker.answers(loop_forever, [()], seconds=0.2)
     worker.close()
     assert "of processor time" in answer.failure
 
 
 @pytest.mark.usefixtures("importable_worker")
-def test_calls_of_many_threads_share_one_process() -> None:
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are of POSIX")
+def test_call_that_takes_long_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    threads = ThreadPoolExecutor(2)
+    readable = frozenset({str(tmp_path)})
+    try:
+        slow = threads.submit(call_apart, wait_for_writer, str(pipe), folders=readable)
+        with pipe.open("w") as writing:  # opens when the worker reads
+            assert threads.submit(call_apart, double, 2).result(30) == 4
+            writing.write("end\n")
+        assert slow.result(30) == "end\n"
+    finally:
+        workers._shared.close()
+        threads.shutdown(cancel_futures=True)
+
+
+@pytest.mark.usefixtures("importable_worker")
+def test_calls_of_many_threads_are_answered() -> None:
     found: list[int] = []
     threads = [
         threading.Thread(target=lambda at=at: found.append(call_apart(double, at)))

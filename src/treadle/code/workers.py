@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import Enum
 from importlib import import_module
 from itertools import islice
@@ -37,6 +37,11 @@ Prepare = Callable[[C], tuple[tuple[object, ...], Folders]]
 CPU_SECONDS = 20.0
 """Processor time of one call. A parse may take three (`limits.PARSE_SECONDS`); its queries, which
 nothing else can stop, take less than that on real files of 2 MB."""
+SHARED_CPU_SECONDS = 8.0
+"""The same for a call of `call_apart`, which an edit waits for: two parses and some queries."""
+_SHARED_WORKERS = 3
+"""Processes for calls that come at the same time. A hostile file keeps one busy for its limit of
+processor time, which is minutes on a busy machine. The others answer meanwhile."""
 MEMORY_BYTES = 1_500_000_000
 """Address space of a worker. It needs 400 MB with numpy and the own embedding loaded; a file of
 2 MB takes up to 300 MB more."""
@@ -85,13 +90,21 @@ class Worker:
         self._readable: Folders = frozenset()
 
     def answers(
-        self, function: Callable[..., object], calls: Calls, folders: Folders = frozenset()
+        self,
+        function: Callable[..., object],
+        calls: Calls,
+        folders: Folders = frozenset(),
+        *,
+        seconds: float | None = None,
     ) -> Iterator[Answer]:
         """An answer for each call, in order. The calls may read files below `folders` alone.
+
+        Each may take `seconds` of processor time, `CPU_SECONDS` by default.
 
         A call at which the process ends is made again in a new process, so that only a call that
         ends a process by itself fails. Raises `OSError` if no process can be started.
         """
+        seconds = CPU_SECONDS if seconds is None else seconds
         waiting = deque(calls)
         starts = 0
         self._make_readable(folders)
@@ -100,7 +113,7 @@ class Worker:
                 process = self._running()
                 try:
                     named = (function.__module__, function.__qualname__)
-                    _send(process, (*named, self._readable, list(waiting)))
+                    _send(process, (*named, self._readable, list(waiting), seconds))
                     while waiting:
                         answer = _receive(process)
                         self._answered += 1
@@ -109,7 +122,7 @@ class Worker:
                         yield answer
                 except (OSError, EOFError, pickle.UnpicklingError):
                     alone = self._answered == 0
-                    failure = self._end()
+                    failure = _why(self._end(), seconds)
                     starts += 1
                     if alone and failure:
                         waiting.popleft()
@@ -146,24 +159,25 @@ class Worker:
             return process
         return self._process
 
-    def _end(self) -> str:
-        """Wait for the process; why it ended, empty if it did so by itself."""
+    def _end(self) -> int:
+        """Wait for the process; its exit status, or the number of a signal below zero."""
         process, self._process = self._process, None
         if process is None:
-            return ""
+            return 0
         for pipe in (process.requests, process.results):
             with suppress(OSError):
                 pipe.close()
-        return _why(process.wait())
+        return process.wait()
 
 
-def _why(status: int) -> str:
+def _why(status: int, seconds: float) -> str:
+    """Why a process ended that was given so much time, empty if it did so by itself."""
     if status == 0:
         return ""
     if status == _OUT_OF_MEMORY:
         return f"needs more than {MEMORY_BYTES / 1e9:.1f} GB of memory"
     if status == -_signal("SIGPROF"):
-        return f"took more than {CPU_SECONDS:.0f} s of processor time"
+        return f"took more than {seconds:.0f} s of processor time"
     if status < 0:
         names = {each.value: each.name for each in signal.Signals}
         return f"crashed its parser ({names.get(-status, f'signal {-status}')})"
@@ -174,20 +188,49 @@ def _signal(name: str) -> int:
     return int(getattr(signal, name, 0))
 
 
-_shared = Worker()
-_sharing = threading.Lock()
+class _SharedWorkers:
+    """Workers that any thread borrows. One that is returned first stays warm; others are ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._warm: Worker | None = None
+        self._free = threading.Semaphore(_SHARED_WORKERS)
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Worker]:
+        """A worker for this thread; waits while all of them are in use."""
+        with self._free:
+            with self._lock:
+                worker, self._warm = self._warm or Worker(), None
+            try:
+                yield worker
+            finally:
+                with self._lock:
+                    surplus = worker if self._warm is not None else None
+                    self._warm = self._warm or worker
+                if surplus is not None:
+                    surplus.close()
+
+    def close(self) -> None:
+        """End the warm one."""
+        with self._lock:
+            if self._warm is not None:
+                self._warm.close()
+
+
+_shared = _SharedWorkers()
 atexit.register(_shared.close)
 
 
 def call_apart(function: Callable[..., T], *arguments: object, folders: Folders = frozenset()) -> T:
-    """The result of a function of a module of ours, called in the shared worker process.
+    """The result of a function of a module of ours, called in a shared worker process.
 
     Arguments and result are plain values, named tuples of ours and enumerations. The function may
-    read below `folders`. Waits while another thread uses the worker. Raises `CallFailedError`;
+    read below `folders`. Waits while all shared workers are in use. Raises `CallFailedError`;
     `OSError` if there is no process.
     """
-    with _sharing:
-        (answer,) = _shared.answers(function, [arguments], folders)
+    with _shared.borrowed() as worker:
+        (answer,) = worker.answers(function, [arguments], folders, seconds=SHARED_CPU_SECONDS)
     if answer.failure:
         raise CallFailedError(answer.failure)
     result: T = answer.value
@@ -197,14 +240,14 @@ def call_apart(function: Callable[..., T], *arguments: object, folders: Folders 
 def answers_of_one(
     function: Callable[..., object], tasks: deque[list[C]], prepare: Prepare[C]
 ) -> Iterator[tuple[list[C], list[Answer]]]:
-    """Take tasks off with the answers of the shared worker, which is warm for small changes.
+    """Take tasks off with the answers of a shared worker, which is warm for small changes.
 
     `prepare` reads what a worker may not.
     """
     while tasks:
         prepared = _Prepared.of(tasks[0], prepare)
-        with _sharing:
-            answers = list(_shared.answers(function, *prepared))
+        with _shared.borrowed() as worker:
+            answers = list(worker.answers(function, *prepared))
         yield tasks.popleft(), answers
 
 
@@ -287,16 +330,17 @@ def _serve(requests: BinaryIO, results: BinaryIO) -> None:
     confined = False
     while _asked(requests):
         try:
-            module, name, folders, calls = pickle.load(requests)  # noqa: S301  (from our own parent)
+            asked = pickle.load(requests)  # noqa: S301  (from our own parent)
         except EOFError:
             return
+        module, name, folders, calls, seconds = asked
         function = getattr(import_module(module), name)
         if not confined:  # what was imported so far could still leave its compiled code
             sys.dont_write_bytecode = confined = True
             _limit("RLIMIT_FSIZE", 0)
             confine(folders)
         for arguments in calls:
-            pickle.dump(_called(function, arguments), results, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(_called(function, arguments, seconds), results, pickle.HIGHEST_PROTOCOL)
             results.flush()
             if size() > enough:  # parsers keep memory; a new process has all of it again
                 return
@@ -313,8 +357,10 @@ def _take_signals() -> None:
         sys.modules["faulthandler"].disable()
 
 
-def _called(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
-    _limit_time(CPU_SECONDS)
+def _called(
+    function: Callable[..., object], arguments: tuple[object, ...], seconds: float
+) -> tuple[object, str]:
+    _limit_time(seconds)
     try:
         return function(*arguments), ""
     except MemoryError:
