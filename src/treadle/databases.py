@@ -13,6 +13,8 @@ from treadle.errors import StoreError
 
 _SWITCH_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
+_SHOWN = 3
+"""Missing tables that are named."""
 
 
 def use_write_ahead_log(connection: sqlite3.Connection) -> None:
@@ -51,9 +53,14 @@ def migrate(
 ) -> None:
     """Bring a file to the present shape: migration n takes its `user_version` from n to n + 1.
 
-    Raises StoreError for a file of a newer version; `what` says what it holds.
+    Raises StoreError for a file of a version that is not known; `what` says what it holds.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < 0:
+        raise StoreError(
+            f"The {what} in {path} were not written by Treadle (form {version}).",
+            hint="Move the file aside to begin a new one, or set TREADLE_HOME to another folder.",
+        )
     if version > len(migrations):
         raise StoreError(
             f"The {what} in {path} were written by a newer version of Treadle.",
@@ -66,3 +73,26 @@ def migrate(
                 for statement in filter(str.strip, migrations[number].split(";")):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+def why_unusable(connection: sqlite3.Connection, sound: sqlite3.Connection) -> str | None:
+    """How a file differs from a `sound` one that was just made; None where it can be used.
+
+    A file of an older version can be used: it is brought to the present shape when it is opened.
+    """
+    (version,), (present,) = (
+        each.execute("PRAGMA user_version").fetchone() for each in (connection, sound)
+    )
+    if version > present:
+        return f"a newer version of Treadle wrote it (form {version}); update Treadle"
+    if version < 0:
+        return f"it was not written by Treadle (form {version})"
+    if version < present:
+        return None
+    lacking = sorted(_tables(sound) - _tables(connection))
+    return f"it lacks the tables {', '.join(lacking[:_SHOWN])}" if lacking else None
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    names = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    return {name for (name,) in connection.execute(names)}

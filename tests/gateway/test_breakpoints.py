@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +206,42 @@ async def test_a_file_that_cannot_be_read_breaks_nothing(tmp_path: Path) -> None
         await gateway.gateway.breakpoints.add(model="other")
         assert (await gateway.chat()).status_code == 200
         await settle()
+
+
+BAD_ROWS = (
+    "not JSON",
+    "[]",
+    '{"id": "b"}',
+    '{"id": "b", "labels": 5}',
+    '{"id": "b", "labels": [], "model": {}}',
+    '{"state": "unknown", "labels": []}',
+    "[" * 100_000,
+)
+
+
+async def test_a_row_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
+    async with FakeProvider([Answer("a")]) as provider:
+        config = settings(provider)
+        async with running(tmp_path, config) as gateway:
+            await gateway.gateway.breakpoints.add(model="other")
+            old = await gateway.gateway.breakpoints.add(model="x", labels=("a",))
+            calling = asyncio.create_task(gateway.chat(model="fake/other"))
+            await gateway.gateway.breakpoints.add(model="fake/other")
+            await gateway.gateway.breakpoints.go_on((await held(gateway)).id)
+            await calling
+        with closing(sqlite3.connect(tmp_path / "breakpoints.db")) as database, database:
+            half = json.dumps({"id": old.id, "labels": ["\ud800"], "model": "x"})
+            database.execute("UPDATE breakpoints SET data = ? WHERE id = ?", (half, old.id))
+            for number, row in enumerate(BAD_ROWS):
+                database.execute("INSERT INTO breakpoints VALUES (?, ?)", (f"bad{number}", row))
+                values = (f"bad{number}", "waiting", row)
+                database.execute("INSERT INTO held VALUES (?, ?, ?)", values)
+        async with running(tmp_path, config) as gateway:
+            points = gateway.gateway.breakpoints
+            assert points.broken is None
+            kept = {each.model: each.labels for each in points.all() if each.id != "b"}
+            assert kept == {"other": (), "x": ("?",), "fake/other": ()}
+            assert [each.model for each in points.held()] == ["fake/other"]
 
 
 def kept_bytes(folder: Path) -> bytes:

@@ -13,6 +13,7 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Cut, Script, delta, error, sse, usage
 from tests.gateway.running import MESSAGES, Running, eventually, running, settings
 from treadle.config.gateway import GatewayCache
+from treadle.errors import StoreError
 from treadle.gateway import recording
 from treadle.gateway.answer_cache import AnswerCache
 from treadle.gateway.attempts import Finished
@@ -93,6 +94,30 @@ async def test_what_was_used_before_a_restart_counts(tmp_path: Path) -> None:
             await gateway.span(await gateway.chat())
         async with running(tmp_path, config) as gateway:
             assert (await gateway.chat()).status_code == 429
+
+
+async def test_a_budget_whose_earlier_use_cannot_be_read_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> object:
+        raise StoreError("The record is damaged.")
+
+    budgets = {"team": {"labels": ["team-*"], "tokens": 15}}
+    mine = {"x-label": "team-a"}
+    async with FakeProvider([Answer("a", usage=usage(10, 4))] * 2) as provider:
+        config = settings(provider, budgets=budgets)
+        async with running(tmp_path, config) as gateway:
+            with monkeypatch.context() as patch:
+                patch.setattr(gateway.store, "groups", failing)
+                refused = await gateway.chat(headers=mine)
+                other = await gateway.chat()
+            assert (await gateway.chat(headers=mine)).status_code == 200
+        assert len(provider.requests) == 2
+    said = refused.json()["error"]
+    assert (refused.status_code, said["code"]) == (503, "budget_unknown")
+    assert "'team' cannot be checked" in said["message"]
+    assert "(The record is damaged)" in said["message"]
+    assert other.status_code == 200
 
 
 async def test_what_is_not_told_is_estimated(tmp_path: Path) -> None:

@@ -24,8 +24,14 @@ from tests.fakes.replies import (
     usage_chunk,
 )
 from tests.llm.asking import HISTORY, REQUEST, Asked, ask, fail
+from tests.llm.recording import RecordingObserver
+from treadle.config.model import ProviderSettings
 from treadle.events.types import CallKey, Usage
+from treadle.llm.assembler import DeltaAssembler
+from treadle.llm.endpoint import Endpoint
 from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.reading import ReplyReader
+from treadle.llm.watchdog import IdleWatchdog
 
 NO_TOOLS = error(404, "No endpoints found that support tool use.", code=404)
 
@@ -211,6 +217,56 @@ async def test_t17_only_data_keeps_a_stream_alive(provider: FakeProvider) -> Non
     assert caught.value.retryable
     await asyncio.wait_for(provider.requests[0].hung_up.wait(), 5)
     await asked.model.close()
+
+
+class _Drip:
+    """A response of 200 chunks that come 30 seconds apart."""
+
+    def __init__(self, clock: FakeClock, chunk: str) -> None:
+        self.headers = {"content-type": "text/event-stream"}
+        self._clock = clock
+        self._chunk = f"data: {chunk}\n\n".encode()
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        for _ in range(200):
+            await self._clock.advance(30)
+            yield self._chunk
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        '{"choices": []}',
+        '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}',
+        '{"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}}]}',
+        '{"choices": [{"delta": {}, "finish_reason": null}], "usage": {"prompt_tokens": 9}}',
+    ],
+)
+async def test_data_that_adds_nothing_keeps_a_stream_alive_for_a_bounded_time(chunk: str) -> None:
+    clock = FakeClock()
+    started = clock.monotonic()
+    reader, watchdog = reader_and_watchdog(clock)
+    with pytest.raises(TimeoutError):
+        async for _ in reader.read(_Drip(clock, chunk), streamed=True):
+            pass
+    assert 570 <= clock.monotonic() - started <= 660
+    assert watchdog.empty_seconds == 600
+
+
+async def test_a_slow_reply_is_not_cut_off_while_it_grows() -> None:
+    clock = FakeClock()
+    reader, _ = reader_and_watchdog(clock)
+    drip = _Drip(clock, '{"choices": [{"delta": {"content": "a"}}]}')
+    shown = reader.read(drip, streamed=True)
+    assert [(await anext(shown)).text for _ in range(100)] == ["a"] * 100
+
+
+def reader_and_watchdog(clock: FakeClock) -> tuple[ReplyReader, IdleWatchdog]:
+    observer = RecordingObserver()
+    watchdog = IdleWatchdog(60, clock, lambda seconds: observer.waiting(seconds, ""))
+    endpoint = Endpoint("fake", "m", "http://127.0.0.1:9/v1", settings=ProviderSettings())
+    assembler = DeltaAssembler(endpoint, turn=0, tools=frozenset())
+    return ReplyReader(endpoint, assembler, watchdog), watchdog
 
 
 async def test_t17_silence_before_the_head_counts_and_is_retried(provider: FakeProvider) -> None:

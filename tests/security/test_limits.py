@@ -3,9 +3,10 @@
 import asyncio
 import os
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,22 @@ from tests.cli.command import treadle
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.gateway.running import running, settings
+from treadle.app.doctor import Verdict, examine
+from treadle.app.stores import (
+    breakpoints_path,
+    conversations_path,
+    experiments_path,
+    proposals_path,
+    traces_path,
+)
 from treadle.config.model import Settings
+from treadle.edits.proposal_store import ProposalStore
+from treadle.errors import StoreError
+from treadle.gateway.breakpoint_store import BreakpointStore
 from treadle.server import connections
 from treadle.server.connections import Admission, ServerConfig
+from treadle.session.conversations import ConversationStore
+from treadle.traces import SqliteTraceStore
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -210,6 +224,37 @@ def test_a_git_folder_that_never_ends_is_not_read(repo: Path, kind: str) -> None
                 (repo / "other" / name).symlink_to("/dev/zero")
     ran = treadle("search", "add", home=home, repo=repo)
     assert (ran.status, "calc.py" in ran.out) == (0, True), ran.err
+
+
+def alter(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+
+
+async def test_databases_that_cannot_be_used_are_reported(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = repo.parent / "home"
+    monkeypatch.setenv("TREADLE_HOME", str(home))
+    SqliteTraceStore.open(traces_path()).close()
+    BreakpointStore.open(breakpoints_path()).close()
+    ProposalStore.open(proposals_path()).close()
+    await (await ConversationStore.open(conversations_path())).close()
+    alter(conversations_path(), "PRAGMA user_version = -5")
+    experiments_path().symlink_to("nowhere")
+    sound = {each.name: each for each in await examine(repo, {})}["records"]
+    assert "traces.db" not in sound.detail
+    assert f"{conversations_path()}: it was not written by Treadle (form -5)" in sound.detail
+    assert f"{experiments_path()}: it is a link that leads nowhere" in sound.detail
+    with pytest.raises(StoreError, match="not written by Treadle"):
+        await ConversationStore.open(conversations_path())
+    alter(traces_path(), "PRAGMA user_version = 99")
+    alter(breakpoints_path(), "DROP TABLE held")
+    found = {each.name: each for each in await examine(repo, {})}["records"]
+    assert found.verdict is Verdict.FAILED
+    assert f"{traces_path()}: a newer version of Treadle wrote it (form 99)" in found.detail
+    assert f"{breakpoints_path()}: it lacks the tables held" in found.detail
+    assert "proposals.db" not in found.detail
 
 
 def test_a_damaged_database_is_reported(repo: Path) -> None:

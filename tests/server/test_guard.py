@@ -1,4 +1,7 @@
+import socket
+import sys
 from pathlib import Path
+from threading import Event
 
 import httpx2
 import pytest
@@ -7,6 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.cli.command import treadle
 from tests.server.serving import Served, serving
+from treadle.server import running
 
 
 async def status(served: Served, **headers: str) -> int:
@@ -62,6 +66,27 @@ async def test_beyond_loopback_every_request_needs_the_token(repo: Path) -> None
             found = await http.get("/api/v1/code/search?q=add", headers=own)
             assert found.status_code == 200
             assert token not in found.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a connection")
+@pytest.mark.parametrize("host", ["::ffff:127.0.0.1", "127.1"])
+async def test_any_spelling_of_loopback_is_loopback(repo: Path, host: str) -> None:
+    async with serving(repo, "--host", host) as served:
+        assert served.address.startswith("http://127.0.0.1:")
+        assert await status(served) == 200
+
+
+def test_a_name_service_that_does_not_answer_does_not_hold_up_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered = Event()
+    monkeypatch.setattr(socket, "gethostname", lambda: "Machine")
+    monkeypatch.setattr(socket, "getfqdn", lambda: answered.wait(60) and "machine.example")
+    monkeypatch.setattr(running, "_NAME_SECONDS", 0.0)
+    assert running._machine_names() == {"machine"}
+    answered.set()
+    monkeypatch.setattr(running, "_NAME_SECONDS", 60.0)
+    assert running._machine_names() == {"machine", "machine.example"}
 
 
 def test_an_address_that_cannot_be_used_is_said_in_a_line(repo: Path) -> None:

@@ -327,7 +327,7 @@ async def test_a_file_of_the_first_version_is_read_as_one_branch(
     path.parent.mkdir()
     made = "01a2204f-9d90-7423-8f74-672273ff32a8"
     connection = sqlite3.connect(path)
-    for statement in conversation_file._MIGRATIONS[0].split(";"):
+    for statement in conversation_file.MIGRATIONS[0].split(";"):
         connection.execute(statement)
     connection.execute("PRAGMA user_version = 1")
     connection.execute(

@@ -26,7 +26,7 @@ from treadle.experiments.model import (
 )
 from treadle.owner_only import private_file
 
-_MIGRATIONS = (
+MIGRATIONS = (
     """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
         created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE items (experiment TEXT NOT NULL, number INTEGER NOT NULL,
@@ -357,7 +357,7 @@ def _open(path: Path) -> sqlite3.Connection:
     )
     try:
         use_write_ahead_log(connection)
-        migrate(connection, _MIGRATIONS, path, "experiments")
+        migrate(connection, MIGRATIONS, path, "experiments")
     except BaseException:
         connection.close()
         raise

@@ -3,19 +3,25 @@
 import json
 import sqlite3
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from treadle.databases import migrate, transaction, use_write_ahead_log
 from treadle.errors import StoreError
 from treadle.owner_only import private_file
 
+T = TypeVar("T")
+
 _KEPT = 500
 """Held calls that are remembered after they were decided."""
 
-_MIGRATIONS = (
+MIGRATIONS = (
     """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE held (id TEXT PRIMARY KEY, state TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID;
     CREATE INDEX held_by_state ON held (state)""",
@@ -90,7 +96,7 @@ class BreakpointStore:
             private_file(path)
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             use_write_ahead_log(connection)
-            migrate(connection, _MIGRATIONS, path, "breakpoints")
+            migrate(connection, MIGRATIONS, path, "breakpoints")
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"The breakpoints in {path} cannot be opened ({error}).") from error
         return cls(connection)
@@ -99,11 +105,11 @@ class BreakpointStore:
         with self._lock:
             self._connection.close()
 
-    def breakpoints(self) -> list[Breakpoint]:
-        """All of them, the oldest first."""
+    def breakpoints(self) -> tuple[list[Breakpoint], int]:
+        """All of them, the oldest first, and how many rows cannot be read."""
         rows = self._read("SELECT data FROM breakpoints ORDER BY id")
-        values = [json.loads(data) for (data,) in rows]
-        return [Breakpoint(**{**value, "labels": tuple(value["labels"])}) for value in values]
+        found = list(_valid(Breakpoint, rows))
+        return found, len(rows) - len(found)
 
     def save(self, breakpoint_: Breakpoint) -> None:
         """Keep a breakpoint, in the place of the one with its id."""
@@ -114,8 +120,8 @@ class BreakpointStore:
         self._write("DELETE FROM breakpoints WHERE id = ?", breakpoint_id)
 
     def held(self) -> list[Held]:
-        """All that are remembered, the newest first."""
-        return [_held(data) for (data,) in self._read("SELECT data FROM held ORDER BY id DESC")]
+        """All that are remembered and can be read, the newest first."""
+        return list(_valid(Held, self._read("SELECT data FROM held ORDER BY id DESC")))
 
     def save_held(self, held: Held) -> None:
         """Keep a held call as it is now."""
@@ -125,8 +131,8 @@ class BreakpointStore:
     def lose_waiting(self, now_us: int) -> None:
         """Note of those that still wait that nobody can answer them any more."""
         rows = self._read("SELECT data FROM held WHERE state = 'waiting'")
-        for (data,) in rows:
-            self.save_held(replace(_held(data), state=HeldState.LOST, decided_us=now_us))
+        for held in _valid(Held, rows):
+            self.save_held(replace(held, state=HeldState.LOST, decided_us=now_us))
         self._write(
             "DELETE FROM held WHERE id NOT IN (SELECT id FROM held ORDER BY id DESC LIMIT ?)", _KEPT
         )
@@ -147,7 +153,12 @@ class BreakpointStore:
                 raise StoreError(f"The breakpoints cannot be written ({error}).") from error
 
 
-def _held(data: str) -> Held:
-    value = json.loads(data)
-    value |= {"state": HeldState(value["state"]), "labels": tuple(value["labels"])}
-    return Held(**value)
+def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:
+    """What the rows hold that can be read: one bad row does not hide the others."""
+    adapter = TypeAdapter(kind)
+    for (data,) in rows:
+        with suppress(ValueError, RecursionError):
+            values = json.loads(data) if isinstance(data, str) else None
+            # An earlier version kept half surrogate pairs, which no answer can hold.
+            text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
+            yield adapter.validate_json(text)

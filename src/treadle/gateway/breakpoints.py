@@ -68,11 +68,13 @@ class Breakpoints:
         try:
             self._store = await asyncio.to_thread(BreakpointStore.open, self._path)
             await asyncio.to_thread(self._store.lose_waiting, self._clock.now_us())
-            kept = await asyncio.to_thread(self._store.breakpoints)
+            kept, unreadable = await asyncio.to_thread(self._store.breakpoints)
             remembered = await asyncio.to_thread(self._store.held)
-        except (StoreError, ValueError, TypeError, KeyError) as error:
+        except StoreError as error:
             self.broken = str(error)
             return self
+        if unreadable:
+            self._tell(f"{self._path} has breakpoints that cannot be read ({unreadable}).")
         self._breakpoints = {each.id: each for each in kept}
         self._remembered = {held.id: held for held in reversed(remembered)}
         return self

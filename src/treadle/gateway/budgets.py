@@ -1,8 +1,8 @@
 """Budgets: what calls may use up in a day or a month before further ones are refused.
 
 What was used up before this process began is read from the record's kept sums once in a period:
-every call that counts carries a label `budget:NAME`. From then on it is added up here, so that a
-record that fails makes no budget endless.
+every call that counts carries a label `budget:NAME`. A call is refused while that cannot be read.
+From then on it is added up here, so that a record that fails makes no budget endless.
 """
 
 import asyncio
@@ -94,6 +94,9 @@ def _counts(asked: Asked, names: Sequence[str]) -> list[int]:
     ]
 
 
+_REASON = 200
+"""Characters of a failure of the record that a refusal quotes."""
+
 _ESTIMATED = 200_000
 """Characters of a body whose tokens are estimated; of the rest three make one."""
 
@@ -124,7 +127,7 @@ class Budgets:
         return tuple(name for name, budget in self._budgets.items() if self._covers(budget, asked))
 
     async def check(self, names: Sequence[str]) -> None:
-        """Raise RefusalError when one of these budgets is used up."""
+        """Raise RefusalError when one of these budgets is used up, or its use cannot be read."""
         for name in names:
             budget = self._budgets[name]
             begin, end = self._period(budget)
@@ -209,8 +212,15 @@ class Budgets:
             return Used()
         try:
             return await asyncio.to_thread(self._sums, BUDGET_LABEL + name, begin)
-        except Exception:  # noqa: BLE001  (what cannot be read counts from now on)
-            return Used()
+        except Exception as error:  # whatever is wrong with the record
+            raise RefusalError(
+                f"The budget {name!r} cannot be checked: what was used before cannot be read "
+                f"({str(error).rstrip('.')[:_REASON] or type(error).__name__}).",
+                hint=f"`treadle doctor` examines the record; without gateway.budgets.{name} the "
+                "call is not counted.",
+                status=503,
+                code="budget_unknown",
+            ) from error
 
     def _period(self, budget: GatewayBudget) -> tuple[int, int]:
         """Begin and end of the present period, in Unix microseconds."""

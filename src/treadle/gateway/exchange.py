@@ -271,12 +271,16 @@ class Exchange:
         idle = endpoint.settings.idle_timeout
         pieces, size = [], 0
         try:
-            async for piece in response.content.iter_any():
-                size += len(piece)
-                if size > _ERROR_LIMIT:
-                    break
-                attempt.add(piece)
-                pieces.append(piece)
+            async with asyncio.timeout(idle):  # as a whole: pieces may come without end
+                async for piece in response.content.iter_any():
+                    size += len(piece)
+                    if size > _ERROR_LIMIT:
+                        break
+                    attempt.add(piece)
+                    pieces.append(piece)
+        except TimeoutError:
+            late = f"its error {response.status} did not end within {idle:g} s"
+            return self._failed(attempt, faults.broken_off(endpoint, late))
         except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
             return self._failed(attempt, fault(endpoint, cut, idle))
         content, encoded = b"".join(pieces), _encoded(attempt)

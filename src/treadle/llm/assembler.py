@@ -60,6 +60,8 @@ class DeltaAssembler:
         self._counted: dict[str, object] = {}
         self._cost: float | None = None
         self.finish_reason: str | None = None
+        self.grown = 0
+        """Pieces of text, of arguments and of opaque fields that came so far."""
 
     @property
     def told(self) -> tuple[Usage, float | None]:
@@ -136,11 +138,13 @@ class DeltaAssembler:
         calls = delta.get("tool_calls")
         for fragment in calls if isinstance(calls, list) else ():
             if isinstance(fragment, Mapping):
-                self._slots.add(fragment, whole=delta is whole)
+                self.grown += self._slots.add(fragment, whole=delta is whole)
         for name in _OPAQUE_FIELDS:
             if delta.get(name):
                 kept = self._opaque.get(name)
                 self._opaque[name] = _join(kept, delta[name], streamed=delta is not whole)
+                self.grown += 1
+        self.grown += len(shown)
         return shown
 
     def _read_text(self, delta: Mapping[str, object]) -> list[Shown]:

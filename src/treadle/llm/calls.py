@@ -60,14 +60,18 @@ class CallSlots:
         self._known = known
         self._slots: list[_Slot] = []
 
-    def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> None:
-        """Take one entry of a delta's `tool_calls`, or of a `whole` message's."""
+    def add(self, fragment: Mapping[str, object], *, whole: bool = False) -> bool:
+        """Take one entry of a delta's `tool_calls`, or of a `whole` message's.
+
+        Whether it adds a call or arguments.
+        """
         function = fragment.get("function")
         function = function if isinstance(function, Mapping) else {}
         index = _index(fragment.get("index"))
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
         arguments = _arguments(function.get("arguments"))
         slot = None if whole else self._slot(index, call_id, name, arguments)
+        grows = slot is None or bool(arguments)
         if slot is None:
             slot = _Slot(index)
             self._slots.append(slot)
@@ -76,6 +80,7 @@ class CallSlots:
         if arguments:
             slot.pieces.append(arguments)
         _keep(slot.opaque, fragment, function)
+        return grows
 
     def finish(self) -> list[Finished]:
         """All calls, also those whose arguments are half there."""

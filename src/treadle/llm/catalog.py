@@ -46,6 +46,10 @@ _PING = ChatRequest(
 """Asks for the tool that matters most, which is also the one that the embedded model can call."""
 
 
+_LIST_SECONDS = 30.0
+"""A list of models takes at most so long as a whole, however steadily its bytes come."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderModels:
     """What one provider offers; `error` says why it is not reachable. `latency` in seconds."""
@@ -74,9 +78,12 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
     """The models that the endpoint lists. Raises ProviderError."""
     client = await asyncio.to_thread(new_client, endpoint)
     try:
-        async with calling(endpoint, SystemClock()):
-            response = await client.models.with_raw_response.list(timeout=30.0)
+        async with asyncio.timeout(_LIST_SECONDS), calling(endpoint, SystemClock()):
+            response = await client.models.with_raw_response.list(timeout=_LIST_SECONDS)
         return parse_models(json.loads(response.content))
+    except TimeoutError as error:
+        why = f"its list of models did not end within {_LIST_SECONDS:g} s"
+        raise faults.broken_off(endpoint, why) from error
     except (ValueError, RecursionError) as error:
         raise faults.protocol(endpoint, f"its list of models is unreadable ({error})") from error
     finally:

@@ -177,7 +177,9 @@ class HttpChatModel:
                     first = first or self._clock.monotonic() - started
                     await told.delta(shown)
         except TimeoutError as error:
-            raise faults.stalled(self._endpoint, limit) from error
+            empty = watchdog.empty_seconds
+            seconds = limit if empty is None else empty
+            raise faults.stalled(self._endpoint, seconds, empty=empty is not None) from error
         reply = assembler.reply(done=reader.done)
         cost = reply.cost
         if cost is None:

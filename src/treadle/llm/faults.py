@@ -122,12 +122,13 @@ def broken_off(endpoint: Endpoint, reason: str) -> ProviderError:
     )
 
 
-def stalled(endpoint: Endpoint, seconds: float, setting: str = "idle_timeout") -> ProviderError:
-    """Nothing but silence or comments for the whole idle time."""
+def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> ProviderError:
+    """Nothing but silence or comments for the whole idle time, or nothing but `empty` data."""
+    what = "only empty data" if empty else "no data"
     return ProviderError(
-        f"{endpoint.provider} sent no data for {seconds:g} s.",
+        f"{endpoint.provider} sent {what} for {seconds:g} s.",
         kind=FaultKind.STALLED,
-        hint=f"Ask again, or raise providers.{endpoint.provider}.{setting}.",
+        hint=f"Ask again, or raise providers.{endpoint.provider}.idle_timeout.",
         retryable=True,
     )
 

@@ -66,8 +66,10 @@ class ReplyReader:
             events = reader.end() if chunk is None else reader.feed(chunk)
             for event in events:
                 if isinstance(event, Data) and not self.done:
-                    self._watchdog.data()
-                    for shown in self._data(event, cut=chunk is None):
+                    grown = self._assembler.grown
+                    found = self._data(event, cut=chunk is None)
+                    self._watchdog.data(useful=self._assembler.grown != grown)
+                    for shown in found:
                         yield shown
             if chunk is None:
                 return

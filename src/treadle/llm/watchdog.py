@@ -11,9 +11,15 @@ T = TypeVar("T")
 _FIRST_NOTICE = 2.0
 """Seconds of silence before it is told; a third of the limit when that is less."""
 
+_EMPTY_FACTOR = 10
+"""Data that adds nothing to the reply, such as chunks without choices, keep it alive for so many
+limits. Real servers send one or two of them; while they wait they send comments."""
+
 
 class IdleWatchdog:
     """Lets waits pass until `limit` seconds have gone by since the last `data`.
+
+    Data that is of no use keeps them alive for ten times as long.
 
     `waiting` is told the seconds so far, the first time after 2 s (or a third of the limit), then
     each time that the wait has doubled.
@@ -25,16 +31,24 @@ class IdleWatchdog:
         self._limit = limit
         self._clock = clock
         self._waiting = waiting
-        self._since = clock.monotonic()
+        self._since = self._useful = clock.monotonic()
         self._notice = min(_FIRST_NOTICE, limit / 3)
 
     def limit(self, seconds: float) -> None:
         """From now on wait no longer than `seconds` for data."""
         self._limit = min(self._limit, seconds)
 
-    def data(self) -> None:
-        """Data has come: the time starts anew."""
+    @property
+    def empty_seconds(self) -> float | None:
+        """How long only data came that was of no use, once that is too long."""
+        limit = _EMPTY_FACTOR * self._limit
+        return limit if self._clock.monotonic() - self._useful >= limit else None
+
+    def data(self, *, useful: bool) -> None:
+        """Data has come, so the time starts again. `useful`: the reply has grown by it."""
         self._since = self._clock.monotonic()
+        if useful:
+            self._useful = self._since
         self._notice = min(_FIRST_NOTICE, self._limit / 3)
 
     async def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -42,15 +56,17 @@ class IdleWatchdog:
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
-                idle = self._clock.monotonic() - self._since
-                if idle >= self._limit:
+                now = self._clock.monotonic()
+                idle = now - self._since
+                left = min(self._limit - idle, self._useful + _EMPTY_FACTOR * self._limit - now)
+                if left <= 0:
                     raise TimeoutError
                 if idle >= self._notice:
                     self._notice *= 2
                     await self._waiting(idle)
                     continue
                 try:
-                    await wait_within(task, min(self._notice, self._limit) - idle, self._clock)
+                    await wait_within(task, min(self._notice - idle, left), self._clock)
                 except TimeoutError:
                     continue
             return task.result()

@@ -1,5 +1,6 @@
 """Running the server: the address it binds to, who may call it by which name, and its end."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -7,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 
 import uvicorn
 
@@ -20,6 +22,9 @@ from treadle.server.token import VARIABLE, Credentials, load_token, token_path
 
 _GRACE_SECONDS = 1
 """How long connections may end by themselves when the server stops; event streams never do."""
+
+_NAME_SECONDS = 2.0
+"""How long the start waits for the full name of this machine; a name service may take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +57,21 @@ async def serve(
     `require_token` says so. Beyond loopback every request needs it. Raises UsageError when the
     address cannot be used, ConfigError when there is no usable token.
     """
+    host = _unmapped(host)
     listening = _bind(host, port)
     with listening, ExitStack() as stack:
-        loopback = _is_loopback(host)
+        bound = str(listening.getsockname()[0])
+        ip = ip_address(bound)
+        loopback = ip.is_loopback
         credentials = Credentials(load_token(env))
         peers = None
         if loopback and not require_token:
             peers = stack.enter_context(closing(PeerUsers()))
             if not peers.works:
                 peers = None
-        hosts = LOOPBACK_NAMES | {host.lower()} if loopback else _names(host)
+        hosts = LOOPBACK_NAMES | {host.lower(), bound}
+        if not loopback:
+            hosts |= await asyncio.to_thread(_machine_names)
         app = create_app(root, loaded, env, hosts=hosts, credentials=credentials, host=host)
         config = ServerConfig(
             app,
@@ -73,7 +83,8 @@ async def serve(
             timeout_graceful_shutdown=_GRACE_SECONDS,
             server_header=False,
         )
-        name = f"[{host}]" if ":" in host else host
+        name = bound if loopback or ip.is_unspecified else host
+        name = f"[{name}]" if ":" in name else name
         address = f"http://{name}:{listening.getsockname()[1]}"
         reached = Ready(
             address,
@@ -134,18 +145,25 @@ def _bind(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
+def _unmapped(host: str) -> str:
+    """The same address as IPv4 where IPv6 merely wraps one: `127.0.0.1` for `::ffff:127.0.0.1`."""
     try:
-        return ip_address(host).is_loopback
+        ip = ip_address(host)
     except ValueError:
-        return False
+        return host
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
-def _names(host: str) -> frozenset[str]:
-    """The names by which a server beyond loopback may be called."""
-    return LOOPBACK_NAMES | {host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
+def _machine_names() -> frozenset[str]:
+    """The names of this machine, by which a server beyond loopback may be called.
+
+    The full one is left out where the name service does not answer soon.
+    """
+    names = [socket.gethostname()]
+    asking = Thread(target=lambda: names.append(socket.getfqdn()), daemon=True)
+    asking.start()
+    asking.join(_NAME_SECONDS)
+    return frozenset(name.lower() for name in tuple(names))
 
 
 def _reachable(address: str) -> str:

@@ -9,7 +9,7 @@ from treadle.owner_only import private_file
 _BUSY_SECONDS = 10.0
 """How long a statement waits for another process."""
 
-_MIGRATIONS = (
+MIGRATIONS = (
     """
     CREATE TABLE conversations (
         id TEXT PRIMARY KEY,
@@ -61,7 +61,7 @@ def connect(path: Path) -> sqlite3.Connection:
         use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        migrate(connection, _MIGRATIONS, path, "conversations")
+        migrate(connection, MIGRATIONS, path, "conversations")
     except BaseException:
         connection.close()
         raise

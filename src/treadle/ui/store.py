@@ -26,7 +26,7 @@ CONNECTED_US = 15_000_000
 _KEPT_US = 60_000_000
 """How long a request to a page is kept."""
 
-_MIGRATIONS = (
+MIGRATIONS = (
     """
     CREATE TABLE state (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -277,7 +277,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
-        migrate(connection, _MIGRATIONS, path, "state of the page")
+        migrate(connection, MIGRATIONS, path, "state of the page")
     except BaseException:
         connection.close()
         raise
