@@ -1,18 +1,25 @@
 """Which repository is at a path: consent that was given to one does not hold for another.
 
 A git repository has a random id in its git folder, which no clone has. Another folder is known by
-its device and inode.
+its device and inode, and for consent by its time of birth: a folder that is made in the place of a
+removed one often has the same inode.
 """
 
+import ctypes
 import os
 import re
 import secrets
 import stat
+import struct
 from pathlib import Path
 
 ID_NAME = "treadle-id"
 _ID = re.compile(r"[0-9a-f]{32}")
 _MOST = 4_096
+_WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_AT_FDCWD, _STATX_BTIME, _STATX_BYTES = -100, 0x800, 256
+_BIRTH = struct.Struct("=I76xqI")
+"""Of struct statx: its mask, and the seconds and nanoseconds of the time of birth."""
 
 
 def identity(root: Path, *, make: bool = False) -> str | None:
@@ -22,11 +29,7 @@ def identity(root: Path, *, make: bool = False) -> str | None:
     """
     folder = _git_folder(root)
     if folder is None:
-        try:
-            status = root.stat()
-        except OSError:
-            return None
-        return f"folder:{status.st_dev}:{status.st_ino}"
+        return _folder_id(root)
     path = folder / ID_NAME
     found = _text(path)
     if found is not None and _ID.fullmatch(found):
@@ -42,6 +45,63 @@ def identity(root: Path, *, make: bool = False) -> str | None:
         os.close(file)
     temporary.replace(path)
     return f"git:{made}"
+
+
+def consent_identity(root: Path, *, make: bool = False) -> str | None:
+    """`identity` as consent is bound to it.
+
+    A file `.git` names a git folder anywhere, so that one has to name `root` as well. Where the
+    system does not show the time of birth, a folder is known by its inode alone.
+    """
+    found = _folder_id(root) if _borrows(root) else identity(root, make=make)
+    if found is None or not found.startswith("folder:"):
+        return found
+    born = _birth_ns(root)
+    return found if born is None else f"{found}:{born}"
+
+
+def _folder_id(root: Path) -> str | None:
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return f"folder:{status.st_dev}:{status.st_ino}"
+
+
+def _borrows(root: Path) -> bool:
+    """Whether a file `.git` names a git folder that does not name `root` as a work tree of its."""
+    named = _text(root / ".git")
+    if named is None or not named.startswith("gitdir:"):
+        return False
+    folder = root / named.removeprefix("gitdir:").strip()
+    back = _text(folder / "gitdir")  # of a work tree
+    if back is not None:
+        return not _is_same(folder / back, root / ".git")
+    tree = _WORK_TREE.search(_text(folder / "config") or "")  # of a submodule
+    return tree is None or not _is_same(folder / tree[1], root)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def _birth_ns(path: Path) -> int | None:
+    """When a folder was made, in nanoseconds; None where the system does not show it."""
+    try:
+        status = path.stat()
+        if (born := getattr(status, "st_birthtime", None)) is not None:
+            return int(born * 1e9)
+        statx = ctypes.CDLL(None).statx
+    except (OSError, AttributeError):
+        return None
+    found = ctypes.create_string_buffer(_STATX_BYTES)
+    if statx(_AT_FDCWD, os.fsencode(path), 0, _STATX_BTIME, found) != 0:
+        return None
+    mask, seconds, nanoseconds = _BIRTH.unpack_from(found.raw)
+    return int(seconds * 1_000_000_000 + nanoseconds) if mask & _STATX_BTIME else None
 
 
 def _git_folder(root: Path) -> Path | None:

@@ -1,5 +1,8 @@
 import json
+import os
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import treadle
 from tests.server.serving import serving
@@ -21,6 +24,19 @@ async def test_search_answers_as_the_command_line_does_and_is_always_fresh(repo:
         (repo / "more.py").write_text("def subtract(left, right):\n    return left - right\n")
         later = await served.get("/code/search", q="subtract", view="files")
         assert later["results"][0]["file"] == "more.py"
+
+
+async def test_a_name_that_is_not_utf8_is_answered_as_escapes(repo: Path) -> None:
+    name = os.fsdecode(b"odd-\xff.py")
+    try:
+        (repo / name).write_text("def zebra():\n    return 1\n")
+    except OSError:
+        pytest.skip("the file system has no such names")
+    async with serving(repo) as served:
+        found = await served.get("/code/search", q="zebra")
+        refused = await served.http.get("/api/v1/code/search?q=a&top_k=x")
+    assert [each["file"] for each in found["results"]] == [name]
+    assert refused.status_code == 422
 
 
 async def test_context_is_what_a_model_would_get(repo: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.toolbox.edit_bench import Bench
+from treadle import repository_identity
 from treadle.checks.program import program_of
 from treadle.code import CodeIndex
 from treadle.config.model import ApprovalSettings, EditSettings
@@ -17,7 +18,7 @@ from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.service import Edits
 from treadle.events.types import ApprovalScope
 from treadle.protected_files import why_protected
-from treadle.repository_identity import identity
+from treadle.repository_identity import consent_identity, identity
 from treadle.tools.approvals import Grant, GrantStore, Rules
 from treadle.tools.approvals.rules import Place
 from treadle.tools.contract import Policy, Program, Subject
@@ -148,6 +149,57 @@ def test_an_id_is_shared_by_work_trees_and_not_by_clones(tmp_path: Path) -> None
     odd.mkdir()
     os.mkfifo(odd / ".git")
     assert identity(odd)
+
+
+def test_a_folder_in_the_place_of_a_removed_one_gets_no_consent(tmp_path: Path) -> None:
+    """On many file systems it has the same inode."""
+    root = tmp_path / "plain"
+    store = GrantStore(tmp_path / "approvals.db")
+    grant = Grant.of("run_check", "", "ruff check", Program("/usr/bin/ruff", inside=False))
+    root.mkdir()
+    if repository_identity._birth_ns(root) is None:
+        pytest.skip("the file system does not show when a folder was made")
+    store.remember(root, [grant], 1)
+    (root / "new.py").write_text("x = 1\n")
+    assert [each.grant for each in store.remembered(root)] == [grant]
+    for _ in range(3):
+        shutil.rmtree(root)
+        root.mkdir()
+        assert store.remembered(root) == []
+
+
+def test_a_git_file_that_names_the_folder_of_another_repository_gets_no_consent(
+    tmp_path: Path,
+) -> None:
+    root, backup, tree = (tmp_path / name for name in ("repo", "repo.bak", "tree"))
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    subprocess.run([*git, "init", "-q", str(root)], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a"], cwd=root, check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(tree)], cwd=root, check=True)
+    store = GrantStore(tmp_path / "approvals.db")
+    grant = Grant.of("run_check", "", "ruff check", Program("/usr/bin/ruff", inside=False))
+    for each in (root, tree):
+        store.remember(each, [grant], 1)
+        assert [kept.grant for kept in store.remembered(each)] == [grant]
+    root.rename(backup)
+    root.mkdir()
+    (root / ".git").write_text("gitdir: ../repo.bak/.git\n")
+    assert store.remembered(root) == []
+    (root / ".git").write_text("gitdir: ../repo.bak/.git/worktrees/tree\n")
+    assert store.remembered(root) == []
+
+
+def test_a_submodule_keeps_its_consent(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    git += ["-c", "protocol.file.allow=always"]
+    for each in (inner, outer):
+        subprocess.run([*git, "init", "-q", str(each)], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a"], cwd=each, check=True)
+    subprocess.run([*git, "submodule", "--quiet", "add", str(inner), "sub"], cwd=outer, check=True)
+    found = consent_identity(outer / "sub", make=True)
+    assert found is not None
+    assert found.startswith("git:")
 
 
 def test_grants_that_named_only_a_path_do_not_hold(tmp_path: Path) -> None:

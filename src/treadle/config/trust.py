@@ -15,7 +15,7 @@ from tempfile import mkstemp
 from typing import Any
 
 from treadle.paths import user_data_dir
-from treadle.repository_identity import identity
+from treadle.repository_identity import consent_identity
 
 _FILE = "trusted.json"
 _MOST_BYTES = 4_000_000
@@ -32,7 +32,7 @@ class Trust:
     def of(cls, root: Path, values: Mapping[str, object], *, make: bool) -> "Trust":
         """What the repository at `root` is now, with its values of settings that need consent."""
         try:
-            found = identity(root, make=make)
+            found = consent_identity(root, make=make)
         except OSError:
             found = None
         return cls(found or "", {key: _hash(value) for key, value in values.items()})

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from treadle import __version__
 from treadle.config.loader import LoadedConfig
 from treadle.config.quantities import size_bytes
+from treadle.server.answering import EscapedJson
 from treadle.server.bodies import BodyLimit
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
@@ -111,6 +112,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,  # the id "/" would be answered with the whole list
         generate_unique_id_function=operation_id,
+        default_response_class=EscapedJson,
         lifespan=lifespan,
     )
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says

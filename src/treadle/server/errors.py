@@ -10,7 +10,6 @@ from typing import Annotated, Unpack, get_args, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -21,6 +20,7 @@ from treadle.errors import ExitStatus, TreadleError, UsageError
 from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
+from treadle.server.answering import EscapedJson
 from treadle.tools.failures import kind_of
 
 _log = logging.getLogger(__name__)
@@ -102,24 +102,24 @@ def _takes_several(kind: object) -> bool:
     return any(get_origin(each) in {list, tuple} for each in (kind, *get_args(kind)))
 
 
-async def _treadle_error(_request: Request, error: Exception) -> JSONResponse:
+async def _treadle_error(_request: Request, error: Exception) -> EscapedJson:
     assert isinstance(error, TreadleError)
     provider = error.exit_status is ExitStatus.PROVIDER
     status = HTTPStatus.BAD_GATEWAY if provider else HTTP_STATUS[kind_of(error)]
     body = error_body(error.message, error.hint)
     if isinstance(error, InvalidRequestError):
         body["error"]["problems"] = [asdict(each) for each in error.problems]
-    return JSONResponse(body, status_code=status)
+    return EscapedJson(body, status_code=status)
 
 
-async def _system_error(_request: Request, error: Exception) -> JSONResponse:
+async def _system_error(_request: Request, error: Exception) -> EscapedJson:
     """What the operating system refuses: a name that cannot be, a disk that is full."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
     body = error_body(
         f"The system refused it: {reason}.", "Check the name, the disk, and who may read it."
     )
-    return JSONResponse(body, status_code=HTTP_STATUS[kind_of(error)])
+    return EscapedJson(body, status_code=HTTP_STATUS[kind_of(error)])
 
 
 _OF_INPUT: Mapping[type[Exception], str] = {
@@ -130,11 +130,11 @@ _OF_INPUT: Mapping[type[Exception], str] = {
 """What Python raises of values that only a caller can have sent, and that no check foresaw."""
 
 
-async def _unfit(_request: Request, error: Exception) -> JSONResponse:
+async def _unfit(_request: Request, error: Exception) -> EscapedJson:
     _log.warning("A request was refused late", exc_info=error)
     said = next(said for kind, said in _OF_INPUT.items() if isinstance(error, kind))
     message = f"The request cannot be answered. {said}"
-    return JSONResponse(error_body(message, "Change it."), status_code=422)
+    return EscapedJson(error_body(message, "Change it."), status_code=422)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -143,7 +143,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"{meant}See /api/openapi.json for what is taken."
 
 
-async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+async def _invalid(_request: Request, error: Exception) -> EscapedJson:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place, *path = first["loc"]
@@ -156,19 +156,19 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     else:
         message = f"{field or place}: {first['msg']}."
     body = error_body(message, hint, field=field or None)
-    return JSONResponse(body, status_code=422)
+    return EscapedJson(body, status_code=422)
 
 
 _PLACES = {"query": "parameter", "body": "field"}
 
 
-async def _http(_request: Request, error: Exception) -> JSONResponse:
+async def _http(_request: Request, error: Exception) -> EscapedJson:
     assert isinstance(error, HTTPException)
     hint = "See /api/openapi.json for what there is." if error.status_code in {404, 405} else None
     body = error_body(str(error.detail).rstrip(".") + ".", hint)
-    return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+    return EscapedJson(body, status_code=error.status_code, headers=error.headers)
 
 
-async def _unexpected(_request: Request, error: Exception) -> JSONResponse:
+async def _unexpected(_request: Request, error: Exception) -> EscapedJson:
     what = f"Unexpected {type(error).__name__}."
-    return JSONResponse(error_body(what, "The server's log says more."), status_code=500)
+    return EscapedJson(error_body(what, "The server's log says more."), status_code=500)

@@ -9,7 +9,7 @@ from typing import Self
 
 from treadle.errors import StoreError
 from treadle.owner_only import private_file
-from treadle.repository_identity import identity
+from treadle.repository_identity import consent_identity
 from treadle.tools.contract import Program
 
 _BUSY_SECONDS = 5.0
@@ -70,7 +70,7 @@ class GrantStore:
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
         """Keep grants for the repository at `root`; what is kept already stays as it is."""
         with self._connection(make=True) as connection:
-            known = identity(root, make=True)
+            known = consent_identity(root, make=True)
             connection.executemany(
                 "INSERT OR IGNORE INTO bound_grants (root, identity, tool, path, command, program,"
                 " digest, environment, granted_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -83,7 +83,7 @@ class GrantStore:
             found = connection.execute(
                 "SELECT id, tool, path, command, program, digest, environment, granted_us"
                 " FROM bound_grants WHERE root = ? AND identity = ? ORDER BY id",
-                (str(root), identity(root) or ""),
+                (str(root), consent_identity(root) or ""),
             )
             return [Remembered(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
