@@ -8,7 +8,15 @@ alone. How the value is written counts as well: an unquoted one may be a name in
 
 import re
 
-from treadle.secrets.detector import MARK, Detector, Finding, any_of, before, spellings
+from treadle.secrets.detector import MARK, Detector, Finding, any_of, before
+from treadle.secrets.names import (
+    COMMANDS,
+    KEYWORDS,
+    PASSWORDS,
+    PUBLIC_WORDS,
+    STRONG_WORDS,
+    WEAK,
+)
 from treadle.secrets.randomness import (
     classes,
     is_hexadecimal,
@@ -17,49 +25,17 @@ from treadle.secrets.randomness import (
     longest_run,
 )
 
-KEYWORDS = spellings(
-    "passphrase", "password", "passwd", "pass", "pwd", "secret", "credential", "key", "token",
-    "signature", "sessionid",
-) + (
-    "|passWord|PassWord|passwort|Passwort|contraseña|mot_de_passe|IDENTIFIED BY|identified by"
-    "|senha|Senha|SENHA|kennwort|Kennwort|wachtwoord|Wachtwoord|parola|Parola|hasło|Hasło|lösenord|Lösenord"
-    "|пароль|Пароль|密码|密碼|パスワード|비밀번호"
-    "|?sig|&sig|_pw|_PW|Pw|psk|PSK|requirepass|masterauth"
-)  # fmt: skip
-"""Names, or parts of them, that tell of a secret."""
-
-WEAK_KEYWORDS = "key|Key|token|Token|signature|Signature|sessionid|Sessionid|?sig|&sig"
-"""Those after which random text alone counts, unless a strong word is before them."""
-
 _LEAST = 6
 """Characters of a value."""
-
-_COMMANDS = ("requirepass", "masterauth")
-"""Settings of Redis, after which a password follows with nothing between."""
-
-_PASSWORDS = (
-    "pass",
-    "pwd",
-    "contraseña",
-    "mot_de_passe",
-    "identified",
-    "_pw",
-    "pw",
-    "psk",
-    *("senha", "kennwort", "wachtwoord", "parola", "hasło", "lösenord"),
-    *("пароль", "密码", "密碼", "パスワード", "비밀번호"),
-    *_COMMANDS,
-)
-_WEAK = frozenset({"key", "token", "signature", "sessionid", "?sig", "&sig"})
 
 _TYPED = (
     r"(?:\s[aA]s\s[sS]tring|:\s?(?:(?:Optional|Final|ClassVar)\[)?(?:str|string|String|&str|&'static str|char\*|bytes)\]?"
     r"(?:\s?\|\s?None)?)\s?="
 )
-_CLOSED = r"[\"'`*\\\])}]{0,8}"
+_CLOSED = r"[\"'`*\\\])}]{0,17}"
 _WRAPPED = (
-    r"(?:(?:Some|SecretStr|SecretString|Optional\.of|String\.from|String::from|Field|Buffer\.from)"
-    r"\((?:default=)?(?=\\{0,7}[\"'`]))?"
+    r"(?:(?:new\s)?(?:Some|SecretStr|SecretString|Optional\.of|String|String\.from|String::from|Field|Buffer\.from)"
+    r"\((?:default=)?(?=\\{0,15}[\"'`]))?"
 )
 """What stands around a value in code, and is no function that makes another one of it."""
 _JOINS = "|".join(
@@ -67,8 +43,8 @@ _JOINS = "|".join(
         rf"(?P<typed>{_CLOSED}\s{{0,8}}{_TYPED}\s{{0,8}}{_WRAPPED})",
         # A name and a value as two fields: Kubernetes, CloudFormation, XML.
         (
-            r"(?P<pair>[\"'\\]{0,8}(?:,|:\s{0,4}\{|(?:\s[a-z-]{2,20}=\"[^\"\s]{0,60}\"){1,3})?(?:\s|\\{1,4}[nrt]){0,40}"
-            r"[\"'\\]{0,8}(?:Parameter)?[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8}"
+            r"(?P<pair>[\"'\\]{0,8}(?:,|:\s{0,4}\{|(?:\s(?:[a-z]{2,12}:)?[a-z-]{2,20}=\"[^\"\s]{0,60}\"){1,3})?(?:\s|\\{1,4}[nrt]){0,40}"
+            r"[\"'\\]{0,8}(?:[a-z]{2,12}:|Parameter)?[vV]alue[\"'\\]{0,8}\s{0,4}[:=]\s{0,8}"
             r"|[\"']\s?>\s{0,40}<value>|\"(?:(?:\r?\n|\\r\\n)){2})"
         ),
         # What a program takes where the environment has no value: `process.env.API_KEY || "…"`.
@@ -78,15 +54,17 @@ _JOINS = "|".join(
         r"(?P<reported>\\{0,2}[\nn] {2}[^\n]{1,160}, input_value=)",
         r"(?P<cell>[`*\"]{0,2}[ \t]{0,40}\|[ \t]{0,40})",
         r"(?P<set>[`\"'*]{0,3}\s(?:to|--body|--value)[\s=]{1,2})",
-        rf"(?P<equals>{_CLOSED}\s{{0,8}}(?::=|=>|->|[→\uff1a]|=(?!=)|:(?!:)|={{2,3}}(?=\s{{0,4}}[\"'`]))\s{{0,8}}(?:\[\s{{0,8}}(?=[\"'`]))?(?:[|>][+-]?\s{{1,40}})?{_WRAPPED})",
+        rf"(?P<equals>(?:\(\))?{_CLOSED}\s{{0,8}}(?:<<<|[:?+]=|=>|->|[→\uff1a]|=(?!=)|:(?!:)|={{2,3}}(?=\s{{0,4}}[\"'`]))\s{{0,8}}(?:\[\s{{0,8}}(?=[\"'`]))?(?:[|>][+-]?\s{{1,40}}(?:(?://|#|\*|;)\s{{1,40}})?)?{_WRAPPED})",
         r"(?P<plist></[a-zA-Z]{2,10}>\s{0,40}<[a-zA-Z]{2,10}>)",
         r"(?P<tag>[\"'\\]{0,4}>\s{0,8})",
         r"(?P<argument>[\"'\\]{1,8}\s{0,4},\s{0,8}|[({]\s{0,4})(?=\\{0,7}[\"'`])",
-        r"(?P<said>\sfor\s[\"']?[\w@.-]{1,40}[\"']?\s?[:=]\s{1,4}|(?:\sfor\s[\w@.-]{1,40})?\s(?:is|was|=|ist|lautet|é|es|est|:)(?::|\s=)?\s{1,4})",
+        r"(?P<said>\sfor\s[\"']?[\w@.-]{1,40}[\"']?\s?[:=]\s{1,4}|(?:\sfor\s[\w@.-]{1,40})?(?:\s(?:is|was|=|ist|lautet|é|è|es|est|jest|är|er|:|will be|should be|has been)(?:\s(?:now|still|currently|jetzt|(?:set|reset|changed|updated|rotated)(?:\sto)?))?(?::|\s=)?\s{1,4}|(?:是|为|は)))",
+        r"(?P<dash>[`*\"]{0,3}\s[-\u2013\u2014]\s{1,2}[`\"']?)",
+        r"(?P<bracket>\s[\[<(«](?=[^\s\])>»]{6,64}[\])>»]))",
         r"(?P<blank>[\"']?[ \t]{1,8}|[\"'\\]{1,8},\s{0,4}(?=[\"'\\]))",
     )
 )
-_QUOTED = r"(?:@|[rRbBuULN]{1,2}#{0,2})?(?P<open>\\{0,7}[\"'`](?:\"\"|''|`)?)(?P<quoted>[^\s\"'`\\]{6,512}+)(?=\\{0,7}[\"'`])"
+_QUOTED = r"(?:@|[rRbBuULN]{1,2}#{0,2})?(?P<open>\\{0,15}[\"'`](?:\"\"|''|[`\"'])?)(?P<quoted>[^\s\"'`\\]{6,512}+)(?=\\{0,15}[\"'`])"
 _BARE = r"(?P<long>\[\[)?(?P<bare>[A-Za-z0-9+/_.~!@#$%^*?:&-]{6,512}+={0,2})(?![(\[A-Za-z0-9])"
 
 _TAILS = re.compile(
@@ -105,90 +83,20 @@ _OTHER_WORDS = re.compile(
     r"(?:ed|ing|es|age|ages|port|ports|ive|enger|engers|through|able|c[a-z]+|ENGER|PORT|THROUGH|ED|ING|IVE)(?![a-z])"
 )
 """What makes another word of `pass`."""
-_BEFORE_PASS = ("db", "sql", "root", "admin", "user", "smtp", "ftp", "mail", "redis", "pg", "app")
+_BEFORE_PASS = (
+    *("db", "sql", "root", "admin", "user", "smtp", "ftp", "mail", "redis", "pg", "app", "store"),
+    *("key", "trust", "new", "old", "bind", "ldap", "proxy", "login", "wifi", "my", "default"),
+)
 _JS_NAME = re.compile(r"[+!~-]*\$[A-Za-z0-9_]+\$[A-Za-z0-9_$]*")
 _PW_OF_WORD = re.compile(r"_?[pP][wW][abce-zABCE-Z]")
 """`pw` at the begin of a longer word; `pwd` is another name of a password."""
-_PUBLIC = (
-    "public",
-    "publishable",
-    "pub",
-    "cache",
-    "content",
-    "commit",
-    "partition",
-    "primary",
-    "foreign",
-    "sort",
-    "row",
-    "object",
-    "idempotency",
-    "dedup",
-    "routing",
-    "license_url",
-    "react",
-    "hash",
-    "next",
-    "page",
-    "paging",
-    "continuation",
-    "cursor",
-    "integrity",
-    "etag",
-    "site",
-    "by",
-    "compass",
-    "bypass",
-)
-"""What is before `key` or `token` where its value is not a secret."""
-STRONG_WORDS = (
-    "api",
-    "access",
-    "account",
-    "private",
-    "auth",
-    "refresh",
-    "bearer",
-    "signing",
-    "encryption",
-    "shared",
-    "master",
-    "service",
-    "client",
-    "session",
-    "security",
-    "webhook",
-    "license",
-    "admin",
-    "root",
-    "deploy",
-    "bot",
-    "personal",
-    "app",
-    "function",
-    "instrumentation",
-    "subscription",
-    "push",
-    "consumer",
-    "ssh",
-    "aes",
-    "hmac",
-    "jwt",
-    "csrf",
-    "x",
-    "id",
-    "user",
-    "ci",
-    "registry",
-)
-"""What is before `key` or `token` that makes it the name of a secret."""
 
 
 def _follows_any(words: tuple[str, ...], ahead: str) -> bool:
     """Whether a text ends with one of the words, with or without a separator after it."""
     lowered = ahead.lower()
     return lowered.endswith(words) or (
-        lowered[-1:] in {"_", ".", "-"} and lowered[:-1].endswith(words)
+        lowered[-1:] in {"_", ".", "-", " "} and lowered[:-1].endswith(words)
     )
 
 
@@ -222,11 +130,18 @@ _PATH_CHARACTERS = re.compile(r"[A-Za-z0-9_./-]+")
 _SPOKEN_SECRET = re.compile(
     r"[A-Za-z]{4,24}[!#$%&*_.-]?\d{2,6}[!#$%&*]?|[a-z]{3,16}(?:[_.-][a-z]{3,16}){1,5}[_.-]?\d{2,6}[!#$%&*]?"
 )
+_BASE32 = re.compile(r"[A-Z2-7]{16}(?:[A-Z2-7]{4}){0,12}")
 _DIGITS_TWICE = re.compile(r"\d+[A-Za-z]+\d")
 _MARKED = re.compile(r"[\d!@#$%^&*+~?=|;,]")
 _SEGMENTS = re.compile(r"[A-Za-z0-9_.-]{1,20}(?:/[A-Za-z0-9_.-]{1,24})+")
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")
-_OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}\Z")
+_OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?(?:[A-Za-z]+-){0,4}(?:[a-z]{1,8})?\Z")
+_SWITCH = re.compile(r"(?:^|\s)/[a-z]{0,10}\Z")
+"""What stands before the name in an option of Windows: `/pass:…`."""
+_OF_ROLE = re.compile(r"role|vault", re.IGNORECASE)
+"""What is near a `secret_id` of Vault; one of AWS is a name."""
+_CHECKSUM = re.compile(r"(?:checksum|digest|hash|sha\d{0,3})/\Z", re.IGNORECASE)
+"""What stands before a name whose value is a hash of the secret."""
 
 
 def _find(match: re.Match[str]) -> Finding | None:
@@ -248,6 +163,8 @@ def _is_code(match: re.Match[str], value: str) -> bool:
     """Whether the syntax says that the value is a name in code or another argument."""
     if match["argument"] is not None:
         # `set_password("service", "user", …)`: the password would be the only argument.
+        if match["name"] == "_auth":
+            return True  # the name of a function
         called = match["argument"][0] in "({"
         return (
             called
@@ -268,25 +185,54 @@ def _bare(match: re.Match[str], ahead: str) -> str:
 
 
 def _of_password(match: re.Match[str]) -> bool:
-    return match["name"].lower().startswith(_PASSWORDS)
+    return match["name"].lower().startswith(PASSWORDS)
 
 
 def _is_telling(match: re.Match[str], ahead: str) -> bool:
     """Whether the whole name, of which the keyword is a part, is that of a secret."""
     name, word = match["name"], match["name"].lower()
-    if _TAILS.search(match["tail"]) or _PW_OF_WORD.match(name + match["tail"]):
+    if _CHECKSUM.search(ahead) or _is_other_word(match, ahead):
         return False
-    if word in _WEAK and (_follows_any(_PUBLIC, ahead) or match["tail"] == "s"):
-        return False
-    if word in {"pass", "psk"} and _OTHER_WORDS.match(match["tail"]):
+    if word in WEAK and (_follows_any(PUBLIC_WORDS, ahead) or match["tail"] == "s"):
         return False
     if name == "PASS" and ahead[-1:].isupper() and not _follows_any(_BEFORE_PASS, ahead):
         return False
     if name[0].islower() and ahead[-1:].isalpha() and ahead[-1].islower():
         # Part of a longer word, such as `monkey`; joined names (`apikey`) are known.
-        joined = _follows_any(STRONG_WORDS, ahead)
+        joined = _follows_any(STRONG_WORDS, ahead) or (
+            word == "pass" and _follows_any(_BEFORE_PASS, ahead)
+        )
         return joined or word.startswith(("passw", "passph", "pwd"))
     return True
+
+
+def _is_other_word(match: re.Match[str], ahead: str) -> bool:
+    """Whether the name is a part of a word, or ends as names do that are not of secrets."""
+    word, tail = match["name"].lower(), match["tail"]
+    if word in {"pw", "_auth", "_salt", "_pat"} and not _is_whole(match, ahead):
+        return True
+    if _PW_OF_WORD.match(match["name"] + tail):
+        return True
+    ends = _TAILS.search(tail) or (word in {"pass", "psk"} and _OTHER_WORDS.match(tail))
+    return ends is not None and ends is not False and not _is_exception(match)
+
+
+def _around(match: re.Match[str]) -> str:
+    return before(match, 240) + match.string[match.end() : match.end() + 120]
+
+
+def _is_exception(match: re.Match[str]) -> bool:
+    """Whether a name is that of a secret although it ends as others do that are not."""
+    whole = (match["name"] + match["tail"]).lower()
+    return whole == "passcode" or (
+        whole in {"secret_id", "secretid"} and _OF_ROLE.search(_around(match)) is not None
+    )
+
+
+def _is_whole(match: re.Match[str], ahead: str) -> bool:
+    """Whether a short name such as `pw` is not the begin or the end of another word."""
+    begins = match["name"][0] == "_" or match["name"] == "Pw" or not ahead[-1:].isalnum()
+    return begins and (match["tail"] == "" or match["tail"].isdigit())
 
 
 def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) -> bool:
@@ -295,7 +241,7 @@ def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) ->
     if _of_password(match):
         sure = literal or (":" in match[0] and _DIGITS_TWICE.search(value) and classes(value) >= 3)
         return (sure and is_password(value)) or _is_secret(value, strong=True, literal=literal)
-    strong = word not in _WEAK or _follows_any(STRONG_WORDS, ahead)
+    strong = word not in WEAK or _follows_any(STRONG_WORDS, ahead)
     strong = strong or _OPTION.search(ahead) is not None
     upper = literal and match["name"].isupper() and match["equals"] is not None
     named = strong or (upper and word in {"key", "token"})
@@ -305,7 +251,7 @@ def _is_given(match: re.Match[str], value: str, ahead: str, *, literal: bool) ->
 
 
 _OF_QUOTED = re.compile(
-    r"(?:#define|USER|WITH|USER|ROLE|LOGIN|\(def|proxy_set_header)\b[^\n]{0,200}\Z"
+    r"(?:#define|USER|WITH|ROLE|LOGIN|\(def|\(set[qf!]?|setenv|buildConfigField|resValue|proxy_set_header)\b[^\n]{0,200}\Z"
 )
 _OF_BARE = re.compile(
     r"\b(?:(?:ENV|ARG|setx|SETX|setenv|set -[a-zA-Z]{1,4}|SET|config set)[ \t][^\n]{0,200}|(?:machine|login|host|user)\s[^;{}()]{0,200})\Z"
@@ -315,9 +261,14 @@ _SPOKEN = frozenset(
 )
 """Names after which a password may follow with nothing between."""
 _LINE = re.compile(
-    r"(?:^|\n|\\n)[ \t]{0,40}(?:\d{1,6}[ \t|:→]{1,4}[ \t]{0,40})?(?:[-#>+][ \t]{0,40}){0,2}[\w.-]{0,40}\Z"
+    r"(?:^|\n|\\n)[ \t]{0,40}(?:\d{1,6}[ \t|:→]{1,4}[ \t]{0,40})?(?:(?:[-#>+*;]|//)[ \t]{0,40}){0,2}[\w.-]{0,40}\Z"
 )
 """What stands before the name in a line of YAML, of a header or of settings."""
+_SECTION = re.compile(
+    r"(?:^|\n)[ \t]{0,8}\[[\w .:@/-]{1,60}\][ \t]{0,8}\r?(?:\n[^\n\"'(){}]{0,160}){0,40}\n[\w. -]{0,40}\Z"
+)
+"""The section of a file of settings, with nothing quoted in it."""
+_IN_STRING = re.compile(r"[\"'][\w-]{0,40}\Z")
 _SAID = re.compile(r"(?:^|\n|\\n)[^\n{}()\[\]<>=]{0,70}[\s/|,;]\Z")
 """What stands before the name in a sentence: `Login: admin / Password: …`."""
 _NUMBER = re.compile(r"\d{2}")
@@ -329,16 +280,13 @@ _ADDRESS = re.compile(r"[?&;][\w.%-]{0,40}\Z")
 def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | None:
     """Whether the value is text and not code; None where the syntax says that it is no value."""
     if match["blank"] is not None:
-        asked = _OPTION.search(ahead) or match["name"].lower().startswith(
-            ("identified", *_COMMANDS)
-        )
+        asked = _OPTION.search(ahead) or match["name"].lower().startswith(("identified", *COMMANDS))
         declared = _declares(match, quoted=quoted) and (quoted or _has_digit(match))
-        return True if asked or declared or _follows(match) else None
-    if match["tag"] is not None:
-        closes = match.string.startswith(("</", "<\\"), match.end())
-        return True if quoted or closes else None
-    if match["cell"] or match["set"] or "<td>" in (match["plist"] or ""):
-        return True if quoted or _stands_out(match) else None
+        named = quoted and match["blank"].isspace() and _is_named_password(match, ahead)
+        return True if asked or declared or named or _follows(match) else None
+    sure = _is_sure(match, quoted=quoted)
+    if sure is not None:
+        return True if sure else None
     joins = (
         *(match["pair"], match["plist"], match["said"], match["long"]),
         *(match["fallback"], match["block"], match["reported"]),
@@ -347,7 +295,23 @@ def _is_literal(match: re.Match[str], ahead: str, *, quoted: bool) -> bool | Non
         return None  # an empty setting, with the next one in the line below
     if quoted or any(join is not None for join in joins) or _ADDRESS.search(ahead):
         return True
-    return _is_setting(match)
+    operator = (match["equals"] or "").strip("\"'`*\\])} \t")
+    of_command = operator in {"?=", "<<<"} or (operator == ":" and _SWITCH.search(ahead))
+    return True if of_command else _is_setting(match)
+
+
+def _is_sure(match: re.Match[str], *, quoted: bool) -> bool | None:
+    """Whether what joins a name and a value in prose or markup is enough; None for other joins."""
+    if match["bracket"] is not None:
+        return match["name"] in _SPOKEN
+    if match["dash"] is not None:
+        said = _ends_line(match) and (match["name"][0].isupper() or match["name"] in _SPOKEN)
+        return said and _is_telling_alone(match)
+    if match["tag"] is not None:
+        return quoted or match.string.startswith(("</", "<\\"), match.end())
+    if match["cell"] or match["set"] or "<td>" in (match["plist"] or ""):
+        return quoted or _stands_out(match)
+    return None
 
 
 def _has_digit(match: re.Match[str]) -> bool:
@@ -358,8 +322,49 @@ def _follows(match: re.Match[str]) -> bool:
     """Whether what stands behind the name, without anything between, can only be its value."""
     value = match["bare"] or match["quoted"] or ""
     if _of_password(match):
-        return match["tail"] == "" and match["name"] in _SPOKEN and _stands_out(match)
+        spoken = match["tail"] == "" and match["name"] in _SPOKEN
+        return spoken and (_stands_out(match) or _is_line(match))
     return len(value) >= 20 and "/" not in value and is_random(value) and not is_hexadecimal(value)
+
+
+def _is_unlike_code(match: re.Match[str]) -> bool:
+    """Whether an unquoted value after ` = ` can be neither a name nor an expression."""
+    value = match["bare"]
+    if value.isidentifier():
+        chosen = classes(value) >= 3 and _SPOKEN_SECRET.fullmatch(value) is not None
+        return chosen or _stands_out(match)
+    return _stands_out(match) or _ODD.search(value) is not None
+
+
+def _is_named_password(match: re.Match[str], ahead: str) -> bool:
+    """Whether a name is that of a password and not the verb `pass`."""
+    verb = match["name"].lower() == "pass" and not ahead[-1:].isalnum() and not match["tail"]
+    return _of_password(match) and not verb
+
+
+def _ends_line(match: re.Match[str]) -> bool:
+    """Whether nothing follows the value in its line or in its string."""
+    ends = match.string[match.end() : match.end() + 2]
+    return not ends or ends[0] in "\r\n\"'`|" or ends in {"\\n", "\\r", " |"}
+
+
+def _is_line(match: re.Match[str]) -> bool:
+    """Whether a line has nothing but the name and the value, which has a digit."""
+    begins = before(match, 1) in {"", "\n", "\t"} or before(match, 2) == "\\n"
+    value = match["bare"] or match["quoted"]
+    return (
+        begins and _ends_line(match) and classes(value) >= 3 and _NUMBER.search(value) is not None
+    )
+
+
+def _is_telling_alone(match: re.Match[str]) -> bool:
+    """Whether a value is a secret in a sentence, where a word could follow as well."""
+    value = match["bare"] or match["quoted"] or ""
+    if _of_password(match):
+        return (
+            _stands_out(match) or classes(value) >= 3 or _SPOKEN_SECRET.fullmatch(value) is not None
+        )
+    return len(value) >= 16 and (is_hexadecimal(value) or is_random(value) or _is_base32(value))
 
 
 def _stands_out(match: re.Match[str]) -> bool:
@@ -386,21 +391,29 @@ def _is_setting(match: re.Match[str]) -> bool:
     ends = match.string[match.end() : match.end() + 2]
     at_end = not ends or ends[0] in "\r\n\"'`" or ends in {"\\n", "\\r"}
     value = match["bare"]
+    if joined.rstrip().endswith(("->", "→")):
+        return at_end and _is_telling_alone(match)
     if not at_end:
         # In a sentence or a log line, `(user: bob, password: …)`.
         closes = ends[0] in "),}]" and ":" in joined and match["name"] in _SPOKEN
         return closes and classes(value) >= 3 and _NUMBER.search(value) is not None
-    if ":" not in joined:
-        return (
-            _of_password(match)
-            and _LINE.search(line) is not None
-            and (
-                _stands_out(match) or (not value.isidentifier() and _ODD.search(value) is not None)
-            )
+    return _is_in_line(match, line, quoted=ends[:1] in {'"', "'"}, colon=":" in joined)
+
+
+def _is_in_line(match: re.Match[str], line: str, *, quoted: bool, colon: bool) -> bool:
+    """Whether the line around a name says that the value at its end is no code."""
+    value = match["bare"]
+    if not colon:
+        return _LINE.search(line) is not None and (
+            (_of_password(match) and _is_unlike_code(match))
+            or _SECTION.search(before(match, 1_500)) is not None
         )
+    if quoted and _IN_STRING.search(line):
+        return _has_digit(match)  # a header among the arguments of a command
     if _SAID.search(line) and (match["name"].istitle() or match["name"] in _SPOKEN):
         return classes(value) >= 3 or _SPOKEN_SECRET.fullmatch(value) is not None
-    return _LINE.search(line) is not None
+    said = _SAID.search(line) and _ends_line(match) and _is_telling_alone(match)
+    return bool(said) or _LINE.search(line) is not None
 
 
 def is_password(value: str) -> bool:
@@ -423,7 +436,7 @@ def _is_secret(value: str, *, strong: bool, literal: bool) -> bool:
     if _is_place(value) or (value.count(":") > 1 and longest_run(value) < 12):
         return False
     return (strong and _is_strong(value, literal=literal)) or (
-        len(value) >= 16 and is_random(value)
+        (len(value) >= 16 and is_random(value)) or (len(value) >= 14 and is_random_letters(value))
     )
 
 
@@ -437,7 +450,7 @@ def _is_place(value: str) -> bool:
 
 def _is_strong(value: str, *, literal: bool) -> bool:
     """Whether it is a secret after a name such as `api_key`: several classes, or a long run."""
-    if literal and _is_spoken(value):
+    if literal and (_is_spoken(value) or is_random_letters(value) or _is_base32(value)):
         return True
     if len(value) >= 8 and classes(value) >= 3 and any(map(str.isdigit, value)):
         is_name = (not literal and value.isidentifier()) or _NAMELIKE.fullmatch(value)
@@ -445,6 +458,11 @@ def _is_strong(value: str, *, literal: bool) -> bool:
             is_path = _PATH_CHARACTERS.fullmatch(value) is not None and "/" in value
             return not is_path or is_random(value) or _AWS_SECRET.fullmatch(value) is not None
     return literal and len(value) >= 20 and longest_run(value) >= 16 and _is_mixed(value)
+
+
+def _is_base32(value: str) -> bool:
+    """Whether it is the secret of one-time passwords."""
+    return _BASE32.fullmatch(value) is not None and any(map(str.isdigit, value))
 
 
 def _is_spoken(value: str) -> bool:
@@ -461,11 +479,12 @@ def _is_mixed(value: str) -> bool:
     return least <= digits < len(value)
 
 
+KEYWORD_PATTERN = any_of(KEYWORDS.split("|"))
 ASSIGNMENT = Detector(
     re.compile(
-        rf"(?P<name>{any_of(KEYWORDS.split('|'))})(?P<tail>[A-Za-z0-9_-]{{0,24}}+)(?:{_JOINS})(?:{_QUOTED}|{_BARE})"
+        rf"(?P<name>{KEYWORD_PATTERN})(?P<tail>[A-Za-z0-9_-]{{0,24}}+)(?:{_JOINS})(?:{_QUOTED}|{_BARE})"
     ),
     _find,
-    cues=(KEYWORDS.replace("?", r"\?"),),
+    cues=(KEYWORDS.replace("\\", r"\\").replace("?", r"\?"),),
     resumes=True,
 )

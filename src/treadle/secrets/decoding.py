@@ -11,15 +11,19 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_ANSI = r"(?:\x1b|\\{1,4}u001[bB]|\\{1,4}x1[bB]|\\{1,2}033|\\{1,2}e)\[[0-9;?]{0,16}[A-Za-z]"
 _NAMED = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "equals": "=", "colon": ":",
           "nbsp": " ", "sol": "/", "commat": "@"}  # fmt: skip
 _ESCAPE = re.compile(
-    rf"(?P<ansi>{_ANSI})"
-    r"|%(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])|\\{1,4}u00(?P<unicode>[2-7][0-9a-fA-F])"
-    r"|\\{1,4}x(?P<byte>[2-7][0-9a-fA-F])|&#(?P<decimal>\d{2,3});|&#[xX](?P<hex>[2-7][0-9A-Fa-f]);"
-    r"|=(?P<printable>3D|2[0-9A-F]|0[9AD]|5F|7[B-E])|(?P<soft>(?<=[^\n]{70})=\r?\n)"
-    rf"|&(?P<named>{'|'.join(_NAMED)});"
+    # The regex engine skips to these characters fast; what follows looks back at which it is.
+    r"[\x1b%\\&=+](?:"
+    r"(?P<ansi>(?:(?<=\x1b)|(?<=\\)\\{0,3}(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,16}[A-Za-z])"
+    # A space in the query of an address, encoded once or twice.
+    r"|(?P<plus>(?<=%25[0-7][0-9A-Fa-f]%)2[bB]|(?<=%)2[bB](?=(?:%2[bB]){0,16}%25)"
+    r"|(?<=%[0-7][0-9A-Fa-f]\+)\+{0,15}|(?<=\+)(?=\+{0,16}%[0-7][0-9A-Fa-f]))"
+    r"|(?<=%)(?:25){0,3}(?P<percent>[2-7][0-9A-Fa-f]|0[9aAdD])"
+    r"|(?<=\\)\\{0,3}(?:u00(?P<unicode>[2-7][0-9a-fA-F])|x(?P<byte>[2-7][0-9a-fA-F]))"
+    rf"|(?<=&)(?:#(?P<decimal>\d{{2,3}})|#[xX](?P<hex>[2-7][0-9A-Fa-f])|(?P<named>{'|'.join(_NAMED)}));"
+    r"|(?<==)(?:(?P<printable>3D|2[0-9A-F]|0[9AD]|5F|7[B-E])|(?P<soft>(?<=[^\n]{70}=)\r?\n)))"
 )
 SCREEN = (
     r"(?:=3D|%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9a-fA-F]|\\x[2-7][0-9a-fA-F]|&#?[A-Za-z0-9]{2,6};"
@@ -94,6 +98,8 @@ def unescaped(text: str) -> View:
 
 
 def _character(match: re.Match[str]) -> str:
+    if match["plus"] is not None:
+        return " "
     if match["named"]:
         return _NAMED[match["named"]]
     if match["decimal"]:

@@ -130,9 +130,20 @@ _LEAD_IN = (
     r"|ssh-?pass\s-p\s?|nmcli\s[^\n]{0,80}?password\s|wpa_passphrase\s\S{1,40}\s|chpasswd\s{0,2}<<<\s?[\"']?\w{1,40}:"
     r"|mosquitto_(?:pub|sub)\s[^\n]{0,120}?-P\s|(?:curl|wget|http)\s[^\n]{0,120}?--(?:oauth2-bearer|proxy-password|ftp-password|http-password|pass)[\s=]"
     r"|kinit\s[^\n|]{0,40}<<<\s?|ldap(?:search|modify|add)\s[^\n]{0,160}?-w\s?|(?:rclone|restic|borg)\s[^\n]{0,60}?obscure\s"
+    r"|-Dsonar\.(?:login|token)=|net use\s[^\n]{0,80}?\\{2,8}[\w.$-]{1,64}\\{1,4}[\w.$-]{1,64}\s(?!/)"
+    r"|ngrok\s(?:config\s)?(?:add-)?authtoken\s|snyk\sauth\s|vault\slogin\s|nuget\ssetapikey\s|cloudflared\sservice\sinstall\s"
+    r"|poetry\sconfig\spypi-token\.\S{1,40}\s|(?:poetry|composer)\sconfig\s[^\n]{0,30}http-basic\.\S{1,60}\s\S{1,40}\s"
+    r"|composer\sconfig\s[^\n]{0,30}(?:github-oauth|gitlab-token|bearer)\.\S{1,60}\s|mc\s(?:alias\sset|config\shost\sadd)\s\S{1,40}\s\S{1,100}\s\S{3,64}\s"
+    r"|snmp(?:walk|get|set|bulkwalk|bulkget)\s[^\n]{0,80}?-[cAX]\s|snmp-server\scommunity\s|(?:enable|username\s\S{1,32})\s(?:secret|password)\s(?:\d\s)?|key-string\s(?:\d\s)?"
+    r"|xfreerdp3?\s[^\n]{0,120}?/p:|wmic\s[^\n]{0,120}?/password:|schtasks\s[^\n]{0,200}?/RP\s|(?:plink|pscp|psftp)\s[^\n]{0,80}?-pw\s"
+    r"|useradd\s[^\n]{0,80}?-p\s|caddy\shash-password\s[^\n]{0,40}?--plaintext\s|openssl\spasswd\s(?:-\w+\s){1,3}|samba-tool\suser\s(?:create|setpassword)\s\S{1,40}\s"
+    r"|(?:set-initial-password|reset-admin-password|mosquitto_passwd\s-b\s\S{1,100}\s\S{1,40}|ejabberdctl\sregister\s\S{1,40}\s\S{1,60})\s"
+    r"|aws\s(?:ssm\sput-parameter|secretsmanager\s(?:create|put|update)-secret\S{0,10})\s[^\n]{0,200}?--(?:value|secret-string)\s"
+    r"|az\skeyvault\ssecret\sset\s[^\n]{0,200}?--value\s|dotnet\suser-secrets\sset\s\S{1,80}\s|networksetup\s-setairportnetwork\s\S{1,20}\s\S{1,40}\s"
+    r"|--from-literal[=\s][\"']?(?!(?:user|username|host|hostname|port|url|name|env)=)[\w.-]{1,64}=|TOTP\((?=\\{0,4}[\"'])"
 )
 _POSITION = Detector(
-    re.compile(rf"(?:{_LEAD_IN})(?P<quote>[\"']?)(?P<secret>[^\s\"'\\;|&]{{5,200}}+)"),
+    re.compile(rf"(?:{_LEAD_IN})(?P<quote>(?:\\{{0,4}}[\"'])?)(?P<secret>[^\s\"'\\;|&]{{5,200}}+)"),
     lambda match: (
         (*match.span("secret"), "secret")
         if not match["secret"].startswith(("$", "{", "<", "-", "%", "[", "*"))
@@ -145,10 +156,11 @@ _POSITION = Detector(
     ),
     screen=(
         r"(?:oathtool|smbclient|ConvertTo-SecureString|setvariable variable=|add-mask::|_gitlab_session=|wpa_passphrase|nmcli|mosquitto_|oauth2-bearer|ldap(?:search|modify|add)|chpasswd|rclone|restic)",
+        r"(?:^|[^A-Za-z0-9])(?:-Dsonar\.(?:login|token)=|net use|authtokenSPACE|snyk auth|vault login|setapikey|service install|pypi-token\.|http-basic\.|github-oauth\.|gitlab-token\.|mc (?:alias set|config host)|snmp(?:walk|get|set|bulk)|snmp-server community|enable secret|username [a-z]+ (?:secret|password)|key-string|xfreerdp|wmic|schtasks|plink|pscp|psftp|useradd|--plaintext|openssl passwd|samba-tool|set-initial-password|reset-admin-password|mosquitto_passwd|ejabberdctl|ssm put-parameter|secretsmanager|keyvault secret|user-secrets set|setairportnetwork|--from-literal|TOTP\()",
         r"Signature=[A-Fa-f0-9]{16}",
     ),
     cues=(
-        r"oathtool|smbclient|SecureString|setvariable|add-mask|_gitlab_session|wpa_passphrase|nmcli|mosquitto_|--oauth2|-password|--pass|ldap|chpasswd|obscure|pass|kinit|AWS4-HMAC",
+        r"oathtool|smbclient|SecureString|setvariable|add-mask|_gitlab_session|wpa_passphrase|nmcli|mosquitto_|--oauth2|-password|--pass|ldap|chpasswd|obscure|pass|kinit|AWS4-HMAC|sonar|net use|authtoken|snyk|vault login|setapikey|service install|pypi-token|http-basic|github-oauth|gitlab-token|mc (?:alias|config)|snmp|enable secret|username|key-string|xfreerdp|wmic|schtasks|plink|pscp|psftp|useradd|--plaintext|samba-tool|ejabberdctl|put-parameter|secretsmanager|keyvault|user-secrets|setairport|from-literal|TOTP",
     ),
 )
 """Secrets that a command or a directive takes by their position."""
@@ -184,4 +196,72 @@ _CHAIN_KEY = Detector(
     cues=("riv|RIV|ecret",),
 )
 
-FORMATS = (_HASH, _MANIFEST, _PHRASE, _DIGEST, _POSITION, _PARAMETER, _CHAIN_KEY)
+_TAKEN_PHRASE = Detector(
+    re.compile(
+        r"(?P<name>\s(?:-m|--mnemonic|--seed-phrase)[ =]|(?:[pP]hrase|[mM]nemonic|Seed|SeedSync)\()\s{0,4}\\{0,4}[\"'`]"
+        r"(?P<secret>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})\\{0,4}[\"'`]"
+    ),
+    lambda match: (
+        (*match.span("secret"), "seed-phrase")
+        if _is_phrase(match["secret"]) and len(match["secret"].split()) % 3 == 0
+        else None
+    ),
+    screen=(
+        r"(?:SPACE-m|--mnemonic|--seed-phrase|[pP]hrase\(|[mM]nemonic\(|Seed\(|SeedSync\()[ =]?\\*[\"'`][a-z]+[ ,]+[a-z]+[ ,]+[a-z]+[ ,]+[a-z]+[ ,]+[a-z]+[ ,]+[a-z]+[ ,]+[a-z]+[ ,]",
+    ),
+    cues=(r"(?:-m|nemonic|hrase|Seed|SeedSync)[ =(]",),
+)
+"""The words that restore a wallet, as an argument."""
+
+_ACCOUNTS = re.compile(
+    r"(?:accounts|privateKeys|PRIVATE_KEYS|Wallet|Signer|SigningKey|privateKeyToAccount|wallet private key|private key)[\"'\\]{0,4}\s{0,4}[:=(]?\s{0,4}[\[(]?[^\])\n]{0,400}\Z"
+)
+_ACCOUNT = Detector(
+    re.compile(r"(?P<secret>(?:0x|(?<=key: )|(?<=key is ))[a-fA-F0-9]{64})(?![A-Za-z0-9])"),
+    lambda match: (
+        (*match.span("secret"), "private-key") if _ACCOUNTS.search(before(match, 480)) else None
+    ),
+    screen=(
+        r"(?:ccounts|rivateKeys|RIVATE_KEYS|Wallet|Signer|SigningKey|KeyToAccount)[\"'\\: =(\[]+0x[a-fA-F0-9]{4}",
+        r"private key(?::| is) (?:0x)?[a-fA-F0-9]{16}",
+    ),
+    cues=(r"(?:0x|key: |key is )[a-fA-F0-9]{32}",),
+)
+"""Keys of accounts of a chain of blocks, in the lists and calls that take them."""
+
+_GENERATED = Detector(
+    re.compile(
+        r"[\"']\\{0,15}(?P<name>result|bcrypt_hash|b64_std|b64_url)\\{0,15}[\"']\s{0,2}:\s{0,2}\\{0,15}[\"'](?P<secret>[^\s\"'\\]{8,200})\\{0,15}[\"']"
+    ),
+    lambda match: (
+        (*match.span("secret"), "password")
+        if re.search(r"random_(?:password|string|id|bytes)", before(match, 1_200))
+        else None
+    ),
+    screen=(r"random_(?:password|string|bytes)\\*[\"%]",),
+    cues=(r"(?:result|bcrypt_hash|b64_std|b64_url)",),
+)
+"""What Terraform drew at random, in its state."""
+
+_RECORDED = Detector(
+    re.compile(
+        r"[\"']\\{0,7}?name\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'][\w.-]{0,40}(?P<name>sess|SESS|Sess|sid|SID|Sid|auth|AUTH|Auth|jwt|JWT|srf|SRF|emember)[\w.-]{0,20}\\{0,7}[\"'],\s{0,40}"
+        r"\\{0,7}[\"']value\\{0,7}[\"']\s{0,4}:\s{0,4}\\{0,7}[\"'](?P<secret>[^\s\"'\\]{8,2048})\\{0,7}[\"']"
+    ),
+    lambda match: (
+        (*match.span("secret"), "cookie")
+        if is_random(match["secret"])
+        or (is_hexadecimal(match["secret"]) and len(match["secret"]) >= 16)
+        else None
+    ),
+    screen=(
+        r"(?:sess|SESS|Sess|sid|SID|Sid|auth|AUTH|Auth|jwt|JWT|srf|SRF|emember)[A-Za-z0-9_.-]*\\*[\"'],SPACE*\\*[\"']value",
+    ),
+    cues=(r"value\\*[\"']SPACE*:",),
+)
+"""Cookies and headers as recordings of a browser list them."""
+
+FORMATS = (
+    *(_HASH, _MANIFEST, _PHRASE, _TAKEN_PHRASE, _DIGEST, _POSITION, _PARAMETER, _CHAIN_KEY),
+    *(_ACCOUNT, _GENERATED, _RECORDED),
+)

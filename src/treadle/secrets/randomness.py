@@ -11,6 +11,8 @@ _BASE64 = re.compile(
     r"(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 )
 """Bytes in base64, where `+` and `/` separate short runs; a path has neither `+` nor `=`."""
+MIXED_CASE = re.compile(r"[a-z][A-Z]+[a-z]{1,3}[A-Z]+[a-z]{1,3}[A-Z]")
+"""Letters in turns of cases, as hardly any name has them."""
 _SPECIAL = frozenset("!@#$%^&*+~?=|;,")
 
 
@@ -59,10 +61,14 @@ def is_random_letters(value: str) -> bool:
 
     Words in names have longer runs of lower case: four letters and more in nearly all of them.
     """
-    if len(value) < 14 or not value.isalpha() or not value.isascii():
+    if len(value) < 10 or not value.isalpha() or not value.isascii():
         return False
-    runs = [len(run) for run in re.findall("[a-z]+", value)]
-    return _case_changes(value) >= max(3, len(value) // 7) and max(runs, default=0) <= 5
+    if MIXED_CASE.search(value) is None:
+        return False
+    longest = max(map(len, re.findall("[a-z]+", value)))
+    return _case_changes(value) >= max(3, len(value) // 7) and longest <= (
+        5 if len(value) >= 14 else 4
+    )
 
 
 def is_hexadecimal(value: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from urllib.parse import quote
 
-from treadle.secrets.decoding import has_escapes, in_base64, unescaped
+from treadle.secrets.decoding import View, has_escapes, in_base64, unescaped
 from treadle.secrets.detector import Finding
 from treadle.secrets.rules import Rule, compile_pattern
 from treadle.secrets.screening import detectors_for, first_suspect, holds_base64, suspected
@@ -23,8 +23,10 @@ _REGISTERED = "registered"
 _MOST_ROUNDS = 4
 _MOST_NESTED = 3
 """How often base64 may be written in base64."""
-_ESCAPED_REACH = 16_384
+_ESCAPED_REACH = 4_400
 """Characters behind a part of a text that a secret which begins there may take with escapes."""
+_LONG_REACH = 16_384
+"""The same where a secret reaches the end of those."""
 _BASE64_MINIMUM = 12
 """Characters; fewer may stand in base64 of anything."""
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -179,10 +181,18 @@ def _found_in_escapes(text: str, windows: Sequence[tuple[int, int]]) -> Iterator
     """The secrets that begin in these parts of the text once the escapes there are undone."""
     for first, last in windows:
         if has_escapes(text, first, last):
-            view = unescaped(text[first : last + _ESCAPED_REACH])
-            for start, end, kind in _found(view.text, [(0, view.place_of(last - first))]):
+            view, found = _found_unescaped(text, first, last, _ESCAPED_REACH)
+            if any(end == len(view.text) for _, end, _ in found):
+                view, found = _found_unescaped(text, first, last, _LONG_REACH)
+            for start, end, kind in found:
                 begin, stop = view.span(start, end)
                 yield first + begin, first + stop, kind
+
+
+def _found_unescaped(text: str, first: int, last: int, reach: int) -> tuple[View, list[Finding]]:
+    """A part of the text with so many characters behind it, unescaped, and what it has."""
+    view = unescaped(text[first : last + reach])
+    return view, _found(view.text, [(0, view.place_of(last - first))])
 
 
 def _without(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:

@@ -12,11 +12,19 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from treadle.secrets.assignments import KEYWORDS, STRONG_WORDS, WEAK_KEYWORDS
 from treadle.secrets.decoding import BASE64_SCREEN
 from treadle.secrets.decoding import SCREEN as ESCAPE
 from treadle.secrets.detector import Detector
+from treadle.secrets.names import KEYWORDS, STRONG_WORDS, WEAK_KEYWORDS
+from treadle.secrets.randomness import MIXED_CASE
 from treadle.secrets.shapes import DETECTORS
+from treadle.secrets.tables import (
+    CSV_SCREEN,
+    FIRST_LINE_ENDS,
+    FIRST_SCREEN,
+    LAST_COLUMN,
+    NAMED_SCREENS,
+)
 from treadle.secrets.vendors import FAMILIES, Family, dashed_families
 
 if TYPE_CHECKING:
@@ -41,12 +49,13 @@ def _value(plain: str, marked: str, least: int) -> str:
 _OPEN = r"(?:@|[rRbBuULN]{1,2}#*)?\\*[\"'`]+"
 _STRONG_QUOTED = rf"{_OPEN}{_value(_QUOTED, _MARKED, 6)}"
 _STRONG_BARE = _value(_BARE, r"[0-9!@#$%^*~+?&]", 6)
-_STRONG = rf"(?:{_STRONG_QUOTED}|(?:\[\[)?{_STRONG_BARE})"
+_STRONG_LETTERS = rf"(?:{_OPEN})?[A-Za-z]*{MIXED_CASE.pattern}"
+_STRONG = rf"(?:{_STRONG_QUOTED}|(?:\[\[)?{_STRONG_BARE}|{_STRONG_LETTERS})"
 _WEAK_QUOTED = rf"{_OPEN}{_value(_QUOTED, '[0-9]', 16)}"
 _WEAK_BARE = _value(_BARE, "[0-9]", 16)
-_WEAK_VALUE = rf"(?:{_WEAK_QUOTED}|(?:\[\[)?{_WEAK_BARE})"
+_WEAK_VALUE = rf"(?:{_WEAK_QUOTED}|(?:\[\[)?{_WEAK_BARE}|{_STRONG_LETTERS})"
 
-_OPTIONAL_WORDS = r"(?:is|was|are|=|ist|lautet|:|es|est|\xc3\xa9)"
+_OPTIONAL_WORDS = r"(?:(?:is|was|are|=|ist|lautet|:|es|est|jest|er|\xc3[\xa9\xa8\xa4]r?|will be|should be|has been)(?: (?:now|still|currently|jetzt|(?:set|reset|changed|updated|rotated)(?: to)?))?|-|\xe2\x80[\x93\x94])"
 _CLOSES = rf"(?:[\"'`*\\\])}}]|{_SPACE})*"
 
 
@@ -55,13 +64,13 @@ def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
     return (
         # Operators, with a type before or a function around the value.
         (
-            rf"{name}{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|:=|=>|->|\xe2\x86\x92|\xef\xbc\x9a|={{2,3}}|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+\[-]|\\+[nrt])*"
-            rf"(?:[A-Za-z.:]+\((?:default=)?)?{value}"
+            rf"{name}(?:\(\))?{_CLOSES}(?::[A-Za-z\[\]|&'* ]*=|[:?+]=|<<<|=>|->|\xe2\x86\x92|\xef\xbc\x9a|={{2,3}}|[:=>]|\|+=?|\?\?=?|\?:)(?:{_SPACE}|[|>+\[/#*;-]|\\+[nrt])*"
+            rf"(?:(?:new{_SPACE})?[A-Za-z.:]+\((?:default=)?)?{value}"
         ),
         rf"{name}{_CLOSES}[,({{]{_SPACE}*{quoted}",
         # A name and a value as two fields.
         (
-            rf"{name}[\"'\\]*(?:,|:{_SPACE}*\{{|{_SPACE}[a-z-]+=\"[^\n]*)?(?:{_SPACE}|\\+[nrt])*[\"'\\<>]*(?:Parameter)?[vV]alue[\"'\\]*"
+            rf"{name}[\"'\\]*(?:,|:{_SPACE}*\{{|{_SPACE}[a-z:-]+=\"[^\n]*)?(?:{_SPACE}|\\+[nrt])*[\"'\\<>]*(?:[a-z]+:|Parameter)?[vV]alue[\"'\\]*"
             rf"{_SPACE}*[:=>]{_SPACE}*{value}"
         ),
         # Words, or nothing at all.
@@ -69,6 +78,7 @@ def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
             rf"{name}[`\"'*\\\])}}]*(?:{_SPACE}for{_SPACE}[^\s]+)?{_SPACE}+"
             rf"(?:(?:{_OPTIONAL_WORDS}:?(?:{_SPACE}+=)?|or|to|--body|--value|[aA]s{_SPACE}[sS]tring{_SPACE}=)(?:{_SPACE}|=)+)?{value}"
         ),
+        rf"{name}(?:{_SPACE}(?:[\[<(]|\xc2\xab)|\xe6\x98\xaf|\xe4\xb8\xba|\xe3\x81\xaf){_STRONG_BARE}",
         rf"{name}\"(?:\r?\n|\\r\\n){{2}}{value}",
         rf"{name}</[a-zA-Z]+>{_SPACE}*<[a-zA-Z]+>{bare}",
     )
@@ -77,14 +87,14 @@ def _assigned(name: str, value: str, quoted: str, bare: str) -> tuple[str, ...]:
 _TAIL = r"[A-Za-z0-9_-]*"
 _KEYWORDS = "".join(
     character if character.isascii() else "".join(f"\\x{byte:02x}" for byte in character.encode())
-    for character in KEYWORDS.replace("?", r"\?")
+    for character in KEYWORDS.replace("\\", r"\\").replace("?", r"\?")
 )
-_KEYWORDS = _KEYWORDS.replace("|_pw|_PW|Pw", r"|(?:_pw|_PW|Pw)(?:\b|[0-9_])")
+_KEYWORDS = _KEYWORDS.replace("|_pw|_PW|Pw|pw|PW", r"|(?:_pw|_PW|Pw|\b(?:pw|PW))(?:\b|[0-9_])")
 _WEAK = WEAK_KEYWORDS.replace("?", r"\?")
 _WEAK_NAME = rf"(?:{_WEAK}){_TAIL}"
 _STRONG_KEYWORDS = "|".join(word for word in _KEYWORDS.split("|") if word not in _WEAK.split("|"))
-_STRONG_NAME = rf"(?:{_STRONG_KEYWORDS}|(?i:{'|'.join(STRONG_WORDS)})[_.-]?(?:{_WEAK})){_TAIL}"
-_WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|[0-9]m)"
+_STRONG_NAME = rf"(?:{_STRONG_KEYWORDS}|(?i:{'|'.join(STRONG_WORDS)})[_. -]?(?:{_WEAK})){_TAIL}"
+_WORD_BEGINS = r"(?:^|[^A-Za-z0-9-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%(?:25)*[0-9A-Fa-f]{2}|[0-9]m)"
 
 
 def _vendors(least: int) -> str:
@@ -109,10 +119,10 @@ _SHARED = (
     rf"(?:earer|EARER|asic|ASIC|uthorization|ookie)[^A-Za-z0-9\n]*{ESCAPE}",
     r"%3[aA]%2[fF]%2[fF]",
 )
-_BETWEEN = rf"(?:[\"'`*\\\])}}\[({{<>|:=,&?+-]|{_SPACE})*"
+_BETWEEN = rf"(?:[\"'`*\\\])}}\[({{<>|:=,&?+-]|\|[+-]?{_SPACE}+(?://|[#;])|\xc2\xab|\xe2\x80[\x93\x94]|\xe6\x98\xaf|\xe4\xb8\xba|\xe3\x81\xaf|{_SPACE})*"
 _WORDS = (
-    r"(?:(?:Parameter)?[vV]alue|is|was|are|ist|lautet|es|est|to|or|body|[sS]tring|str|Final|Optional|None|bytes|[aA]s|default|Some|char"
-    rf"|[nrt]|/?[a-zA-Z]+>|[A-Za-z.:]+\(|[a-z-]+=\"[^\"\s]*\"|for{_SPACE}[^\s]+)"
+    r"(?:(?:[a-z]+:|Parameter)?[vV]alue|is|was|are|ist|lautet|es|est|to|or|body|[sS]tring|str|Final|Optional|None|bytes|[aA]s|default|Some|char|new|jest|will be|should be|has been|now|still|currently|jetzt|(?:re)?set|changed|updated|rotated"
+    rf"|[nrt]|/?[a-zA-Z]+>|[A-Za-z.:]+\(|[a-z:-]+=\"[^\"\s]*\"|for{_SPACE}[^\s]+)"
 )
 _FIRST = "|".join(
     (
@@ -120,6 +130,8 @@ _FIRST = "|".join(
         rf"(?:{_KEYWORDS}){_TAIL}{_BETWEEN}(?:{_WORDS}{_BETWEEN})*(?:{_STRONG}|[A-Za-z0-9]*{ESCAPE})",
         rf"{_COLOUR}[0-9;]*m[A-Za-z0-9]",
         BASE64_SCREEN.replace("{10}", "{4}"),
+        rf"(?:{_KEYWORDS}){_TAIL}{FIRST_LINE_ENDS}",
+        FIRST_SCREEN,
         *_SHARED,
     )
 )
@@ -135,6 +147,8 @@ _SECOND = "|".join(
         rf"{_COLOUR}[0-9;]*m[A-Za-z0-9+/_.~-]{{16}}",
         rf"[A-Za-z0-9]{_COLOUR}[0-9;]*m[A-Za-z0-9]",
         BASE64_SCREEN,
+        rf"{_STRONG_NAME}(?:{'|'.join((CSV_SCREEN, *NAMED_SCREENS))})",
+        rf"{LAST_COLUMN[0]}{_STRONG_NAME}{LAST_COLUMN[1]}",
         *_SHARED,
     )
 )

@@ -14,6 +14,7 @@ from treadle.secrets.assignments import ASSIGNMENT, is_password
 from treadle.secrets.detector import MARK, Detector, Finding, before, spellings, starts_word
 from treadle.secrets.formats import FORMATS
 from treadle.secrets.randomness import is_hexadecimal, is_key_body, is_random, longest_run
+from treadle.secrets.tables import INSERT, TABLE
 from treadle.secrets.vendors import FAMILIES, WORD, Family
 
 
@@ -34,8 +35,9 @@ def _vendor(family: Family) -> Detector:
 
 def _whole(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
     """Keys that have no prefix, but a form of their own."""
+    joined = "" if hints[0].endswith("-") else ".-"  # before a prefix a word may be joined
     return Detector(
-        re.compile(rf"(?:(?<![A-Za-z0-9.-])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
+        re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
         lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
         hints,
         (screen,),
@@ -53,6 +55,9 @@ _FORMS = (
     _whole("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
            rf"[MNO]{WORD}*\.{WORD}{{6}}\.{WORD}{{10}}", "."),
     _whole("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]:AA{WORD}{{8}}", ":AA"),
+    _whole("azure-key", r"[A-Za-z0-9+/]{42,76}(?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG|AACR)[A-Za-z0-9+/]{4,6}={0,2}",
+           r"[A-Za-z0-9+/](?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG)[A-Za-z0-9+/]{4}",
+           "+ACR", "AzSe", "AzFu", "AzCa", "ACDb", "+AMC", "+ASt", "+ABa", "AIoT", "APIM", "JQQJ", "AZEG"),
     _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]-us[0-9]", "-us"),
     _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
            r"[78]Q~[A-Za-z0-9_~.-]{6}", "Q~"),
@@ -233,7 +238,10 @@ def _find_cookie(match: re.Match[str]) -> Finding | None:
     for name, value in _PAIR.findall(match["pairs"]):
         random = is_random(value) or (is_hexadecimal(value) and len(value) >= 16)
         if random or (
-            _SESSION.search(name) and any(map(str.isdigit, value)) and longest_run(value) >= 8
+            _SESSION.search(name)
+            and any(map(str.isdigit, value))
+            and any(map(str.isalpha, value))
+            and len(value) >= 10
         ):
             return (*match.span("pairs"), "cookie")
     return None
@@ -271,13 +279,13 @@ def _find_user(match: re.Match[str]) -> Finding | None:
 
 _USER = Detector(
     re.compile(
-        r"(?<=[\s\"'])(?:-u|-U|--user|--proxy-user)[\s=\"'\\,]{0,6}[^\s:\"'\\/]{1,64}:"
+        r"(?<=[\s\"'])(?:-u|-U|-a|--user|--proxy-user|--auth)[\s=\"'\\,]{0,6}[^\s:\"'\\/]{1,64}:"
         r"(?P<secret>[^\s\"'\\]{3,128}+)"
     ),
     _find_user,
-    ("-u", "-U", "-user"),
+    ("-u", "-U", "-a", "-user", "--auth"),
     (
-        r"(?:[\"']|SPACE)(?:-u|-U|--user|--proxy-user)(?:SPACE|[=\"'\\,])*[^\s:\"'\\/]+:[^\s\"'\\]{3}",
+        r"(?:[\"']|SPACE)(?:-u|-U|-a|--user|--proxy-user|--auth)(?:SPACE|[=\"'\\,])*[^\s:\"'\\/]+:[^\s\"'\\]{3}",
     ),
 )
 
@@ -293,26 +301,29 @@ def _find_option(match: re.Match[str]) -> Finding | None:
 
 _TOOLS = (
     "sshpass", "redis-cli", "docker login", "podman login", "helm registry",
-    "mongo", "az login", "ldapsearch", "skopeo", "zip ", "7z ", "openssl",
+    "mongo", "az login", "az acr", "ldapsearch", "skopeo", "zip", "7z", "openssl", "cqlsh",
+    "sqlcmd", "ipmitool", "evil-winrm", "crackmapexec", "netexec", "twine upload",
+    "cypher-shell", "elasticsearch-users", "nuget", "signtool", "altool", "oc login", "nerdctl login",
+    "buildah login", "crane auth", "argocd login", "influx", "rar",
 )  # fmt: skip
-_ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z ")
+_ATTACHING = ("mysql", "mariadb", "sshpass", "mongo", "7z", "rar", "7za")
 """Tools with `-pPASSWORD` in one word. For `mysql`, a word after `-p` is a database."""
 _OPTION = Detector(
     re.compile(
-        rf"(?:{'|'.join(map(re.escape, _TOOLS))})(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
+        rf"\b(?:{'|'.join(map(re.escape, _TOOLS))})\b(?:(?! -[paPwkK][ =]|pass:)[^\n|;]){{0,160}}+"
         r"(?: -[paPwkK][ =]|pass:)(?P<quote>[\"']?)(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s\"'\\;|]{4,128}+)"
     ),
     _find_option,
-    _TOOLS,
-    (r"(?: -[paPwkK](?:[ =][\"']?)?|pass:)[^\s\"'\\;|]*[0-9!@#$%^&*]",),
+    cues=(rf"\b(?:{'|'.join(_TOOLS)})\b",),
+    screen=(r"(?: -[paPwkK](?:[ =][\"']?)?|pass:)[^\s\"'\\;|]*[0-9!@#$%^&*]",),
 )
 _ATTACHED = Detector(
     re.compile(
-        rf"(?:{'|'.join(_ATTACHING)})(?:(?! -p[^ =])[^\n|;]){{0,160}}+ -p(?P<quote>[\"']?)"
+        rf"\b(?:{'|'.join(_ATTACHING)})(?:(?! -p[^ =])[^\n|;]){{0,160}}+ -p(?P<quote>[\"']?)"
         r"(?P<secret>(?=[^\s\"'\\]{0,40}[0-9!@#$%^&*])[^\s=\"'\\;|][^\s\"'\\;|]{3,127}+)"
     ),
     _find_option,
-    _ATTACHING,
+    cues=(rf"\b(?:{'|'.join(_ATTACHING)})",),
 )
 
 _KIND = r"live|test|prod|sk|rk|key|token|tok|secret|pat|api|auth|access|svc|cred|priv|pwd"
@@ -341,13 +352,14 @@ def _find_paired(match: re.Match[str]) -> Finding | None:
 _PAIRED = Detector(
     re.compile(
         r"(?:(?:[aA]uth|[lL]ogin|[cC]redentials?|[aA]uthenticate)[A-Za-z_]{0,20}\s?=?\s?\(\s{0,4}"
-        r"|getConnection\(\s{0,4}[^,\n]{1,200},\s{0,4})"
+        r"|(?:getConnection|mysqli?_p?connect|new\s(?:mysqli|PDO)|\.connect|imap_open|ldap_bind|ftp_login|ssh2_auth_password|createConnection|newClient|NewClient)\(\s{0,4}[^,\n]{1,200},\s{0,4})"
         r"\\{0,3}[\"'][^\"'\n\\]{1,64}\\{0,3}[\"']\s{0,4},\s{0,4}\\{0,3}[\"'](?P<secret>[^\"'\s\\]{6,128})\\{0,3}[\"']"
     ),
     _find_paired,
-    ("uth", "ogin", "redential", "getConnection("),
+    ("uth", "ogin", "redential", "onnect", "PDO", "mysqli", "imap_open", "ldap_bind", "Client("),
     (
-        r"getConnection\(",
+        r"(?:getConnection|mysqli?_p?connect|new mysqli|new PDO|\.connect|imap_open|ldap_bind|createConnection|[nN]ewClient)\([^,\n]+,SPACE*\\*[\"'][^\"'\n\\]+\\*[\"']SPACE*,SPACE*\\*[\"']",
+        r"(?:ftp_login|ssh2_auth_password)\(",
         r"(?:uth|ogin|redentials?|uthenticate)[A-Za-z_]*SPACE*=?SPACE*\(SPACE*\\{0,3}[\"'][^\"'\n\\]+\\{0,3}[\"']SPACE*,",
     ),
 )
@@ -356,15 +368,27 @@ _PAIRED = Detector(
 _PIPED = Detector(
     re.compile(
         r"(?:echo|printf)\s{1,2}(?:-n\s)?[\"']?(?P<secret>[^\s\"'\\|]{6,128})[\"']?\s{0,2}\|\s{0,2}"
-        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd|vercel env add|gh secret set|wrangler secret put)"
+        r"[^\n|]{0,120}(?:password-stdin|sudo -S|chpasswd|vercel env add|gh secret set|wrangler secret put|--with-token|token-stdin|passwd --stdin|-stdin|cryptsetup|openssl enc|docker secret create|podman secret create|kubeseal)"
     ),
     _find_paired,
-    ("password-stdin", "sudo -S", "chpasswd", "env add", "secret set", "secret put"),
-    (r"(?:password-stdin|sudo -S|chpasswd|env add|secret set|secret put)",),
+    (
+        "-stdin",
+        "sudo -S",
+        "chpasswd",
+        "env add",
+        "secret ",
+        "--with-token",
+        "cryptsetup",
+        "openssl enc",
+        "kubeseal",
+    ),
+    (
+        r"(?:-stdin|sudo -S|chpasswd|env add|secret set|secret put|secret create|--with-token|cryptsetup|openssl enc|kubeseal)",
+    ),
 )
 _POSITIONAL = Detector(
     re.compile(
-        r"(?:sqlplus\s(?:-\w+\s){0,3}[^\s/@]{1,40}/(?=[^\s@\"'\\]{3,64}@)"
+        r"(?:(?:sqlplus|expdp|impdp|sqlldr|rman\starget)\s(?:-\w+\s){0,3}[\"']?[^\s/@\"']{1,40}/(?=[^\s@\"'\\]{3,64}@)|jdbc:oracle:\w{2,6}:[\w$#]{1,40}/(?=[^\s@]{3,64}@)"
         r"|htpasswd\s(?:-\w+\s){0,3}-\w*b\w*\s(?:-\w+\s){0,3}[^\s-]\S{0,127}\s\S{1,64}\s"
         r"|net user\s\S{1,64}\s(?!/)|rabbitmqctl\s(?:add_user|change_password)\s\S{1,64}\s)"
         r"[\"']?(?P<secret>[^\s@\"'\\]{3,64})"
@@ -372,8 +396,21 @@ _POSITIONAL = Detector(
     lambda match: (
         (*match.span("secret"), "password") if not match["secret"].startswith(_TEMPLATE) else None
     ),
-    ("sqlplus", "htpasswd", "net user", "rabbitmqctl"),
-    (r"(?:sqlplus|htpasswd|net user|rabbitmqctl)SPACE",),
+    (
+        "sqlplus",
+        "expdp",
+        "impdp",
+        "sqlldr",
+        "rman",
+        "jdbc:oracle:",
+        "htpasswd",
+        "net user",
+        "rabbitmqctl",
+    ),
+    (
+        r"(?:sqlplus|expdp|impdp|sqlldr|rman target|htpasswd|net user|rabbitmqctl)SPACE",
+        r"jdbc:oracle:[a-z0-9]+:[A-Za-z0-9_$#]+/",
+    ),
 )
 """Passwords that a command takes by their position."""
 
@@ -386,6 +423,62 @@ _PGPASS = Detector(
     (":5432:", ":5433:", ":6432:", ":*:"),
     (r":(?:5432|5433|6432|\*):[A-Za-z0-9_*\x80-\xff-]+:[A-Za-z0-9_.*@\x80-\xff-]+:",),
 )
+_SCHEMES = frozenset(
+    {
+        "mailto",
+        "npm",
+        "git",
+        "sip",
+        "sips",
+        "xmpp",
+        "acct",
+        "workspace",
+        "email",
+        "from",
+        "to",
+        "cc",
+    }
+)
+
+
+def _find_login(match: re.Match[str]) -> Finding | None:
+    secret = match["secret"]
+    if match["user"].lower() in _SCHEMES or not is_password(secret):
+        return None
+    sure = match["host"][0].isdigit() or match["host"].startswith(("tcp(", "unix(", "["))
+    mail = secret.replace(".", "").replace("_", "").replace("-", "").isalnum()
+    return (*match.span("secret"), "password") if sure or not mail else None
+
+
+_LOGIN = Detector(
+    re.compile(
+        r"(?<![\w/:.@$%+-])(?P<user>[A-Za-z][\w.-]{1,40}):(?P<secret>[^\s:@/\"'\\<>(){},;`]{6,64})@"
+        r"(?P<host>\d{1,3}(?:\.\d{1,3}){3}|(?:tcp|unix)\(|[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40}){0,6}\.[a-z]{2,12})(?![\w@])?"
+    ),
+    _find_login,
+    ("@",),
+    (
+        r"@(?:[0-9]+\.[0-9]+\.[0-9]+\.|tcp\(|unix\()",
+        r"[!#$%^&*~?][A-Za-z0-9]*@[A-Za-z]",
+    ),
+)
+"""A user and a password before a host, with no scheme: `bob:…@10.0.0.5`."""
+_LISTED = Detector(
+    re.compile(
+        r"(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?:\sfor\s[\w.-]{1,40})?(?:\s(?:is|are|was)|\s?[:=])\s{1,2}[`\"']?[\w.@+-]{2,64}\s?[/:|]\s?"
+        r"(?P<secret>[^\s\"'`\\/|]{6,64})(?=[\s\"'`\\]|\Z)"
+    ),
+    lambda match: (
+        (*match.span("secret"), "password")
+        if is_password(match["secret"]) and any(map(str.isdigit, match["secret"]))
+        else None
+    ),
+    ("red", "RED", "ogin", "OGIN", "Zugang", "identif"),
+    (
+        r"(?:^|[^A-Za-z0-9])(?:[cC]reds?|CREDS|[cC]redentials?|[lL]ogin|LOGIN|Zugangsdaten|identifiants)(?: for [A-Za-z0-9_.-]+)?(?: is| are| was| ?[:=])SPACE[`\"']?[A-Za-z0-9_.@+-]+ ?[/:|] ?[^\s\"'`\\/|]{6}",
+    ),
+)
+"""A user and a password in a sentence: `creds: bob / …`."""
 _ENCODED_PAIR = Detector(
     re.compile(
         r"(?<![A-Za-z0-9-])_?auth[\"'\\]{0,8}\s{0,4}[:=]\s{0,4}[\"'\\]{0,8}"
@@ -397,21 +490,31 @@ _ENCODED_PAIR = Detector(
 )
 """A user and a password in the settings of Docker and of npm."""
 
-_QUOTE = r"\\{0,7}\""
+_QUOTE = r"\\{0,15}[\"']"
+_KEY_TYPE = re.compile(r"[\"']kty\\{0,15}[\"']")
+
+
+def _is_of_web_key(match: re.Match[str]) -> bool:
+    if longest_run(match["secret"]) < 6:
+        return False
+    if match["name"] == "d" and len(match["secret"]) >= 43:
+        return True
+    around = match.string[max(0, match.start() - 2_500) : match.end() + 200]
+    return _KEY_TYPE.search(around) is not None
+
+
 _JWK = Detector(
     re.compile(
-        rf"{_QUOTE}d{_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{WORD}{{43,700}}+)(?={_QUOTE})"
+        rf"{_QUOTE}(?P<name>d|p|q|dp|dq|qi|k){_QUOTE}\s{{0,4}}:\s{{0,4}}{_QUOTE}(?P<secret>{WORD}{{21,700}}+)(?={_QUOTE})"
     ),
-    lambda match: (
-        (*match.span("secret"), "private-key") if longest_run(match["secret"]) >= 6 else None
-    ),
-    ('"d',),
-    (r"\"d\\*\"SPACE*:SPACE*\\*\"[A-Za-z0-9_-]{20}",),
+    lambda match: (*match.span("secret"), "private-key") if _is_of_web_key(match) else None,
+    screen=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:SPACE*\\*[\"'][A-Za-z0-9_-]{20}",),
+    cues=(r"[\"'](?:d|p|q|dp|dq|qi|k)\\*[\"']SPACE*:",),
 )
-"""The private part of a JSON Web Key."""
+"""The private parts of a JSON Web Key."""
 
 DETECTORS = (
     _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
     _COOKIE, _USER, _OPTION, _ATTACHED, _PAIRED, _PIPED, _POSITIONAL, _PGPASS, _ENCODED_PAIR,
-    _JWK, *FORMATS, ASSIGNMENT, _PREFIXED,
+    _JWK, *FORMATS, _LOGIN, _LISTED, ASSIGNMENT, TABLE, INSERT, _PREFIXED,
 )  # fmt: skip

@@ -9,6 +9,10 @@ from dataclasses import dataclass, replace
 
 _DISTINCT = 5
 """Characters of a prefix that is not part of ordinary words joined by dashes."""
+_JOINED = 3
+"""Characters of a prefix that ends with `_`, `-` or `.`, before which a word may be joined."""
+_LONG = 20
+"""Characters behind such a prefix."""
 HEX = r"[a-fA-F0-9]"
 LETTERS = r"[A-Za-z0-9]"
 WORD = r"[A-Za-z0-9_-]"
@@ -34,7 +38,8 @@ class Family:
 
     def is_distinct(self, prefix: str) -> bool:
         """Whether a key may follow a dash, as in `old-ghp_…`."""
-        return not self.alone and len(prefix) >= _DISTINCT
+        joined = not prefix[-1:].isalnum() and len(prefix) >= _JOINED
+        return (joined and self.least >= _LONG) or (not self.alone and len(prefix) >= _DISTINCT)
 
     @property
     def pattern(self) -> str:
@@ -92,12 +97,12 @@ CODE_HOSTS = (
     Family("clojars-token", ("CLOJARS_",), LETTERS, 40),
     Family("packagist-token", ("packagist_ort_", "packagist_oat_", "packagist_out_"), LETTERS, 32),
     Family("docker-token", ("dckr_pat_", "dckr_oat_"), WORD),
-    Family("artifactory-key", ("AKCp", "cmVmdGtuO"), LETTERS, 50),
+    Family("artifactory-key", ("AKCp", "cmVmdGtu"), LETTERS, 50),
     Family("sonar-token", ("squ_", "sqp_", "sqa_"), HEX, 40),
     Family("circleci-token", ("CCIPAT_", "CCIPRJ_"), WORD, 32),
     Family("buildkite-token", ("bkua_", "bkat_", "bkpt_"), LETTERS, 32),
     Family("codeium-token", ("cog_",), LETTERS, 32),
-    Family("harness-token", ("pat.", "sat."), r"[A-Za-z0-9._-]", 60, alone=True),
+    Family("harness-token", ("pat.", "sat."), r"[A-Za-z0-9._-]", 60),
     Family("gitpod-token", ("gitpod_pat_",), DOTTED, 20),
     Family("codesandbox-token", ("csb_v1_",), WORD, 30),
     Family("deno-token", ("ddp_", "ddo_", "ddw_"), LETTERS, 32),
@@ -105,7 +110,7 @@ CODE_HOSTS = (
     Family("jsr-token", ("jsrp_", "jsrs_"), WORD, 30),
     Family("buildkite-token", ("bkaj_", "bkct_", "bkjt_"), DOTTED, 32),
     Family("endorlabs-key", ("endr+",), WORD, 16),
-    Family("stackhawk-key", ("hawk.",), r"[A-Za-z0-9_.-]", 40, alone=True),
+    Family("stackhawk-key", ("hawk.",), r"[A-Za-z0-9_.-]", 40),
     Family("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), LETTERS, 16),
     Family("octopus-key", ("API-",), r"[A-Z0-9]", 25, 32, exact=True),
 )
@@ -166,7 +171,7 @@ CLOUDS = (
     Family("linode-token", ("lin_pat_",), LETTERS, 32),
     Family("hasura-key", ("hasura_pat_", "pat_hasura_"), LETTERS, 30),
     Family("pterodactyl-key", ("ptlc_", "ptla_"), LETTERS, 40),
-    Family("defined-key", ("dnkey-",), r"[a-z0-9=_-]", 40),
+    Family("defined-key", ("dnkey-",), r"[A-Za-z0-9=_-]", 40),
     Family("adafruit-key", ("aio_",), LETTERS, 28, 28, exact=True),
     Family("prisma-key", ("eyJhcGlfa2V5Ijoi",), WORD, 40),
     Family("modal-token", ("ak-", "as-"), LETTERS, 22, 22, exact=True, alone=True),
@@ -217,7 +222,7 @@ MAIL = (
     _exactly("mailgun-key", "key-", HEX, 32),
     Family("mandrill-key", ("md-",), WORD, 22, 22, exact=True, alone=True),
     Family("resend-key", ("re_",), r"[A-Za-z0-9_]", 24, alone=True),
-    _exactly("twilio-key", ("SK", "AC"), r"[a-f0-9]", 32),
+    _exactly("twilio-key", "SK", r"[a-f0-9]", 32),
     Family("telnyx-key", ("KEY0",), r"[A-F0-9_A-Za-z]", 40),
     Family("klaviyo-key", ("pk_live_secret_",), LETTERS, 30),
     Family("messagebird-key", ("AccessKey ",), LETTERS, 25, 25, exact=True),
@@ -253,7 +258,7 @@ WORK = (
     Family("dropbox-token", ("sl.u.", "sl.B", "sl.A"), WORD, 60, alone=True),
     Family("frameio-token", ("fio-u-",), WORD, 40),
     Family("mapbox-token", ("sk.eyJ",), r"[A-Za-z0-9_.-]", 40),
-    Family("zapier-webhook", ("hooks.zapier.com/hooks/catch/",), r"[A-Za-z0-9/]", 10),
+    Family("zapier-webhook", ("hooks.zapier.com/hooks/catch/",), r"[A-Za-z0-9/]", 8, random=False),
     Family("okta-token", ("SSWS 00", "SSWS%2000"), WORD, 38),
     Family("stytch-secret", ("secret-live-", "secret-test-"), WORD, 30),
     Family("segment-token", ("sgp_",), LETTERS, 60),
@@ -263,6 +268,61 @@ WORK = (
     Family("workos-key", ("sk_live_c2s", "sk_test_a2V5"), LETTERS, 30),
     Family("adobe-secret", ("p8e-",), WORD, 32, 32, exact=True),
     Family("intra42-secret", ("s-s4t2ud-", "s-s4t2af-"), HEX, 64),
+    Family("rootly-token", ("rootly_",), HEX, 40),
+    Family("scrapfly-key", ("scp-live-", "scp-test-"), HEX, 32),
+    Family("mailersend-token", ("mlsn.",), LETTERS, 40),
+    Family("wakatime-key", ("waka_",), r"[a-f0-9-]", 36),
+    Family("unkey-key", ("unkey_",), LETTERS, 16),
+    Family("lichess-token", ("lip_",), LETTERS, 20),
+    Family("mongodb-secret", ("mdb_sa_sk_",), WORD, 30),
+    Family("cockroach-key", ("CCDB1_",), WORD, 40),
+    Family("amazon-secret", ("amzn1.oa2-cs.v1.",), HEX, 40),
+    Family("amazon-token", ("amzn.mws.",), r"[a-f0-9-]", 36),
+    Family("amazon-token", ("Atza|", "Atzr|"), r"[A-Za-z0-9+/=_-]", 60),
+    Family("samsara-token", ("samsara_api_",), LETTERS, 24),
+    Family("zuplo-key", ("zpka_",), r"[A-Za-z0-9_]", 30),
+    Family("volcengine-key", ("AKLT",), LETTERS, 40),
+    Family("pinterest-token", ("pina_",), LETTERS, 32),
+    Family("persona-key", ("persona_sandbox_", "persona_production_"), WORD, 30),
+    Family("llamacloud-key", ("llx-",), LETTERS, 40),
+    Family("mem0-key", ("m0-",), LETTERS, 36, alone=True),
+    Family("cursor-key", ("crsr_",), HEX, 60),
+    Family("n8n-key", ("n8n_api_",), LETTERS, 40),
+    Family("honeybadger-token", ("hbp_",), LETTERS, 30),
+    Family("coralogix-key", ("cxtp_", "cxup_"), LETTERS, 28),
+    Family("woocommerce-key", ("ck_", "cs_"), HEX, 40, 40, exact=True),
+    Family("quicknode-key", ("QN_",), HEX, 32, 32, exact=True),
+    Family("checkly-key", ("cu_",), HEX, 32, 32, exact=True, alone=True),
+    Family("friendli-token", ("flp_",), LETTERS, 40),
+    Family("cartesia-key", ("sk_car_",), LETTERS, 20),
+    Family("webhook", ("maker.ifttt.com/trigger/",), r"[A-Za-z0-9_/-]", 30),
+    Family(
+        "webhook",
+        (
+            "hook.eu1.make.com/",
+            "hook.eu2.make.com/",
+            "hook.us1.make.com/",
+            "hook.us2.make.com/",
+            "webhook.site/",
+            "hc-ping.com/",
+        ),
+        r"[a-z0-9-]",
+        30,
+    ),
+    Family(
+        "webhook",
+        ("open.feishu.cn/open-apis/bot/v2/hook/", "open.larksuite.com/open-apis/bot/v2/hook/"),
+        r"[a-f0-9-]",
+        36,
+    ),
+    Family("webhook", ("qyapi.weixin.qq.com/cgi-bin/webhook/send?key=",), r"[a-f0-9-]", 36),
+    Family("flagsmith-key", ("ser.",), LETTERS, 22, 22, exact=True, alone=True),
+    Family("bitwarden-token", ("0.eyJ",), DOTTED, 40, alone=True),
+    Family("infisical-token", ("st.",), r"[a-f0-9.]", 60, alone=True),
+    Family("pangea-token", ("pts_", "pti_", "psa_"), r"[a-z2-7]", 32, 32, exact=True),
+    Family("raycast-token", ("rca_",), HEX, 64),
+    Family("chief-token", ("ctp_",), LETTERS, 30),
+    Family("localstack-token", ("ls-",), r"[A-Za-z0-9-]", 36, 40, exact=True, alone=True),
     Family("svix-token", ("testsk_", "livesk_"), DOTTED, 30),
 )
 

@@ -71,6 +71,14 @@ def _base32(random: Random) -> str:
     return text(random, 32, BASE32)
 
 
+def _mixed(random: Random) -> str:
+    return "".join(random.choice("bcdfgh") + random.choice("QRSTVW") for _ in range(9))
+
+
+def _web_key(random: Random) -> str:
+    return text(random, 86)
+
+
 FORMATS: Mapping[str, Assigned] = {
     "password hashes": (_hash, (
         lambda v: f"bob:{v}\n", lambda v: f"root:{v}:19000:0:99999:7:::\n", lambda v: json.dumps({"content": f"userPassword: {v}\n"}),
@@ -99,6 +107,23 @@ FORMATS: Mapping[str, Assigned] = {
     "places in commands": (_base32, (
         lambda v: f"oathtool --totp -b {v}", lambda v: f"smbclient //s/x -U bob%{v}",
         lambda v: f"ConvertTo-SecureString -String '{v}' -AsPlainText -Force",
+        lambda v: f"xfreerdp /u:bob /p:{v} /v:host", lambda v: f"snmp-server community {v} RO", lambda v: f"mc alias set m http://m:9000 minio {v}",
+        lambda v: f"kubectl create secret generic a --from-literal=user=bob --from-literal=pw={v}", lambda v: f"jdbc:oracle:thin:scott/{v}@//db:1521/X",
+        lambda v: f"otp = pyotp.TOTP('{v}').now()", lambda v: f"2FA setup key: {v}",
         lambda v: f"##vso[task.setvariable variable=token]{v}", lambda v: f"::add-mask::{v}")),
+    "columns": (_chosen, (
+        lambda v: f"id,name,password\n1,bob,{v}\n2,eve,\n", lambda v: f"user;Passwort;Rolle\nbob;{v};admin\n", lambda v: f"name\tapi_key\nci\t{v}",
+        lambda v: f"| user | password |\n|------|----------|\n| bob | {v} |\n", lambda v: f" id | password \n----+----------\n  1 | {v}\n",
+        lambda v: json.dumps({"content": f"login,secret\nbob,{v}\n"}), lambda v: f"INSERT INTO users (login, password) VALUES ('eve', ''), ('bob', '{v}');")),
+    "letters": (_mixed, (
+        lambda v: f"DB_PASSWORD={v}", lambda v: json.dumps({"client_secret": v}), lambda v: f'String pass = new String("{v}");')),
+    "sentences": (lambda random: f"{_chosen(random).title()}7", (
+        lambda v: f"Password - {v}", lambda v: f"pw: {v}", lambda v: f"username bob\npassword {v}", lambda v: f"the password has been changed to {v}",
+        lambda v: f"creds: bob / {v}", lambda v: f"using passphrase [{v}]", lambda v: json.dumps({"m": f"密码: {v}"}))),
+    "logins": (lambda random: f"{_chosen(random).title()}7", (
+        lambda v: f"ssh bob:{v}@10.1.2.3", lambda v: f'dsn := "app:{v}@tcp(127.0.0.1:3306)/shop"', lambda v: f'new PDO("mysql:host=h", "app", "{v}")',
+        lambda v: f"http --auth svc:{v} GET https://x.y", lambda v: f"zip -P {v} out.zip a", lambda v: f"gh auth login --with-token <<< {v}")),
+    "web keys": (_web_key, (
+        lambda v: json.dumps({"kty": "oct", "k": v, "alg": "HS512"}), lambda v: json.dumps({"keys": [{"kty": "RSA", "n": "x" * 40, "q": v}]}, indent=1))),
 }  # fmt: skip
 """Each family has a kind of value, and the texts that show it."""

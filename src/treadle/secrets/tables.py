@@ -1,0 +1,126 @@
+"""Secrets in the columns of tables: CSV, TSV, Markdown, and what database clients print.
+
+The first line names the columns. A value in a column counts as it counts behind that name.
+"""
+
+import re
+from collections.abc import Iterator
+
+from treadle.secrets.assignments import ASSIGNMENT, KEYWORD_PATTERN
+from treadle.secrets.detector import Detector, Finding
+
+_MOST_ROWS = 20_000
+_CELL = r"[\"']?[A-Za-z_][\w .-]{0,40}[\"']?"
+_PIPED = r"[\w \"'./*`-]{0,40}"
+_END = r"(?:\r?\n|(?:\\{1,3}r)?\\{1,3}n)"
+_HEADER = re.compile(
+    rf"(?:^|(?<=\\n)|(?<=[\"'`]))(?:(?P<head>{_CELL}(?P<between>[,;\t]){_CELL}(?:(?P=between){_CELL}){{0,60}})(?P<end>{_END})"
+    # Markdown, and what database clients print: a line of dashes follows.
+    rf"|(?P<piped>{_PIPED}\|{_PIPED}(?:\|{_PIPED}){{0,60}})(?P<after>{_END})(?=[ |:+]{{0,8}}--))",
+    re.MULTILINE,
+)
+_AROUND_CELL = " \t\r\"'`*\\"
+_RULE = re.compile(r"[-=+:| \t]+")
+"""What separates the names of the columns from the rows."""
+
+
+class _Table(Detector):
+    """Finds all rows of a table whose first line begins between two places."""
+
+    def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
+        """Every secret in the rows, also in those behind `end`."""
+        at = start
+        while (match := self.pattern.search(text, at, end)) is not None:
+            at = max(match.end() - 1, match.start() + 1)
+            head, between = match["head"] or match["piped"], match["between"] or "|"
+            names = [cell.strip(_AROUND_CELL) for cell in head.split(between)]
+            if any(map(_names_secret, names)):
+                end_of_line = match["end"] or match["after"]
+                yield from _rows(text, match.end(), names, (between, end_of_line))
+
+
+def _rows(text: str, at: int, names: list[str], separators: tuple[str, str]) -> Iterator[Finding]:
+    between, end_of_line = separators
+    for _ in range(_MOST_ROWS):
+        end = text.find(end_of_line, at)
+        line = text[at : end if end >= 0 else len(text)]
+        if not _RULE.fullmatch(line):
+            cells = line.split(between)
+            if len(cells) != len(names) or any(map(_is_header, cells)):
+                return
+            yield from _secrets(cells, names, at)
+        if end < 0:
+            return
+        at = end + len(end_of_line)
+
+
+def _secrets(cells: list[str], names: list[str], at: int) -> Iterator[Finding]:
+    for cell, name in zip(cells, names, strict=True):
+        value = cell.strip(_AROUND_CELL)
+        if value and _names_secret(name):
+            given = f'{name.replace(" ", "_")}="{value}"'
+            for _, _, kind in ASSIGNMENT.findings(given, 0, len(given)):
+                start = at + cell.index(value)
+                yield start, start + len(value), kind
+                break
+        at += len(cell) + 1
+
+
+def _is_header(cell: str) -> bool:
+    """Whether another table begins; so no row is looked at twice."""
+    return cell.replace("_", "").replace(" ", "").isalpha() and _names_secret(cell)
+
+
+def _names_secret(name: str) -> bool:
+    return _KEYWORD.search(name) is not None
+
+
+_KEYWORD = re.compile(KEYWORD_PATTERN)
+_INSERT = re.compile(
+    r"\((?P<names>[\w\s,.`\"\[\]\\]{3,600})\)\s{0,20}(?:VALUES|values|Values)\s{0,20}(?P<rows>\((?:[^()\n]|\n(?=\s{0,40}\()){3,4000}\)(?:,\s{0,20}\([^()\n]{3,4000}\)){0,500})"
+)
+_TUPLE = re.compile(r"\((?P<cells>[^()]*)\)")
+_LITERAL = re.compile(r"\\*'(?P<value>[^']*?)\\*'|[^,'\s][^,']*")
+
+
+class _Insert(Detector):
+    """Finds the values that a statement of SQL inserts into columns of secrets."""
+
+    def findings(self, text: str, start: int, end: int) -> Iterator[Finding]:
+        """Every secret in the rows of statements that begin between these places."""
+        for match in self.pattern.finditer(text, start, end):
+            whole = self.pattern.match(text, match.start()) or match  # with what is behind `end`
+            names = [name.strip(_AROUND_CELL + "[]\n") for name in whole["names"].split(",")]
+            if not any(map(_names_secret, names)):
+                continue
+            for row in _TUPLE.finditer(text, whole.start("rows"), whole.end("rows")):
+                literals = list(_LITERAL.finditer(text, row.start("cells"), row.end("cells")))
+                for literal, name in zip(literals, names, strict=False):
+                    if literal["value"]:
+                        yield from _secrets([literal["value"]], [name], literal.start("value"))
+
+
+_EOL = r"(?:\r?\n|\\+r?\\*n)"
+_RULED = rf"[`\"' ]*(?:\|[^\n]*)?{_EOL}(?:\|[ :]*--| *-+\+-)"
+"""The rest of a first line, and the line of dashes below it."""
+_INSERTED = r"\)(?: |\\*n|\n)*(?:VALUES|values|Values)(?: |\\*n|\n)*\("
+FIRST_SCREEN = _INSERTED
+"""What a statement has besides the name of a secret, for RE2."""
+FIRST_LINE_ENDS = (
+    rf"(?:[\"']?(?:[,;\t][A-Za-z0-9_\"' .,;\t-]*)?{_EOL}[^\n(){{}}=<>| ]*[,;\t]|{_RULED})"
+)
+"""What follows the name of a secret in the first line of a table; a quick look."""
+_FOLLOWING = r"[,;\t][\"']?[A-Za-z_][A-Za-z0-9_ .-]*[\"']?"
+_ROW = rf"{_EOL}[^\n(){{}}=<>|,;\t]*[,;\t][^\n(){{}}=<>|]*[0-9!@#$%^&*~]"
+CSV_SCREEN = rf"[\"']?(?:{_FOLLOWING})+{_ROW}"
+LAST_COLUMN = r"[,;\t][\"']?[A-Za-z0-9_]*", rf"[\"']?{_ROW}"
+"""What surrounds the name where it is the last one."""
+NAMED_SCREENS = (_RULED, r"[A-Za-z0-9_ ,.`\"\[\]\\\n]*" + _INSERTED)
+TABLE = _Table(
+    _HEADER,
+    lambda _match: None,
+    cues=(rf"[A-Za-z\"'` |]{_EOL}[^\n]*[,;\t|+]",),
+)
+"""All of a table."""
+INSERT = _Insert(_INSERT, lambda _match: None, cues=("VALUES|values|Values",))
+"""All rows that a statement inserts."""
