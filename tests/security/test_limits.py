@@ -184,6 +184,29 @@ async def test_a_provider_that_leads_to_the_gateway_is_refused(tmp_path: Path) -
         assert len(provider.requests) == 1
 
 
+async def test_gateways_that_ask_each_other_for_models_do_not_wait(tmp_path: Path) -> None:
+    ports = free_port(), free_port()
+
+    def asking(port: int) -> Settings:
+        peer = {"base_url": f"http://127.0.0.1:{port}/v1", "max_retries": 0}
+        return Settings.model_validate({"providers": {"peer": peer}})
+
+    async with (
+        running(tmp_path / "a", asking(ports[1])) as first,
+        running(tmp_path / "b", asking(ports[0])) as second,
+    ):
+        forwarding = [
+            asyncio.create_task(forward(port, int(each.url.split(":")[2][:-3])))
+            for port, each in zip(ports, (first, second), strict=True)
+        ]
+        try:
+            listed = (await first.http.get("/models")).json()
+        finally:
+            for each in forwarding:
+                each.cancel()
+    assert "unavailable" not in listed
+
+
 def free_port() -> int:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

@@ -10,8 +10,9 @@ import pytest
 
 from tests.cli.command import environment, treadle
 from tests.security.stranger import NOBODY, needs_root
-from treadle.errors import PathRefusedError
+from treadle.errors import ConfigError, PathRefusedError
 from treadle.owner_only import open_output, private_file, private_folder
+from treadle.server.token import load_token, token_path
 
 
 def run_with_umask(umask: int, *arguments: str, home: Path, repo: Path) -> None:
@@ -139,3 +140,26 @@ def test_a_configuration_of_another_user_is_not_obeyed(repo: Path) -> None:
     user.write_text(f'trusted_roots = ["{repo}"]\n')
     shown = treadle("config", "show", home=home, repo=repo)
     assert "77" in shown.out
+
+
+def test_a_token_that_is_a_link_is_refused_and_its_target_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    other = tmp_path / "other"
+    other.write_text("a" * 40)
+    other.chmod(0o644)
+    token_path().symlink_to(other)
+    with pytest.raises(ConfigError, match="is a link"):
+        load_token({})
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644
+
+
+def test_a_token_file_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    token_path().touch()
+    os.truncate(token_path(), 1 << 36)
+    with pytest.raises(ConfigError, match="does not hold a token"):
+        load_token({})

@@ -219,7 +219,7 @@ class Exchange:
         asked, endpoint = self._call.asked, attempt.endpoint
         headers = forwarded(asked.headers)
         headers += authorization(endpoint)
-        headers.append(self._parts.upstream.hops.onward(asked.headers))
+        headers.append(self._parts.upstream.hops.onward())
         if asked.context.parent_id is not None:
             headers.append(("traceparent", traceparent(asked.context.trace_id, attempt.span_id)))
         try:

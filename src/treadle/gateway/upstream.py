@@ -71,7 +71,7 @@ class Upstream:
     async def get(self, endpoint: Endpoint, path: str, *, seconds: float) -> bytes:
         """The body of a successful answer. Raises ProviderError."""
         async with asyncio.timeout(seconds):
-            headers = [*authorization(endpoint), self.hops.onward(())]
+            headers = [*authorization(endpoint), self.hops.onward()]
             response = await self._request("GET", endpoint, path, headers, None, 60)
             async with response:
                 content = await _bounded(endpoint, response)

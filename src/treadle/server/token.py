@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from treadle.errors import ConfigError
+from treadle.inside import read_regular
 from treadle.owner_only import close_to_others
 from treadle.paths import data_path
 from treadle.secrets import register
@@ -29,6 +30,7 @@ SUBPROTOCOL_PREFIX = "treadle.key."
 """How the subprotocol begins that carries the key. It is read here and never answered."""
 
 _LEAST_CHARACTERS = 16
+_MOST_BYTES = 4_096
 
 
 class Credentials:
@@ -80,11 +82,15 @@ def load_token(env: Mapping[str, str]) -> str:
     if given := env.get(VARIABLE, "").strip():
         return _checked(given, f"The variable {VARIABLE}", "Set a longer one, or unset it.")
     path = token_path()
+    if path.is_symlink():  # closing it to others would change the file that it leads to
+        raise ConfigError(
+            f"{path} is a link.", hint="Delete it; the next start makes a file with a new token."
+        )
     try:
         close_to_others(path)
     except FileNotFoundError:
         _make(path)
-    text = path.read_text("ascii", errors="replace").strip()
+    text = read_regular(str(path), _MOST_BYTES, follow=False).decode("ascii", "replace").strip()
     return _checked(text, str(path), "Delete the file; the next start makes a new one.")
 
 
