@@ -219,6 +219,17 @@ def test_json_stays_json_with_the_same_keys(text: str) -> None:
     assert redacted["last"][1] == 1
 
 
+@pytest.mark.parametrize("before", ["\x1f0", "\n", "\t", "\\", "C:\\new", "\u2028"])
+@pytest.mark.parametrize("key", [f"sk_live_{ALPHANUMERIC}", f"my_api_key_{ALPHANUMERIC}"])
+def test_a_key_behind_an_escape_leaves_json_within_json(before: str, key: str) -> None:
+    text = json.dumps({"a": json.dumps([f"{before}{key}", 1])})
+
+    redacted = redact(text)
+
+    assert ALPHANUMERIC not in redacted
+    assert json.loads(json.loads(redacted)["a"])[1] == 1
+
+
 def unscreened(text: str) -> str:
     """What the detectors do when nothing but themselves says whether they are tried."""
     with pytest.MonkeyPatch.context() as patch:

@@ -56,10 +56,7 @@ class View:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where what goes from `start` to `end` here is in the origin, escapes being whole."""
-        first, last = self._place(start), self._place(end)
-        while first and self.origin[first - 1] == "\\":
-            first -= 1  # half of an escape would be left
-        return first, last
+        return self._place(start), self._place(end)
 
     def place_of(self, origin: int) -> int:
         """Where, here, a place of the origin is."""

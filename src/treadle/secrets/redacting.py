@@ -196,14 +196,20 @@ def _found_unescaped(text: str, first: int, last: int, reach: int) -> tuple[View
 
 
 def _without(text: str, findings: Iterable[Finding], rules: Rules, counts: Counter[str]) -> str:
-    """`text` with marks in the place of findings; of those that overlap the first one counts."""
+    """`text` with marks in the place of findings; of those that overlap the first one counts.
+
+    A mark also replaces the backslashes before a finding, since half of an escape would be left.
+    """
     taken: list[Finding] = []  # in order
-    for start, end, kind in findings:
+    for begin, end, kind in findings:
+        start = begin
+        while start and text[start - 1] == "\\":
+            start -= 1
         place = bisect_right(taken, (start, end, kind))
         free = (place == 0 or taken[place - 1][1] <= start) and (
             place == len(taken) or end <= taken[place][0]
         )
-        if free and not (rules.allowed and rules.allow(text[start:end])):
+        if free and not (rules.allowed and rules.allow(text[begin:end])):
             taken.insert(place, (start, end, kind))
     pieces: list[str] = []
     at = 0
