@@ -4,13 +4,15 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from tests.edits.test_diffs import change_of
+from tests.toolbox.traces.recordings import Recordings
 from tests.traces.runs import span
 from treadle.app.logs import LineFormatter
 from treadle.cli.diffs import side_by_side, unified_text
@@ -91,6 +93,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo" / "calc.py").write_text("def add(): pass\n")
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")  # whatever terminal runs the tests
     monkeypatch.chdir(tmp_path / "repo")
     said = json.dumps([{"role": "user", "content": HOSTILE}])
     store = SqliteTraceStore.open(tmp_path / "home" / "data" / "traces.db")
@@ -141,24 +144,22 @@ def test_no_command_lets_a_recorded_text_steer_the_terminal(
     assert not re.search(r"^FORGED", out + err, re.MULTILINE)
 
 
-def test_tools_give_models_no_hidden_character(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = {"maxTokens": 50_000, "since": "1970-01-01"}
-    for name in ("fetch_spans", "fetch_runs", "list_labels", "fetch_spans_summary"):
-        arguments = {"maxTokens": 50_000} if name == "list_labels" else given
-        words = ["--args", json.dumps(arguments), "--json", "--repo", str(home / "repo")]
-        assert main(["tools", "call", name, *words]) == 0
-        answer = strings(json.loads(capsys.readouterr().out))
-        assert "FORGED" in answer, name
-        assert not {f"U+{ord(each):04X}" for each in answer if ord(each) in HIDDEN}, name
+TOOL_CALLS: dict[str, dict[str, Any]] = {
+    "fetch_spans": {"since": "1970-01-01"},
+    "fetch_runs": {"since": "1970-01-01"},
+    "fetch_groups": {"groupBy": "label"},
+    "fetch_spans_summary": {"since": "1970-01-01"},
+    "get_run_details": {"runId": HOSTILE},
+    "get_span_content": {"spanIds": [f"0{HOSTILE}"]},
+    "list_labels": {},
+    "search_spans": {"query": "FORGED"},
+}
 
 
-def strings(value: object) -> str:
-    """All texts in a JSON value but line breaks, and ids, which callers pass back as they are."""
-    if isinstance(value, dict):
-        shown = {key: each for key, each in value.items() if not key.endswith("_id")}
-        return "".join(f"{strings(key)}{strings(each)}" for key, each in shown.items())
-    if isinstance(value, list):
-        return "".join(map(strings, value))
-    return value.replace("\n", "").replace("\t", "") if isinstance(value, str) else ""
+@pytest.mark.parametrize("name", TOOL_CALLS)
+def test_tools_give_models_no_hidden_character(home: Path, name: str) -> None:
+    with closing(SqliteTraceStore.open(home / "home" / "data" / "traces.db")) as store:
+        recordings = Recordings(store, home / "repo")
+        content = recordings.content(name, **TOOL_CALLS[name], maxTokens=50_000)
+    assert "FORGED" in content
+    assert not {f"U+{ord(each):04X}" for each in content if ord(each) in HIDDEN}

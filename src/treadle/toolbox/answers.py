@@ -1,12 +1,11 @@
 """How tools answer with recorded data: what is unknown is null, and an odd id stays as it is."""
 
 import json
-import re
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from treadle.visible import in_json
 
 
 def if_any(alias: str | None = None) -> Any:
@@ -19,7 +18,9 @@ def _nothing(value: object) -> bool:
 
 
 def written(result: BaseModel) -> str:
-    """A result as JSON, with its nulls; an id with half a surrogate pair comes back as it was."""
+    """A result as JSON, with its nulls.
+
+    Ids and labels are exact, since callers pass them back: what is hidden in one is an escape.
+    """
     values = result.model_dump(mode="json", by_alias=True)
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return in_json(json.dumps(values, ensure_ascii=False, separators=(",", ":")))

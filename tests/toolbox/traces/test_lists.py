@@ -145,7 +145,10 @@ def test_a_row_that_does_not_fit_is_said_to_be_there(recordings: Recordings) -> 
     assert recordings.ok("fetch_spans", maxTokens=20_000)["data"][0]["span_id"] == name
 
 
-IDS = ("a,b", 'say "hi"', "../../etc", "שלום", "😀", "half\ud800", "50%_*?", " ", "line\nbreak")
+IDS = (
+    *("a,b", 'say "hi"', "../../etc", "שלום", "😀", "half\ud800", "50%_*?", " ", "line\nbreak"),
+    *("un\u200bseen\u202e", "long " * 50),
+)
 
 
 @pytest.mark.parametrize("odd", IDS)

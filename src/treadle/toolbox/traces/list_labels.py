@@ -8,7 +8,7 @@ from treadle.events.types import ToolView
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
-from treadle.toolbox.traces.results import Told, TraceResult, TraceTool, named
+from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
 from treadle.toolbox.traces.scope import Offset, Own
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
@@ -69,7 +69,7 @@ class ListLabels(TraceTool[ListLabelsArguments, ListLabelsResult]):
             ),
             lambda groups, _characters, place: ListLabelsResult(
                 data=[
-                    LabelRow(name=named(str(group.value)), count=group.sums.totals.spans)
+                    LabelRow(name=str(group.value), count=group.sums.totals.spans)
                     for group in groups
                 ],
                 total=total,

@@ -100,7 +100,7 @@ def span_row(span: ListedSpan, characters: int, *, within_run: bool = False) -> 
         output_tokens=span.tokens.output,
         cached_tokens=span.tokens.cached,
         cost=span.cost,
-        labels=tuple(map(named, span.labels[:_MOST_LABELS])),
+        labels=span.labels[:_MOST_LABELS],
         input=short(span.input_preview, characters),
         output=short(span.output_preview, characters),
     )
@@ -125,7 +125,7 @@ def run_row(run: RunSummary, characters: int) -> RunRow:
         output_tokens=totals.tokens.output,
         cost=totals.cost,
         models=tuple(map(named, run.models)),
-        labels=tuple(map(named, run.labels)),
+        labels=run.labels,
         question=short(run.question, characters),
         answer=short(run.answer, characters),
     )

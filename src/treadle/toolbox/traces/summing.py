@@ -166,7 +166,7 @@ def figures(summary: Summary, counts: Mapping[str, int]) -> Figures:
         unmetered=totals.unmetered or None,
         unpriced=totals.unpriced or None,
         models_used=[named(model.name) for model in summary.models[: counts["model_breakdown"]]],
-        labels_found=[named(label.name) for label in summary.labels[: counts["labels_found"]]],
+        labels_found=[label.name for label in summary.labels[: counts["labels_found"]]],
     )
 
 
