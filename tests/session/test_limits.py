@@ -8,7 +8,16 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.model import FakeModel, Hang, Say, calls
-from tests.session.parts import Echo, EchoArguments, EchoResult, SlowWrite, Stage, results, stage
+from tests.session.parts import (
+    Echo,
+    EchoArguments,
+    EchoResult,
+    SlowWrite,
+    Stage,
+    results,
+    stage,
+    until,
+)
 from treadle.config.model import LimitSettings, ToolSettings
 from treadle.events.types import Notice, StopReason, ToolCallRequested, Usage
 from treadle.session import SessionOutcome
@@ -153,6 +162,7 @@ async def test_the_time_is_up_while_the_model_replies() -> None:
     async with stage(Echo(), clock=clock) as at:
         model = FakeModel(Say("First.", calls=(saying("a"),)), Hang())
         running = asyncio.ensure_future(run(at, model, seconds=9))
+        await until(lambda: len(model.requests) == 2)
         while not running.done():
             await clock.advance(1)
             await asyncio.sleep(0.001)
