@@ -36,6 +36,7 @@ from treadle.code.languages import Language, language_of
 from treadle.code.languages.markdown import MARKDOWN
 from treadle.code.model import Kind
 from treadle.code.postings import groups, postings_of_term
+from treadle.code.questions import Question
 from treadle.code.ranking import (
     COVERAGE,
     K1,
@@ -44,7 +45,6 @@ from treadle.code.ranking import (
     Alike,
     Found,
     Hit,
-    asks_for_tests,
     by_words,
     definitions,
     items_of,
@@ -53,6 +53,7 @@ from treadle.code.ranking import (
 from treadle.code.ranking_files import rank_files
 from treadle.code.store import Store, store_path
 from treadle.code.terms import query_terms, terms_in, terms_of_word
+from treadle.code.whole_files import whole_files
 
 Floats = NDArray[numpy.float32]
 
@@ -220,9 +221,11 @@ class Export:
             nearest = asked.nearest(50)
             for item, likeness in asked.similarities(list(indexed.place)).items():
                 dense[indexed.place[item]] = likeness
+        question = Question.of(query)
         defined = definitions(connection, query)
-        found = Found(query, by_words(connection, query, nearest), defined)
-        without = Found(query, by_words(connection, query), defined)
+        files = whole_files(connection, question.terms)
+        found = Found(question, by_words(connection, question, nearest), defined, files)
+        without = Found(question, by_words(connection, question), defined, files)
         alike = Alike()
         if not defined and found.hits:
             found = with_connected(connection, self._graph, found)
@@ -412,8 +415,8 @@ def export(repository: Repository, tasks: Sequence[Task], clones: Path, work: Pa
                     queries.append({
                         "task": task.identifier, "anchor": anchor, "wording": wording.value,
                         "query": query, "language": task.language, "is_long": task.is_long,
-                        "asks_for_tests": asks_for_tests(query), "gold_files": len(task.files),
-                        "gold_functions": len(task.functions),
+                        "asks_for_tests": Question.of(query).wants_tests,
+                        "gold_files": len(task.files), "gold_functions": len(task.functions),
                     })  # fmt: skip
         own.close()
         store.close()

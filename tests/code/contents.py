@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES
 from treadle.code.store import store_path
 
 
@@ -26,6 +27,11 @@ def contents(root: Path, cache: Path) -> dict[str, Any]:
         postings: dict[str, dict[bytes, list[int]]] = {}
         for term_id, file_id, data in rows("SELECT term_id, file_id, data FROM postings"):
             postings.setdefault(terms[term_id], {})[paths[file_id]] = array("I", data).tolist()
+        in_files: dict[str, dict[bytes, int]] = {}
+        for group, term_id, data in rows("SELECT file_group, term_id, data FROM file_postings"):
+            for posting in array("I", data):
+                file_id = group << GROUP_BITS | posting & PLACES
+                in_files.setdefault(terms[term_id], {})[paths[file_id]] = posting >> PLACE_BITS
         used = {
             paths[file_id]: {terms[term_id] for term_id in array("I", packed)}
             for file_id, packed in rows("SELECT file_id, terms FROM file_terms")
@@ -43,6 +49,7 @@ def contents(root: Path, cache: Path) -> dict[str, Any]:
                 for item_id, file_id, parent, *columns in rows("SELECT * FROM items")
             },
             "postings": postings,
+            "postings of files": in_files,
             "terms of files": used,
             "documents": dict(rows("SELECT term, documents FROM terms WHERE documents > 0")),
             "references": {

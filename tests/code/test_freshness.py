@@ -255,8 +255,8 @@ def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
     assert ours == {
         f"treadle.code.{name}"
         for name in (
-            "fields", "files", "git_excludes", "ignore", "index", "model", "nearest",
-            "nested_copies", "notes", "postings", "ranking", "refreshing", "related", "store",
-            "terms",
+            "fields", "files", "fusing", "git_excludes", "ignore", "index", "model", "nearest",
+            "nested_copies", "notes", "postings", "questions", "ranking", "refreshing", "related",
+            "store", "terms", "whole_files",
         )
     }  # fmt: skip

@@ -10,8 +10,8 @@ from treadle.code.extract import Lines
 from treadle.code.files import content_hash, read_file
 from treadle.code.forms import Candidate
 from treadle.code.model import ContextEntry, ContextResult, Kind
-from treadle.code.ranking import MAX_QUERY_CHARACTERS, Hit, asks_for_tests
-from treadle.code.terms import query_terms
+from treadle.code.questions import Question
+from treadle.code.ranking import Hit
 
 Fits = Callable[[Sequence[ContextEntry], int], bool]
 Owners = Callable[[Sequence[int]], Mapping[int, Hit]]
@@ -41,12 +41,12 @@ def retrieve(
     """
     hits, exact = ranked
     named = {(hit.file, hit.start_byte) for hit in hits[:exact]}
-    terms = query_terms(query[:MAX_QUERY_CHARACTERS])
+    question = Question.of(query)
     files = _Files(root)
     found = Retrieved()
     texts: set[bytes] = set()
     distinct = without_copies(hits, files.text)[: _SPARE * top_k]
-    for hit in _not_nested(_ordered(distinct, query, top_k)):
+    for hit in _not_nested(_ordered(distinct, question, top_k)):
         if len(found.candidates) == top_k:
             break
         data = files.data(hit)
@@ -55,7 +55,7 @@ def retrieve(
             found.lost += 1
             continue
         candidate = Candidate(
-            root, hit, data, files.lines(hit.file, data), terms,
+            root, hit, data, files.lines(hit.file, data), question.terms,
             exact=(hit.file, hit.start_byte) in named,
         )  # fmt: skip
         text = data[hit.start_byte : hit.end_byte]
@@ -101,7 +101,7 @@ class _Files:
         return self._lines[file]
 
 
-def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
+def _ordered(hits: list[Hit], question: Question, top_k: int) -> list[Hit]:
     """Best first; what exceeds a file's share comes later.
 
     Tests are last unless they are asked for, and vendored and generated code is.
@@ -109,7 +109,7 @@ def _ordered(hits: list[Hit], query: str, top_k: int) -> list[Hit]:
     share = max(2, top_k // 2)
     seen: Counter[str] = Counter()
     keyed: list[tuple[bool, bool, int, Hit]] = []
-    tests_last = not asks_for_tests(query)
+    tests_last = not question.wants_tests
     for place, hit in enumerate(hits):
         seen[hit.file] += 1
         last = (tests_last and hit.is_test) or hit.is_aside

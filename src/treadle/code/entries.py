@@ -14,7 +14,7 @@ from treadle.code.dense.stored import FileVectors
 from treadle.code.languages import language_of
 from treadle.code.languages.wide import unpacked_grammar
 from treadle.code.parse import ParsedFile, ReadFile, failed_file, file_to_parse, parse_read
-from treadle.code.postings import PLACE_BITS, pack
+from treadle.code.postings import MAX_COUNT, PLACE_BITS, pack
 
 ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
 """The fields of an `Item` as they are stored: the place of the parent first, no doc."""
@@ -27,13 +27,15 @@ Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
 class Entry(NamedTuple):
     """A file with the rows of its items, its terms, and its vectors if they were asked for.
 
-    `file` has no items. `terms` are sorted, and each has its `postings`.
+    `file` has no items. `terms` are sorted, and each has its `postings`
+    and its weighted count `in_file`.
     """
 
     file: ParsedFile
     items: list[ItemRow]
     terms: list[str]
     postings: list[bytes]
+    in_file: list[int]
     vectors: FileVectors | None = None
 
 
@@ -47,10 +49,11 @@ def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
             postings[term].append(count << PLACE_BITS | place)
     used = sorted(postings)
     return Entry(
-        file._replace(items=()),
+        file._replace(items=(), terms={}),
         items,
         used,
         [pack(postings[term]) for term in used],
+        [min(file.terms.get(term, 0), MAX_COUNT) for term in used],
         vectors_of([terms for _, terms in file.items], embedding) if embedding and items else None,
     )
 

@@ -1,68 +1,132 @@
-"""One score of what words and vectors say of a candidate."""
+"""One score of what words, vectors and whole files say of an item, and of a file."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
-from treadle.code.ranking import Alike, Hit, Similarities, by_score
+from treadle.code.questions import Question, Weights
+from treadle.code.ranking import Alike, Found, Hit, Similarities, by_score, file_worth, is_test
+from treadle.code.terms import terms_of_word
+from treadle.code.whole_files import WholeFile
 
-OWN_LIKENESS = 0.7
-"""The part of the score of an item that is its similarity by the own embedding.
-
-From 0.7 to 0.8 the mean of 1,500 tuning queries in five languages is the same within 0.002, at 0.6
-it is 0.004 lower (docs/decisions/0057). The least of these, since the sentences of doc comments,
-which those queries are, suit the embedding better than what people type.
-"""
-LIKENESS_ON_TOP = 0.4
+SIMILARITY_ON_TOP = 0.4
 """The part that is its similarity by an embedder on top (docs/decisions/0016)."""
+_SHORTEST, _TYPICAL, _LONGEST = 3, 20, 60
+"""Lines of items between which the length counts, and those of one whose score stays."""
+_NEXT_ITEMS = 3
+_NEXT_SHARE = 0.2
+_TEXT = 0.4
+"""What a document or a setting is worth by its whole text, which is longer than that of code."""
+_STEM, _FOLDER, _FOLDERS = 0.2, 0.2, 0.15
+"""What words of the query in the name of a file, of its folder, and of each folder add."""
+_MOST_FOLDERS = 3
 
 
-class Features(NamedTuple):
-    """What is known of candidates: in each field a number for each of them.
-
-    `words` is the score by words, with what an item is worth before a word of it is read, which is
-    `worth` alone; `similarity` is 0 where it is not known.
-    """
-
-    words: Sequence[float]
-    similarity: Sequence[float]
-    worth: Sequence[float]
-
-
-def fused(features: Features, likeness: float) -> list[float]:
-    """The scores of candidates: words and similarity, each as a share of its best.
-
-    `likeness` is the part of the similarity. How far apart candidates are says more than their
-    ranks, and weights that are learnt for more features gained nothing (docs/decisions/0016, 0057).
-    """
-    of_words = (1 - likeness) / (max(features.words, default=0.0) or 1.0)
-    of_likeness = likeness / (max(features.similarity, default=0.0) or 1.0)
-    return [
-        of_words * words + of_likeness * worth * (similarity if similarity > 0 else 0.0)
-        for words, similarity, worth in zip(*features, strict=True)
+def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit]:
+    """What was found by words and by vectors, the best first, ties by path and line."""
+    hits, weights = found.hits, found.question.weights
+    scores = own_scores(hits, alike.own or {}, weights)
+    files = file_scores(found, scores)
+    part = weights.file / (max(files.values(), default=0.0) or 1.0)
+    scores = [
+        score + part * files[hit.file_id] * hit.worth
+        for hit, score in zip(hits, scores, strict=True)
     ]
-
-
-def fused_hits(hits: Sequence[Hit], alike: Alike, limit: int | None = None) -> list[Hit]:
-    """What was found by words and by vectors, the best first, at most `limit`."""
-    if alike.own:
-        worth = [hit.worth for hit in hits]
-        hits = _best(hits, alike.own, worth, OWN_LIKENESS, None if alike.best else limit)
     if alike.best:
-        hits = _best(hits, alike.best, [1.0] * len(hits), LIKENESS_ON_TOP, limit)
-    return list(hits)
-
-
-def _best(
-    hits: Sequence[Hit],
-    similarities: Similarities,
-    worth: Sequence[float],
-    likeness: float,
-    limit: int | None,
-) -> list[Hit]:
-    """The best with their new scores, ties by path and line."""
-    similarity = [similarities.get(hit.item_id, 0.0) for hit in hits]
-    scores = fused(Features([hit.score for hit in hits], similarity, worth), likeness)
+        similar = [alike.best.get(hit.item_id, 0.0) for hit in hits]
+        scores = _joined(scores, similar, SIMILARITY_ON_TOP)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
     )[:limit]
+
+
+def own_scores(hits: Sequence[Hit], own: Similarities, weights: Weights) -> list[float]:
+    """A score of each hit by its words, its own vector and its length; the best has 1."""
+    words = [hit.score for hit in hits]
+    similar = [hit.worth * max(own.get(hit.item_id, 0.0), 0.0) for hit in hits]
+    scores = _joined(words, similar, weights.similarity if own else 0.0)
+    if weights.length:
+        lengths = [hit.end_line - hit.start_line + 1 for hit in hits]
+        scores = [
+            score * (min(max(lines, _SHORTEST), _LONGEST) / _TYPICAL) ** weights.length
+            for score, lines in zip(scores, lengths, strict=True)
+        ]
+    most = max(scores, default=0.0) or 1.0
+    return [score / most for score in scores]
+
+
+def _joined(words: Sequence[float], similar: Sequence[float], similarity: float) -> list[float]:
+    """Two scores in one, each as a share of its best; `similarity` is the part of the second.
+
+    How far apart candidates are says more than their ranks (docs/decisions/0016, 0057).
+    """
+    of_words = (1 - similarity) / (max(words, default=0.0) or 1.0)
+    of_similar = similarity / (max(similar, default=0.0) or 1.0)
+    return [of_words * one + of_similar * other for one, other in zip(words, similar, strict=True)]
+
+
+def file_scores(found: Found, scores: Sequence[float]) -> dict[int, float]:
+    """The scores of files by id: of their best items, whose `scores` are given, and by whole text.
+
+    The files of all hits are among them.
+    """
+    question = found.question
+    boosts: dict[str, float] = {}
+    totals: dict[int, float] = {}
+    for part, scored in (
+        (1.0, _by_items(found.hits, scores)),
+        (question.weights.whole_file, _by_text(found.files)),
+    ):
+        worth: dict[int, float] = {}
+        for file_id, (path, score) in scored.items():
+            if path not in boosts:
+                boosts[path] = _path_boost(path, question)
+            worth[file_id] = score * boosts[path]
+        most = max(worth.values(), default=0.0) or 1.0
+        for file_id, score in worth.items():
+            totals[file_id] = totals.get(file_id, 0.0) + part * score / most
+    return totals
+
+
+def _by_items(hits: Sequence[Hit], scores: Sequence[float]) -> dict[int, tuple[str, float]]:
+    """The best item of each file, and a share of the next three."""
+    by_file: dict[int, tuple[str, list[float]]] = {}
+    for hit, score in zip(hits, scores, strict=True):
+        by_file.setdefault(hit.file_id, (hit.file, []))[1].append(score)
+    found: dict[int, tuple[str, float]] = {}
+    for file_id, (path, of_file) in by_file.items():
+        best, *others = sorted(of_file, reverse=True)[: 1 + _NEXT_ITEMS]
+        found[file_id] = (path, best + _NEXT_SHARE * sum(others))
+    return found
+
+
+def _by_text(files: Iterable[WholeFile]) -> dict[int, tuple[str, float]]:
+    """BM25 of each file, times what a file of its kind is worth."""
+    found: dict[int, tuple[str, float]] = {}
+    for file in files:
+        _, _, worth = file_worth(file.path, file.origin)
+        found[file.id] = (file.path, file.score * worth * (_TEXT if file.is_text else 1.0))
+    return found
+
+
+def _path_boost(path: str, question: Question) -> float:
+    """What the path of a file is worth: tests less, in a task words of the query more."""
+    tests = 1.0 if question.wants_tests or not is_test(path) else question.weights.test_file
+    if not question.weights.path:
+        return tests
+    *folders, name = path.split("/")
+    wanted = question.terms
+    shares = [_share(folder, wanted) for folder in folders]
+    said = sum(share > 0.5 for share in shares)
+    return (
+        tests
+        * (1 + _STEM * _share(name.partition(".")[0], wanted))
+        * (1 + _FOLDER * (shares[-1] if shares else 0.0))
+        * (1 + _FOLDERS * min(said, _MOST_FOLDERS))
+    )
+
+
+def _share(text: str, wanted: Mapping[str, float]) -> float:
+    """The share of a name's parts that the query says."""
+    terms = terms_of_word(text)
+    terms = terms[:-1] or terms
+    return sum(wanted.get(term, 0.0) for term in terms) / len(terms) if terms else 0.0

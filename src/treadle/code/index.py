@@ -25,6 +25,7 @@ from treadle.code.model import (
     View,
 )
 from treadle.code.nearest import nearest
+from treadle.code.questions import MAX_CHARACTERS, Question
 from treadle.code.ranking import (
     Alike,
     Found,
@@ -34,9 +35,9 @@ from treadle.code.ranking import (
     definitions,
     owners_of,
     rank_items,
-    trimmed,
 )
 from treadle.code.store import Store, cannot_use, store_path
+from treadle.code.whole_files import whole_files
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder
@@ -168,44 +169,49 @@ class CodeIndex:
         from treadle.code.notes import notes
 
         with self._store.reading() as connection:
-            return notes(connection, trimmed(query), files)
+            return notes(connection, query[:MAX_CHARACTERS].strip(), files)
 
     def _found(self, query: str) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
 
         Who names an item exactly is not asked what it may be like or be called by.
         """
-        query = trimmed(query)
+        question = Question.of(query)
         with self._store.reading() as connection:
             parts: tuple[str, ...] = ("lexical",)
-            defined = definitions(connection, query)
+            defined = definitions(connection, question.text)
             if not defined:
                 from treadle.code.connected import users_asked_for  # loads the graph
 
-                defined = users_asked_for(connection, self._graph(connection), query)
+                defined = users_asked_for(connection, self._graph(connection), question.text)
                 parts = ("lexical", "graph")
             if defined:
-                return Found(query, by_words(connection, query), defined), Alike(), parts
-        found, own, parts = self._found_by_all(query)
+                hits = by_words(connection, question)
+                files = whole_files(connection, question.terms)
+                return Found(question, hits, defined, files), Alike(), parts
+        found, own, parts = self._found_by_all(question)
         compared = None
         if self._dense is not None and found.hits:
             from treadle.code.fusing import fused_hits
 
-            compared = self._dense.compare(query, fused_hits(found.hits, Alike(own)))
+            compared = self._dense.compare(question.text, fused_hits(found, Alike(own)))
         if compared is None:
             return found, Alike(own), parts
         return found, Alike(own, compared.similarities), (*parts, compared.part)
 
-    def _found_by_all(self, query: str) -> tuple[Found, Similarities | None, tuple[str, ...]]:
+    def _found_by_all(
+        self, question: Question
+    ) -> tuple[Found, Similarities | None, tuple[str, ...]]:
         """What the words, the own vectors and the graph find together."""
         from treadle.code.connected import with_connected
 
         if self._own is not None:
             self._own.renew()
         with self._store.reading() as connection:
-            asked = None if self._own is None else self._own.ask(connection, query)
+            asked = None if self._own is None else self._own.ask(connection, question.text)
             nearest = () if asked is None else asked.nearest(_NEAREST)
-            found = Found(query, by_words(connection, query, nearest), [])
+            files = whole_files(connection, question.terms)
+            found = Found(question, by_words(connection, question, nearest), [], files)
             if not found.hits:
                 return found, None, ("lexical",)
             found = with_connected(connection, self._graph(connection), found)

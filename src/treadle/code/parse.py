@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from treadle.code.extract import Lines, extract
-from treadle.code.fields import Owner, weighted_terms
+from treadle.code.fields import Owner, weighted_file_terms, weighted_terms
 from treadle.code.files import MAX_FILE_BYTES, MAX_NOTEBOOK_BYTES, content_hash, read_file
 from treadle.code.graph.tables import packed
 from treadle.code.languages import Language, Outline, language_of
@@ -64,6 +65,7 @@ class ParsedFile(NamedTuple):
     origin: Origin = Origin.OWN
     references: tuple[bytes, set[int]] | None = None
     failed: bool = False
+    terms: Mapping[str, int] = MappingProxyType({})
 
 
 class Content(NamedTuple):
@@ -72,6 +74,7 @@ class Content(NamedTuple):
     items: list[IndexedItem]
     references: FileReferences
     reading: Reading
+    terms: Mapping[str, int]
 
 
 _NO_FAILURES: Mapping[bytes, str] = {}
@@ -124,7 +127,7 @@ def parse_read(
     content = _NOTHING if skipped or unchanged else read_content(path, data, language)
     return ParsedFile(
         path, *stat, digest, name, lines, skipped, content.items, unchanged, content.reading,
-        origin_of(path, data), packed(content.references),
+        origin_of(path, data), packed(content.references), terms=content.terms,
     )  # fmt: skip
 
 
@@ -158,7 +161,7 @@ def _reason_to_skip(path: str, data: bytes, language: Language | Outline | None)
     return None
 
 
-_NOTHING = Content([], FileReferences(), Reading.SKIPPED)
+_NOTHING = Content([], FileReferences(), Reading.SKIPPED, {})
 
 
 def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
@@ -211,7 +214,7 @@ def _read_content(path: str, data: bytes, language: Language | Outline | None) -
         )
         for place, (item, below) in enumerate(zip(items, children, strict=True))
     ]  # fmt: skip
-    return Content(indexed, references, reading)
+    return Content(indexed, references, reading, weighted_file_terms(source.text_of(data)))
 
 
 def _children(items: list[Item]) -> list[list[int]]:

@@ -19,6 +19,10 @@ CREATE TABLE postings (
     data BLOB NOT NULL,
     PRIMARY KEY (file_group, term_id, file_id)
 ) WITHOUT ROWID;
+CREATE TABLE file_postings (
+    file_group INTEGER NOT NULL, term_id INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (file_group, term_id)
+) WITHOUT ROWID;
 """
 
 GROUP_BITS = 8
@@ -29,7 +33,10 @@ PLACES = (1 << PLACE_BITS) - 1
 MAX_COUNT = 0xFFFF
 """The fields add up to less, however long they are (see `treadle.code.fields`)."""
 POSTING_BYTES = 4
-"""A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item."""
+"""A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item.
+
+Of a whole file, the place is that of the file in its group.
+"""
 _PLACE = 0 if sys.byteorder == "little" else 1
 """Which half of a posting is the place."""
 
@@ -76,6 +83,18 @@ def counts_in_items(
     return counts
 
 
+def file_counts(
+    connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
+) -> tuple[list[int], list[int]]:
+    """The ids of the files that have a term, and its weighted count in each."""
+    rows = connection.execute(
+        "SELECT p.file_group, p.data FROM json_each(?) AS g CROSS JOIN file_postings AS p"
+        " ON p.file_group = g.value AND p.term_id = ?",
+        (str(list(file_groups)), term_id),
+    )
+    return _unpacked(rows.fetchall(), GROUP_BITS)
+
+
 def terms_of_items(
     connection: sqlite3.Connection, file_id: int, items: int
 ) -> list[dict[str, int]]:
@@ -96,11 +115,11 @@ def terms_of_items(
     return found
 
 
-def _unpacked(rows: Sequence[Sequence[Any]]) -> tuple[list[int], list[int]]:
+def _unpacked(rows: Sequence[Sequence[Any]], bits: int = PLACE_BITS) -> tuple[list[int], list[int]]:
     """Item ids and weighted counts, of file ids with their blobs."""
     halves = array("H", b"".join([data for _, data in rows]))
     places, counts = halves[_PLACE::2], halves[1 - _PLACE :: 2]
     firsts = chain.from_iterable(
-        [repeat(file_id << PLACE_BITS, len(data) // POSTING_BYTES) for file_id, data in rows]
+        [repeat(file_id << bits, len(data) // POSTING_BYTES) for file_id, data in rows]
     )
     return list(map(or_, firsts, places)), counts.tolist()

@@ -11,12 +11,11 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
-from treadle.code.model import TYPE_KINDS, Kind, Origin, SearchResult
+from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
 from treadle.code.postings import counts_in_items, groups, postings_of_term
-from treadle.code.terms import query_terms, terms_of_word
-
-MAX_QUERY_CHARACTERS = 10_000
-"""Of a longer query only the head counts."""
+from treadle.code.questions import Question
+from treadle.code.terms import terms_of_word
+from treadle.code.whole_files import WholeFile
 
 K1 = 2.0
 RARITY = 0.7
@@ -41,7 +40,6 @@ Twice as many took half as long again over 50,000 items and found nothing better
 NDCG@10 fell by 0.009 (300 tuning queries).
 """
 
-_TEST_PRIOR = 0.7
 _KIND_PRIORS: dict[str, float] = {
     Kind.CHUNK: 0.6, Kind.MODULE: 0.6, Kind.SECTION: 0.8, Kind.CONSTANT: 0.8, Kind.KEY: 0.8,
 }  # fmt: skip
@@ -59,16 +57,19 @@ _DECLARATION_PRIOR = 0.8
 _SYMBOL = re.compile(r"[\w.:#/$<>~!?=+*&|^%\[\]-]{1,300}(?:\(\))?")
 _SEPARATORS = re.compile(r"::|[.#/]|->")
 _TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|fixtures)/"
+    r"(?:^|/)(?:[Tt]ests?|testing|testsuite|__tests__|specs?|e2e|testdata|fixtures)/"
+    r"|(?:^|/)[\w.-]+[._-](?:[tT]ests|Specs|UnitTests)/"
     r"|(?:^|/)(?:test_[^/]*|conftest)\.py$"
-    r"|_test\.(?:py|go|cc|cpp|c|rs)$|[._-](?:test|spec)\.[^/]*$|Tests?\.java$",
+    r"|_tests?\.(?:py|go|cc|cpp|c|rs)$|[._-](?:test|spec)\.[^/]*$"
+    r"|[a-z0-9](?:Tests?|Specs?)\.(?:java|kt|cs|swift|php)$",
 )
 _ASIDE_PATH = re.compile(
     r"(?:^|/)(?:vendor(?:ed)?|_vendor|third[_-]?party|external|node_modules|generated|gen)/"
     r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.go|[._]generated\.[^/]*|\.pb\.(?:cc|h))$"
 )
 _ASIDE_PRIOR = 0.5
-_ASKS_FOR_TESTS = frozenset({"test", "spec", "fixtur"})
+_OUTSIDE = TEXT_KINDS | {Kind.MODULE}
+"""Items that are no definition."""
 _DEFINITION_ORDER = {
     kind: place
     for place, kind in enumerate(
@@ -119,27 +120,18 @@ class Hit(NamedTuple):
         )  # fmt: skip
 
 
-def trimmed(query: str) -> str:
-    """What of a query is looked at."""
-    return query[:MAX_QUERY_CHARACTERS].strip()
-
-
-def asks_for_tests(query: str) -> bool:
-    """Whether the query itself speaks of tests, so that they are not put last."""
-    return not _ASKS_FOR_TESTS.isdisjoint(query_terms(query))
-
-
 def is_test(path: str, canonical_path: str = "") -> bool:
     """Whether code is test code, by the names that languages and their tools give it."""
     return bool(_TEST_PATH.search(path)) or "::tests::" in canonical_path
 
 
 class Found(NamedTuple):
-    """What the words of a query found: by score, and the items that it names exactly."""
+    """What the words of a query found: items by score, those that it names exactly, and files."""
 
-    query: str
+    question: Question
     hits: list[Hit]
     defined: list[Hit]
+    files: Sequence[WholeFile] = ()
 
 
 Similarities = Mapping[int, float]
@@ -155,13 +147,10 @@ class Alike(NamedTuple):
 
 def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:
     """The best `limit` items: exact definitions first, then all orders fused."""
+    from treadle.code.fusing import fused_hits  # not needed for files alone
     from treadle.code.nested_copies import copies_last
 
-    hits = found.hits
-    if any(alike):
-        from treadle.code.fusing import fused_hits  # not needed by most
-
-        hits = fused_hits(hits, alike, limit)
+    hits = fused_hits(found, alike, limit)
     hits = copies_last(hits)
     if found.defined:
         top = max((hit.score for hit in hits), default=1.0)
@@ -178,15 +167,17 @@ _POSITION = attrgetter("file", "start_line", "start_byte", "name")
 _SCORE = attrgetter("score")
 
 
-def by_words(connection: sqlite3.Connection, query: str, also: Sequence[int] = ()) -> list[Hit]:
+def by_words(
+    connection: sqlite3.Connection, question: Question, also: Sequence[int] = ()
+) -> list[Hit]:
     """What the words of a query find (BM25), and the items `also`, scored in the same way."""
-    terms = query_terms(query)
+    terms, weights = question.terms, question.weights
     scores = _bm25(connection, terms, also)
     if not scores:
         return []
-    tests = 1.0 if asks_for_tests(query) else _TEST_PRIOR
+    tests = 1.0 if question.wants_tests else weights.test
     return by_score(
-        _hit(row, scores[row[0]] * _name_boost(row[2], terms), tests)
+        _hit(row, scores[row[0]] * _name_boost(row[2], terms), tests, weights.text)
         for row in _rows(connection, scores)
     )
 
@@ -232,19 +223,21 @@ def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple
     ).fetchall()
 
 
-def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0) -> Hit:
+def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0, texts: float = 1.0) -> Hit:
     path, kind = os.fsdecode(row[1]), row[4]
-    in_tests, is_aside, prior = _of_file(path, row[-1])
+    in_tests, is_aside, prior = file_worth(path, row[-1])
     test = in_tests or "::tests::" in row[3]
     if kind != Kind.CONSTANT or row[8] - row[7] < _LONG:
         prior *= _KIND_PRIORS.get(kind, 1.0)
     if test:
         prior *= tests
+    if kind in _OUTSIDE:
+        prior *= texts
     return Hit(score * prior, prior, test, is_aside, path, *row[2:-1])
 
 
 @lru_cache(4_096)
-def _of_file(path: str, origin: str) -> tuple[bool, bool, float]:
+def file_worth(path: str, origin: str) -> tuple[bool, bool, float]:
     """Whether a file is test code, whether it is vendored or generated, and what that is worth."""
     is_aside = origin != Origin.OWN or bool(_ASIDE_PATH.search(path))
     prior = _DECLARATION_PRIOR if DECLARATIONS.search(path) else 1.0
@@ -308,10 +301,7 @@ def _matches(
         known = scores.get
         for item, value in zip(items, values, strict=True):
             scores[item] = known(item, 0.0) + value
-    ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
-    least = ordered[-1] if ordered else 0.0
-    close = [(-score, item) for item, score in scores.items() if score >= least]
-    candidates = list(dict.fromkeys([*(item for _, item in sorted(close)[:_CANDIDATES]), *also]))
+    candidates = list(dict.fromkeys([*_best(connection, scores), *also]))
     in_candidates = counts_in_items(connection, [term_id for term_id, _ in frequent], candidates)
     more = [(weight, in_candidates.get(term_id, {})) for term_id, weight in frequent]
     found: dict[int, tuple[float, float]] = {}
@@ -324,6 +314,27 @@ def _matches(
                 covered += weight
         found[item] = (score, covered)
     return found
+
+
+def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[int]:
+    """The `_CANDIDATES` items with the highest scores; of equal ones the first by path and line.
+
+    Ids follow the order in which files came into the index, so they must not decide.
+    """
+    ordered = sorted(scores.values(), reverse=True)[:_CANDIDATES]
+    least = ordered[-1] if ordered else 0.0
+    above = [item for item, score in scores.items() if score > least]
+    equal = [item for item, score in scores.items() if score == least]
+    room = _CANDIDATES - len(above)
+    if len(equal) > room:
+        rows = connection.execute(
+            "SELECT i.id FROM items AS i JOIN files AS f ON f.id = i.file_id"
+            " WHERE i.id IN (SELECT value FROM json_each(?))"
+            " ORDER BY f.path, i.start_byte, i.id LIMIT ?",
+            (str(equal), room),
+        )
+        equal = [item for (item,) in rows]
+    return above + equal
 
 
 def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:

@@ -4,7 +4,7 @@ import itertools
 import os
 import sqlite3
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from treadle.code.dense.stored import SCHEMA as VECTORS_SCHEMA
 from treadle.code.dense.stored import drop_vectors, put_vectors
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
 from treadle.code.graph.tables import forget
-from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES
+from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES, pack
 from treadle.code.postings import SCHEMA as POSTINGS_SCHEMA
 from treadle.code.store import SCHEMA_VERSION, transaction, version
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from treadle.code.entries import Entry
     from treadle.code.parse import ParsedFile
 
+_IN_GROUP = (1 << GROUP_BITS) - 1
+"""The bits of a file's id that say which file of its group it is."""
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
@@ -85,6 +87,8 @@ class Batch:
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
         self._postings: list[tuple[int, int, int, bytes]] = []
+        self._file_postings: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        self._left: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         self._mentions: list[tuple[int, int, int]] = []
         self._items = 0
         self._free = self._free_ids()
@@ -141,7 +145,9 @@ class Batch:
         self._connection.execute(
             "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | PLACES)
         )
+        group = file_id >> GROUP_BITS
         for term_id in _unpack(packed):
+            self._left[group, term_id].add(file_id & _IN_GROUP)
             (size,) = self._connection.execute(
                 "DELETE FROM postings WHERE file_group = ? AND term_id = ? AND file_id = ?"
                 " RETURNING length(data)",
@@ -191,8 +197,11 @@ class Batch:
         used = self._ids_of(entry.terms)
         self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
         group = file_id >> GROUP_BITS
-        for term_id, data in zip(used, entry.postings, strict=True):
+        place = file_id & _IN_GROUP
+        for term_id, data, count in zip(used, entry.postings, entry.in_file, strict=True):
             self._postings.append((group, term_id, file_id, data))
+            if count:
+                self._file_postings[group, term_id].append(count << PLACE_BITS | place)
             self._documents[term_id] += len(data) // POSTING_BYTES
 
     def _insert_references(self, file_id: int, file: "ParsedFile") -> None:
@@ -220,11 +229,30 @@ class Batch:
             )
         return [self._term_ids[term] for term in terms]
 
+    def _write_file_postings(self) -> None:
+        """Replace the postings of files that came or went, in the row of each group and term."""
+        added, left = self._file_postings, self._left
+        rows: list[tuple[int, int, bytes]] = []
+        for key in sorted({*added, *left}):
+            known = self._connection.execute(
+                "SELECT data FROM file_postings WHERE file_group = ? AND term_id = ?", key
+            ).fetchone()
+            gone = left.get(key, ())
+            before = () if known is None else _unpack(known[0])
+            kept = [posting for posting in before if posting & PLACES not in gone]
+            rows.append((*key, pack([*kept, *added.get(key, ())])))
+        self._connection.executemany("INSERT OR REPLACE INTO file_postings VALUES (?, ?, ?)", rows)
+        self._connection.executemany(
+            "DELETE FROM file_postings WHERE file_group = ? AND term_id = ?",
+            [key for *key, data in rows if not data],
+        )
+
     def finish(self) -> None:
         """Write what was gathered; the transaction ends after it."""
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?, ?)", self._mentions)
         self._postings.sort()
+        self._write_file_postings()
         self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?)", self._postings)
         self._connection.executemany(
             "UPDATE terms SET documents = documents + ? WHERE id = ?",

@@ -1,0 +1,93 @@
+"""What a query asks for, and how much each signal counts in its answer.
+
+A sentence describes one function, as a doc comment does. A task describes a change, as the message
+of a commit or an issue does: its answer is several functions, mostly of few files.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
+from treadle.code.terms import query_terms
+
+MAX_CHARACTERS = 10_000
+"""Of a longer query only the head counts."""
+
+
+class Weights(NamedTuple):
+    """How much each signal counts. Scores are shares of the best one of an answer.
+
+    Chosen on 332 queries from the history of 12 repositories and 600 from doc comments, all of
+    which are tuning queries of `bench.tasks` and `bench.retrieval` (docs/context.md).
+    """
+
+    similarity: float
+    """The part of an item's score that is its similarity by the own embedding."""
+    file: float
+    """What the score of its file adds to the score of an item, at most."""
+    whole_file: float
+    """What BM25 over its whole text adds to the score of a file's best items, at most."""
+    length: float
+    """The power of an item's length: a change is more often in a long function."""
+    text: float
+    """What documents, settings and lines outside of definitions are worth."""
+    test: float
+    """What test code is worth where the query does not ask for tests."""
+    test_file: float
+    path: bool
+    """Whether words of the query in the path of a file raise its score."""
+
+
+SENTENCE = Weights(
+    similarity=0.7, file=0.2, whole_file=0.3, length=0.0, text=1.0, test=0.7, test_file=0.3,
+    path=False,
+)  # fmt: skip
+TASK = Weights(
+    similarity=0.6, file=0.4, whole_file=1.0, length=0.07, text=0.4, test=0.3, test_file=0.2,
+    path=True,
+)  # fmt: skip
+
+_LONG = 25
+"""Words from which on a query is a task, since sentences of doc comments are shorter."""
+_WORD = re.compile(r"[\w'`.]+")
+_CHANGE = re.compile(
+    r"\W*(?:fix|add|support|allow|avoid|improve|prevent|don'?t|do not|use|remove|refactor|rename"
+    r"|implement|introduce|enable|disable|deprecate|move|replace|change|make|update|drop|simplify"
+    r"|ensure|handle|correct|include|exclude|expose|extract|stop|skip|only|show|hide|reject|accept"
+    r"|migrate|clean ?up|rework|rewrite|reduce|increase|optimi[sz]e|speed)(?:e?s|e?d|ing)?\b",
+    re.IGNORECASE,
+)
+_PROBLEM = re.compile(
+    r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"
+    r"|support for|no longer|missing|issue)\b",
+    re.IGNORECASE,
+)
+_WANTS_TESTS = re.compile(
+    r"\btests?\s+(?:for|of|that|which)\b|\b(?:which|what)\s+tests?\b"
+    r"|\b(?:add|write|find|fix|where\s+(?:is|are))\b.{0,30}\btests?\b",
+    re.IGNORECASE,
+)
+_TEST_TERMS = frozenset({"test", "spec", "fixtur"})
+
+
+class Question(NamedTuple):
+    """A query with its terms and what it asks for."""
+
+    text: str
+    terms: Mapping[str, float]
+    weights: Weights
+    wants_tests: bool
+
+    @classmethod
+    def of(cls, query: str) -> Self:
+        """Read a query, of which only the first `MAX_CHARACTERS` count."""
+        text = query[:MAX_CHARACTERS].strip()
+        terms = query_terms(text)
+        if _is_task(text):
+            return cls(text, terms, TASK, bool(_WANTS_TESTS.search(text)))
+        return cls(text, terms, SENTENCE, not _TEST_TERMS.isdisjoint(terms))
+
+
+def _is_task(text: str) -> bool:
+    many = "\n" in text or len(_WORD.findall(text)) > _LONG
+    return many or bool(_CHANGE.match(text) or _PROBLEM.search(text))

@@ -1,0 +1,72 @@
+"""BM25 over whole files: words of a query that are spread over a file, one in each function."""
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from heapq import nlargest
+from math import log
+from typing import NamedTuple
+
+from treadle.code.fields import SCALE
+from treadle.code.postings import file_counts, groups
+
+K1 = 1.2
+_MAX_TERMS = 32
+_BEST = 50
+"""Files of an answer, before priors."""
+TEXT_LANGUAGES = frozenset({"markdown", "toml", "yaml", "json", "go.mod", "notebook"})
+"""Languages of documents and settings, as `files.language` has them."""
+
+
+class WholeFile(NamedTuple):
+    """A file that has words of the query."""
+
+    id: int
+    path: str
+    score: float
+    is_text: bool
+    """Whether it is a document, a setting or another text that is not code."""
+    origin: str
+
+
+def whole_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> list[WholeFile]:
+    """The files with the highest scores, the best first, ties by path."""
+    scores = _scores(connection, terms)
+    if not scores:
+        return []
+    least = nlargest(_BEST, scores.values())[-1]
+    best = [file_id for file_id, score in scores.items() if score >= least]
+    rows = connection.execute(
+        "SELECT id, path, language, origin FROM files"
+        " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path",
+        (str(best),),
+    ).fetchall()
+    found = [
+        WholeFile(
+            file_id, os.fsdecode(path), scores[file_id],
+            language is None or language in TEXT_LANGUAGES, origin,
+        )
+        for file_id, path, language, origin in rows
+    ]  # fmt: skip
+    return sorted(found, key=lambda file: -file.score)[:_BEST]
+
+
+def _scores(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
+    (files,) = connection.execute("SELECT COUNT(*) FROM files WHERE items > 0").fetchone()
+    rows = connection.execute(
+        "SELECT id, term FROM terms WHERE documents > 0"
+        " AND term IN (SELECT value FROM json_each(?)) ORDER BY documents, term LIMIT ?",
+        ('["' + '","'.join(terms) + '"]', _MAX_TERMS),  # terms hold nothing that JSON escapes
+    ).fetchall()
+    k = K1 * SCALE
+    file_groups = groups(connection)
+    scores: dict[int, float] = {}
+    for term_id, term in rows:
+        found, counts = file_counts(connection, term_id, file_groups)
+        frequency = len(found)
+        weight = terms[term] * log(1 + (files - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
+        worth = {count: weight * count / (count + k) for count in set(counts)}
+        known = scores.get
+        for file_id, count in zip(found, counts, strict=True):
+            scores[file_id] = known(file_id, 0.0) + worth[count]
+    return scores

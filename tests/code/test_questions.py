@@ -1,0 +1,54 @@
+"""What a query is taken for: a sentence about one function, or a task over several."""
+
+import pytest
+
+from treadle.code.questions import SENTENCE, TASK, Question
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Returns the position of the first match.",
+        "parse the header of a multipart body",
+        "How are tool calls matched to their results?",
+        "where is the retry delay configured",
+        "BaseModel.validate",
+    ],
+)
+def test_a_description_of_one_function_is_a_sentence(query: str) -> None:
+    assert Question.of(query).weights is SENTENCE
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Fix the race between closing and reading",
+        "fixes login when the cookie has no path",
+        "Don't send a body with HEAD",
+        "the parser fails on an empty file",
+        "Sessions expire\n\nThe clock of the server is used where that of the client is meant.",
+        "the pool of connections " * 7,
+    ],
+)
+def test_a_change_or_a_problem_is_a_task(query: str) -> None:
+    assert Question.of(query).weights is TASK
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("test the tokenizer", True),
+        ("Add tests for the tokenizer", True),
+        ("Fix the flaky test of the tokenizer", True),
+        ("the tokenizer", False),
+        ("The parser crashes\n\nI ran the test suite and it printed a trace.", False),
+    ],
+)
+def test_tests_are_wanted_where_the_query_asks_for_them(query: str, *, wanted: bool) -> None:
+    assert Question.of(query).wants_tests is wanted
+
+
+def test_only_the_head_of_a_long_query_counts() -> None:
+    question = Question.of("alpha " * 5_000 + "omega")
+    assert len(question.text) <= 10_000
+    assert "omega" not in question.terms
