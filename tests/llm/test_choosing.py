@@ -142,7 +142,7 @@ async def test_a_wrong_configuration_is_said(
 async def test_a_missing_key_says_which_and_how_to_go_on() -> None:
     with pytest.raises(ProviderError, match="OPENAI_API_KEY is not set") as caught:
         await chosen(model="openai/gpt")
-    assert "--model embedded" in str(caught.value)
+    assert "treadle models list" in str(caught.value)
 
 
 async def test_a_key_can_come_from_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,6 +208,22 @@ def test_small_costs_keep_their_figures() -> None:
     assert [cost(dollars) for dollars in (0, 0.000012, 1.5)] == ["$0.0000", "$0.000012", "$1.5000"]
 
 
+def test_reply_of_a_foreign_program_is_shown_as_text() -> None:
+    replies = [
+        {"role": "assistant", "content": [{"type": "text", "text": "It is sunny."}]},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "search", "arguments": "{}"}}]},
+    ]
+    said, called = (
+        Trace("t", (replace(span("a", kind=SpanKind.MODEL), output=json.dumps([reply])),))
+        for reply in replies
+    )
+
+    assert view_trace(said).rows[0].detail == "unknown model → It is sunny."
+    assert view_trace(said).answer == "It is sunny."
+    assert view_trace(called).rows[0].detail == "unknown model → calls search"
+    assert not view_trace(called).answer
+
+
 def test_events_stand_where_they_happened() -> None:
     root = replace(
         span("root", start_us=0, kind=SpanKind.RUN),

@@ -82,7 +82,7 @@ def _consent(root: Path, check: Check, program: Program) -> None:
         store.remember(root, [grant], SystemClock().now_us())
     elif answer not in {"y", "yes"}:
         raise UsageError(
-            f"The check {check.name} is not run: {program} was not allowed.",
+            f"The check {check.name} is not run: you did not allow {program}.",
             hint="Look at that program, then give --yes to run it.",
         )
 

@@ -45,7 +45,7 @@ def repository(options: argparse.Namespace) -> Path:
         root = find_root(Path.cwd())
         if holds_home(root):
             raise UsageError(
-                f"{root} is no repository but a home folder or a whole disk.",
+                f"{root} is a home directory or a filesystem root, not a repository.",
                 hint="Go to a repository, or name one with --repo PATH.",
             )
         return root

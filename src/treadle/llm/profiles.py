@@ -223,8 +223,8 @@ def _no_key(provider: str, key_name: str) -> ProviderError:
     return ProviderError(
         f"{provider} needs a key, and {key_name} is not set.{elsewhere}",
         kind=FaultKind.AUTHENTICATION,
-        hint=f"Set {key_name}, run `treadle models key set {provider}`, or choose another model, "
-        "for example --model embedded.",
+        hint=f"Set {key_name}, run `treadle models key set {provider}`, or choose another model: "
+        "`treadle models list` shows the available ones.",
     )
 
 

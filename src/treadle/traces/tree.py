@@ -1,11 +1,12 @@
 """A trace as rows that a person can read, and as JSON: the pure part of `treadle traces show`."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from treadle.events.types import Usage
+from treadle.traces.detectors.reading import Message, Role, read
 from treadle.traces.forest import Node, arrange
 from treadle.traces.span import (
     Attributes,
@@ -102,7 +103,7 @@ def view_trace(trace: Trace) -> TraceView:
         status=trace.status,
         stop_reason=str(stop_reason) if stop_reason else None,
         question=printable(root.input) if root and root.input is not None else None,
-        answer=printable(root.output) if root and root.output is not None else None,
+        answer=_answer(root) if root else None,
         error=printable(root.error) if root and root.error is not None else None,
         start_us=start_us,
         duration_us=root.duration_us if root else None,
@@ -231,7 +232,7 @@ def _detail(span: Span) -> str:
         case SpanKind.RUN:
             detail = one_line(span.input or "")
         case SpanKind.MODEL:
-            outcome = _reply(span.output)
+            outcome = _reply(span)
             model = one_line(span.model or "unknown model")
             if span.attributes.get("treadle.purpose") == "summary":
                 model += " (to sum up the conversation)"
@@ -307,18 +308,33 @@ def _sources(attributes: Attributes) -> Iterator[str]:
             yield one_line(f"{source.get('file')}:{lines} {name}")
 
 
-def _reply(output: str | None) -> str:
-    """What a model's reply came to: the tools that it called, else the beginning of its text."""
-    if output is None:
+def _reply(span: Span) -> str:
+    """The tools that a model's reply called, else the beginning of its text."""
+    if span.output is None:
         return ""
-    reply = _json(output)
-    if not isinstance(reply, dict):
-        return f"→ {one_line(output, 80)}"
-    calls = reply.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        names = [str(call.get("name")) for call in calls if isinstance(call, dict)]
-        return f"→ calls {one_line(', '.join(names))}"
-    return f"→ {one_line(str(reply.get('text') or '(no text)'), 80)}"
+    messages = _reply_messages(span)
+    if not messages:
+        return f"→ {one_line(span.output, 80)}"
+    calls = [call.name for message in messages for call in message.calls]
+    if calls:
+        return f"→ calls {one_line(', '.join(calls))}"
+    return f"→ {one_line(_reply_text(messages) or '(no text)', 80)}"
+
+
+def _answer(root: Span) -> str | None:
+    """What a trace answered: the output of its root, of a model call the text of its reply."""
+    messages = _reply_messages(root) if root.kind is SpanKind.MODEL else ()
+    answer = _reply_text(messages) if messages else root.output
+    return None if answer is None else printable(answer)
+
+
+def _reply_messages(span: Span) -> tuple[Message, ...]:
+    return read(replace(span, input=None)).reply
+
+
+def _reply_text(messages: Sequence[Message]) -> str:
+    texts = (text for message in messages for text in message.texts)
+    return "\n".join(text.text for text in texts if text.role is Role.ASSISTANT)
 
 
 def _event_detail(event: SpanEvent) -> str:

@@ -64,7 +64,7 @@ class ToolUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """The calls of one model among the spans; of spans without a model '' is the name."""
+    """The spans of one model, '' for those without. `latency` is that of its counted calls."""
 
     name: str
     sums: Sums
@@ -256,7 +256,7 @@ class _Durations:
 
 _DURATIONS = """
     s.duration_us, s.ttft_us, s.model, iif(s.kind = 'tool', s.name, NULL), s.work_us,
-    s.status = 'error'"""
+    s.status = 'error', s.counted"""
 
 
 def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
@@ -265,10 +265,10 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
     of_model = {packed(name): array("q") for name in models}
     worked = defaultdict[Any, "array[int]"](lambda: array("q"))
     calls, failed = Counter[Any](), Counter[Any]()
-    for duration, ttft, model, tool, work, is_error in spans.select(_DURATIONS):
+    for duration, ttft, model, tool, work, is_error, counted in spans.select(_DURATIONS):
         if duration is not None:
             every.append(duration)
-            if model in of_model:
+            if counted and model in of_model:
                 of_model[model].append(duration)
         if ttft is not None:
             first_token.append(ttft)
