@@ -8,6 +8,7 @@ import {
   useRef,
   useSyncExternalStore,
 } from "react";
+import { ApiError, getJson } from "../api/client";
 import { pageId } from "../mirror/pageId";
 import { GAP, type LiveEvent, OPEN } from "./events";
 import { type Connection, LiveSocket } from "./socket";
@@ -21,10 +22,19 @@ function addressOf(after: number | null): string {
   return `${scheme}://${location.host}/api/v1/events/socket?${query}`;
 }
 
+async function isRefused(): Promise<boolean> {
+  try {
+    await getJson("/api/v1/health");
+  } catch (error) {
+    return error instanceof ApiError && error.status === 401;
+  }
+  return false;
+}
+
 export function LiveProvider({ children, socket }: { children: ReactNode; socket?: LiveSocket }) {
   const queries = useQueryClient();
   const live = useRef<LiveSocket>(null);
-  live.current ??= socket ?? new LiveSocket(addressOf);
+  live.current ??= socket ?? new LiveSocket(addressOf, isRefused);
   useEffect(() => {
     const current = live.current;
     if (!current) return;

@@ -78,6 +78,25 @@ test("a person may try at once, and only one connection comes of it", () => {
   expect(FakeWebSocket.made.filter((each) => !each.closed)).toHaveLength(1);
 });
 
+test("a server that refuses the page is not reported as unreachable", async () => {
+  let refuses = true;
+  socket.close();
+  socket = new LiveSocket(
+    () => "ws://here",
+    () => Promise.resolve(refuses),
+  );
+  socket.open();
+  made().onclose?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(socket.connection).toEqual({ state: "refused", retryAt: Date.now() + 500 });
+
+  refuses = false; // the server has ended
+  await vi.advanceTimersByTimeAsync(500);
+  made().onclose?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(socket.connection.state).toBe("lost");
+});
+
 test("a silence means that the connection is gone", () => {
   vi.advanceTimersByTime(30_000);
   made().say({ type: "alive" });

@@ -3,11 +3,12 @@
 import { accessProtocols } from "../api/access";
 import { GAP, type LiveEvent, OPEN } from "./events";
 
-export type ConnectionState = "connecting" | "open" | "lost";
+/** `refused`: the server answers, but it does not accept the key of this page. */
+export type ConnectionState = "connecting" | "open" | "lost" | "refused";
 
 export interface Connection {
   state: ConnectionState;
-  /** When it is tried again, in milliseconds of Date.now(); null where it is not lost. */
+  /** When it is tried again, in milliseconds of Date.now(); null while it is not lost. */
   retryAt: number | null;
 }
 
@@ -28,7 +29,11 @@ export class LiveSocket {
   private readonly watchers = new Set<() => void>();
   private closed = false;
 
-  constructor(private readonly address: (after: number | null) => string) {}
+  /** `refuses` asks the server whether it refuses this page: a WebSocket does not report that. */
+  constructor(
+    private readonly address: (after: number | null) => string,
+    private readonly refuses: () => Promise<boolean> = () => Promise.resolve(false),
+  ) {}
 
   listen(listener: Listener): () => void {
     this.listeners.add(listener);
@@ -57,7 +62,7 @@ export class LiveSocket {
 
   /** Try now, whatever time was waited for. */
   retryNow = (): void => {
-    if (this.connection.state !== "lost") return;
+    if (this.connection.retryAt === null) return;
     clearTimeout(this.timer);
     this.open();
   };
@@ -88,8 +93,16 @@ export class LiveSocket {
     if (this.closed) return;
     const wait = Math.min(FIRST_RETRY_MS * 2 ** this.tries, LAST_RETRY_MS);
     this.tries += 1;
-    this.become({ state: "lost", retryAt: Date.now() + wait });
+    const state = this.connection.state === "refused" ? "refused" : "lost";
+    this.become({ state, retryAt: Date.now() + wait });
     this.timer = setTimeout(() => this.open(), wait);
+    void this.explain();
+  }
+
+  private async explain(): Promise<void> {
+    const state = (await this.refuses()) ? "refused" : "lost";
+    const { retryAt } = this.connection;
+    if (retryAt !== null && state !== this.connection.state) this.become({ state, retryAt });
   }
 
   private drop(): void {

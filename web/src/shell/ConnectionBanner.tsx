@@ -1,4 +1,4 @@
-// Says that the connection is lost, when it is tried again, and lets a person try at once.
+// Says that the connection is lost or refused, when it is tried again, and lets a person try at once.
 import { useEffect, useState } from "react";
 import { Button } from "../components/Button";
 import { useConnection } from "../live/LiveProvider";
@@ -9,12 +9,19 @@ export function ConnectionBanner() {
   const seconds = useSecondsUntil(retryAt);
   return (
     <div role="status" aria-live="polite">
-      {state === "lost" && (
+      {(state === "lost" || state === "refused") && (
         <div className={styles.banner}>
-          <strong>The server is not reachable.</strong>
+          <strong>
+            {state === "lost"
+              ? "The server is not reachable."
+              : "The server does not accept this page’s key."}
+          </strong>
           <span>
-            What is shown may be old. Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}, and
-            nothing that happens meanwhile will be missed.
+            {state === "lost"
+              ? "What is shown may be old. "
+              : "Open the link that `treadle serve` printed when it started. "}
+            Trying again{seconds > 0 ? ` in ${seconds} s` : " now"}, and nothing that happens
+            meanwhile will be missed.
           </span>
           <Button small onPress={retryNow}>
             Try now
