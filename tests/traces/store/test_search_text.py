@@ -66,6 +66,13 @@ def test_messages_become_what_was_said_called_and_found() -> None:
     ]
 
 
+def test_recorded_reply_becomes_its_text_and_calls() -> None:
+    call = {"id": "call_1", "name": "grep", "arguments": '{"pattern": "a"}'}
+
+    assert search_text(json.dumps({"text": "It is sunny."})) == "It is sunny."
+    assert search_text(json.dumps({"text": None, "tool_calls": [call]})) == "grep\npattern: a"
+
+
 def test_messages_in_parts_of_other_vocabularies_are_read_as_well() -> None:
     messages = [
         {"role": "user", "parts": [{"type": "text", "content": "the question"}]},

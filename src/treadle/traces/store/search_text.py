@@ -32,6 +32,8 @@ _STRUCTURE = frozenset(
 """Keys of messages and their parts whose values nobody reads."""
 _PART = frozenset({"type", "function", "arguments"})
 """Keys of which a part of a message has one."""
+_REPLY = frozenset({"text", "tool_calls", "reasoning"})
+"""Keys of a model's reply as sessions of Treadle record it."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "mediaType", "format"})
 _MEDIA_TYPES = frozenset({"image", "audio", "video", "file", "blob", "base64", "media"})
 _ALWAYS_BINARY = frozenset({"b64_json", "base64"})
@@ -115,7 +117,11 @@ def _text_leaves(value: str, depth: int, nested: int) -> Iterator[str]:
 
 
 def _entries(value: dict[str, JsonValue], message: bool, depth: int, nested: int) -> Iterator[str]:
-    message = "role" in value or (message and not _PART.isdisjoint(value))
+    message = (
+        "role" in value
+        or (message and not _PART.isdisjoint(value))
+        or ("text" in value and value.keys() <= _REPLY)
+    )
     binary = _binary_keys(value)
     for key, item in value.items():
         if key in binary:
