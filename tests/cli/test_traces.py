@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.command import Ran, treadle
 from tests.traces.runs import span
+from treadle.app.repository_scope import repository_label
 from treadle.events.types import Usage
 from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
 
@@ -68,6 +69,51 @@ def test_threads_and_spans_are_listed_too(home: Path) -> None:
 
     assert [line.split()[0] for line in threads] == ["THREAD", "a", "b"]
     assert [line.split()[0] for line in spans] == ["TRACE", "one", "two", "three"]
+
+
+def test_repo_limits_lists_searches_sums_and_exports_to_its_records(tmp_path: Path) -> None:
+    home, own, other = (tmp_path / name for name in ("home", "own", "other"))
+    own.mkdir()
+    other.mkdir()
+    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    spans = {own: run("one", 0, "a"), other: run("two", 1, "b")}
+    for root, recorded in spans.items():
+        label = repository_label(root)
+        assert label is not None
+        store.write([replace(each, labels=(label,)) for each in recorded])
+    store.close()
+
+    for words in (
+        ("list", "--json"),
+        ("list", "--spans", "--json"),
+        ("search", "found", "--json"),
+        ("export",),
+    ):
+        everything = treadle("traces", *words, home=home).out
+        limited = treadle("traces", *words, home=home, repo=own).out
+        assert '"two"' in everything, words
+        assert '"one"' in limited, words
+        assert '"two"' not in limited, words
+    assert "2 spans: 1 model call," in treadle("traces", "summary", home=home, repo=own).out
+    assert "in 2 spans" in treadle("traces", "faults", home=home, repo=own).err
+    tried = treadle("traces", "redact-preview", "--pattern", "found", home=home, repo=own)
+    assert "1 of 2 spans" in tried.out
+
+
+@pytest.mark.parametrize("words", [("list",), ("search", "x"), ("summary",), ("export",)])
+def test_repo_without_a_folder_is_refused(home: Path, words: tuple[str, ...]) -> None:
+    ran = treadle("traces", *words, home=home, repo=home / "nowhere")
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "nowhere does not exist" in ran.err
+
+
+@pytest.mark.parametrize("words", [("show", "one"), ("delete", "trace", "one", "--yes")])
+def test_commands_about_given_ids_have_no_repo_option(home: Path, words: tuple[str, ...]) -> None:
+    ran = treadle("traces", *words, home=home, repo=home)
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "--repo" in ran.err
 
 
 def test_a_list_goes_on_after_its_cursor(home: Path) -> None:

@@ -17,7 +17,6 @@ KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    (tmp_path / "repo").mkdir()
     return tmp_path / "home"
 
 
@@ -36,7 +35,7 @@ def stored(home: Path, trace_id: str = "trace") -> tuple[Span, ...]:
 
 
 def traces(home: Path, *words: str) -> Ran:
-    return treadle("traces", *words, home=home, repo=home.parent / "repo")
+    return treadle("traces", *words, home=home)
 
 
 def test_what_is_exported_is_taken_in_elsewhere_as_it_was(home: Path) -> None:
@@ -46,10 +45,10 @@ def test_what_is_exported_is_taken_in_elsewhere_as_it_was(home: Path) -> None:
     done = traces(home, "export", "trace:trace", "-o", str(file))
     assert (done.status, done.err) == (0, f"2 spans written to {file}.\n")
     elsewhere = home.parent / "elsewhere"
-    taken = treadle("traces", "import", str(file), home=elsewhere, repo=home.parent / "repo")
+    taken = treadle("traces", "import", str(file), home=elsewhere)
     assert (taken.status, taken.out) == (0, "2 spans taken.\n")
     assert stored(elsewhere) == stored(home) == spans
-    again = treadle("traces", "export", home=elsewhere, repo=home.parent / "repo")
+    again = treadle("traces", "export", home=elsewhere)
     assert again.out.encode() == file.read_bytes()
 
 
@@ -64,14 +63,14 @@ def test_an_export_for_other_tools_is_otlp_json(home: Path) -> None:
     file = home.parent / "otlp.json"
     file.write_text(done.out)
     elsewhere = home.parent / "elsewhere"
-    taken = treadle("traces", "import", str(file), home=elsewhere, repo=home.parent / "repo")
+    taken = treadle("traces", "import", str(file), home=elsewhere)
     assert taken.out == "2 spans taken.\n"
 
 
 def test_secrets_in_what_is_taken_in_are_taken_out(home: Path) -> None:
     file = home.parent / "foreign.jsonl"
     seed(home.parent / "foreign", span("a"))
-    out = treadle("traces", "export", home=home.parent / "foreign", repo=home.parent / "repo").out
+    out = treadle("traces", "export", home=home.parent / "foreign").out
     file.write_text(out.replace("work a", f"work {KEY}"))
     done = traces(home, "import", str(file))
     assert done.status == 0
@@ -171,7 +170,7 @@ def test_however_many_spans_are_new_all_are_examined_first(
     call = replace(span("t", kind=SpanKind.TOOL), input="{}", output="[]")
     seed(home, *(replace(call, span_id=f"s{number}") for number in range(4)))
 
-    options = argparse.Namespace(query=[], limit=9, json=False, repo=home.parent / "repo")
+    options = argparse.Namespace(query=[], limit=9, json=False, repo=None)
     assert traces_faults.run(options) == 0
 
     told = capsys.readouterr().err

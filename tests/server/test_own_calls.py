@@ -73,8 +73,8 @@ def test_the_command_line_leaves_own_calls_out_unless_the_query_includes_them(
     recorded: Path, words: tuple[str, ...]
 ) -> None:
     home = recorded.parent / "home"
-    default = treadle("traces", *words, "--json", home=home, repo=recorded).out
-    shown = treadle("traces", *words, "own:include", "--json", home=home, repo=recorded).out
+    default = treadle("traces", *words, "--json", home=home).out
+    shown = treadle("traces", *words, "own:include", "--json", home=home).out
     assert "trace-user" in default or "model-user" in default
     for own in ("asked", "tried"):
         assert own not in default

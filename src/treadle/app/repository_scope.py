@@ -38,18 +38,29 @@ _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
 """A label that no span has."""
 
 
-def repository_label(root: Path) -> str | None:
-    """The label of what Treadle records in the repository at `root`; it gets an id if it has none.
+def repository_label(root: Path, *, make: bool = True) -> str | None:
+    """The label of what Treadle records in the repository at `root`.
 
-    None where it cannot be identified: its records then belong to no repository.
+    With `make` the repository gets an id if it has none. None where it cannot be identified: its
+    records then belong to no repository.
     """
     try:
-        found = identity(root, make=True)
+        found = identity(root, make=make)
     except OSError:
         return None
     if found is None:
         return None
     return REPOSITORY_LABEL + blake2b(found.encode(), digest_size=8).hexdigest()
+
+
+def records_of(root: Path) -> Query:
+    """The query of everything recorded in the repository at `root`, which gets no id by that."""
+    return _labelled(repository_label(root, make=False))
+
+
+def _labelled(label: str | None) -> Query:
+    """Without a `label` nothing fits."""
+    return Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
 
 
 class OfRepository:
@@ -58,7 +69,7 @@ class OfRepository:
     def __init__(self, reader: "Recorded", label: str | None) -> None:
         """Without a `label` nothing is found."""
         self._reader = reader
-        self._only = Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
+        self._only = _labelled(label)
 
     def spans(self, query: Query = _EVERYTHING, **part: Unpack["Part"]) -> "Page[ListedSpan]":
         """See `SpanReader`."""

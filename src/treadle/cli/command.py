@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +18,26 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
+class RepositoryUse(Enum):
+    """What a command uses the repository for; each value is the help text of `--repo`."""
+
+    ROOT = "the repository (default: the git repository around this folder)"
+    RECORDS = "only the records of this repository (default: all records)"
+    SETTINGS = "the repository whose settings apply (default: the one around this folder)"
+    NONE = ""
+    """The command has no option `--repo`."""
+
+
+def set_repository_use(parser: argparse.ArgumentParser, use: RepositoryUse) -> None:
+    """Declare what a command uses the repository for, where that is not its subject."""
+    parser.set_defaults(repository_use=use)
+
+
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands."""
+    """Add `--repo`, `--json` and `--debug` to a command, or to each of its sub-commands.
+
+    A command without a use for the repository has no `--repo`.
+    """
     nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no public way)
     for action in nested:
         for child in action.choices.values():
@@ -26,12 +45,9 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     if nested:
         return
     group = parser.add_argument_group("common options")
-    group.add_argument(
-        "--repo",
-        metavar="PATH",
-        type=Path,
-        help="the repository (default: the git repository around this folder)",
-    )
+    use: RepositoryUse = parser.get_default("repository_use") or RepositoryUse.ROOT
+    if use is not RepositoryUse.NONE:
+        group.add_argument("--repo", metavar="PATH", type=Path, help=use.value)
     group.add_argument(
         "--json", action="store_true", help="machine-readable output on standard output"
     )

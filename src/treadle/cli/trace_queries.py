@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treadle.cli.command import positive
+from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
 from treadle.cli.output import table
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
@@ -29,7 +29,8 @@ else:
 
 
 def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add the words of a query."""
+    """Add the words of a query, which `--repo` limits to the records of one repository."""
+    set_repository_use(parser, RepositoryUse.RECORDS)
     parser.add_argument(
         "query",
         nargs="+" if required else "*",
@@ -53,17 +54,23 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reverse", action="store_true", help="the other way round")
 
 
-def listed_query(words: Sequence[str]) -> Query:
+def listed_query(options: argparse.Namespace) -> Query:
     """The same without Treadle's own calls, unless the words ask for them."""
-    return without_own(typed_query(words))
+    return without_own(typed_query(options))
 
 
-def typed_query(words: Sequence[str]) -> Query:
-    """The query of these words of a shell. One with blanks and without syntax is a phrase.
+def typed_query(options: argparse.Namespace) -> Query:
+    """The query of the words of a shell and of `--repo`. A word with blanks is a phrase.
 
-    Raises QuerySyntaxError.
+    Raises QuerySyntaxError, and UsageError where `--repo` is not a folder.
     """
-    return parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
+    words: Sequence[str] = options.query
+    query = parse_query(" ".join(map(_term, words)), now_us=time.time_ns() // 1_000)
+    if options.repo is None:
+        return query
+    from treadle.app.repository_scope import records_of
+
+    return query & records_of(repository(options))
 
 
 def chosen_sort(options: argparse.Namespace) -> Sort:

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 
-from treadle.cli.command import positive
+from treadle.cli.command import RepositoryUse, positive, set_repository_use
 from treadle.cli.experiments import opened
 from treadle.cli.output import print_json, say_line, short_id, tell, tell_line
 from treadle.cli.trace_queries import Actions, typed_query
@@ -13,6 +13,7 @@ from treadle.errors import UsageError
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("new", help="make one from recorded model calls")
+    set_repository_use(parser, RepositoryUse.RECORDS)
     parser.add_argument(
         "calls",
         nargs="*",
@@ -50,7 +51,7 @@ async def _make(options: argparse.Namespace) -> int:
         if options.calls:
             made = await asyncio.to_thread(experiments.from_spans, options.calls, name=options.name)
         else:
-            query = typed_query(options.query) & Query((any_of(About.KIND, ["model"]),))
+            query = typed_query(options) & Query((any_of(About.KIND, ["model"]),))
             made = await asyncio.to_thread(
                 experiments.from_query, query, limit=options.limit, name=options.name
             )

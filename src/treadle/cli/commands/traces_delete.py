@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import asdict
 
 from treadle.app.stores import open_trace_store
+from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, say
 from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import shown_size
@@ -18,6 +19,7 @@ _FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("delete", help="delete threads, runs or traces for good")
+    set_repository_use(parser, RepositoryUse.NONE)
     parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids are of")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a whole id")
     parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.traces.exchange import write_span_lines, write_spans
     from treadle.traces.otlp_export import write_otlp, write_otlp_lines
 
-    query = typed_query(options.query)
+    query = typed_query(options)
     to_file, to_stream = (
         (write_spans, write_span_lines)
         if options.format == "jsonl"

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.config.loader import load
     from treadle.traces.detectors import Severity
 
-    query = listed_query(options.query)
+    query = listed_query(options)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors
     with closing(open_trace_store()) as store:
         _examine_all(store, rules_of(settings))

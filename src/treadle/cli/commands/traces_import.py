@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.command import repository
+from treadle.cli.command import RepositoryUse, repository, set_repository_use
 from treadle.cli.output import print_json, say, tell_line
 from treadle.cli.trace_queries import Actions
 
@@ -15,6 +15,7 @@ from treadle.cli.trace_queries import Actions
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("import", help="take spans from files (JSON lines or OTLP/JSON)")
+    set_repository_use(parser, RepositoryUse.SETTINGS)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="may be compressed")
 
 

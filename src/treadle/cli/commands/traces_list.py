@@ -36,7 +36,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
-    query, sort = listed_query(options.query), chosen_sort(options)
+    query, sort = listed_query(options), chosen_sort(options)
     limit, cursor = options.limit, options.cursor
     with closing(open_trace_store()) as store:
         if options.spans:
@@ -64,7 +64,7 @@ def _show(
         if page.next_cursor:
             more = "" if page.total is None else f" of {page.total:,}"
             tell(f"{len(rows)}{more} shown; the next: --cursor {page.next_cursor}")
-    elif options.query:
+    elif options.query or options.repo:
         tell("Nothing that is recorded fits.")
     else:
         tell('Nothing is recorded yet. Try `treadle ask "…"`.')

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import asdict
 
 from treadle.app.stores import open_trace_store
-from treadle.cli.command import repository
+from treadle.cli.command import RepositoryUse, repository, set_repository_use
 from treadle.cli.output import print_json, say
 from treadle.cli.trace_queries import Actions
 from treadle.config.quantities import age_us, shown_size, size_bytes
@@ -17,6 +17,7 @@ from treadle.errors import UsageError
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("prune", help="delete what is old, or more than is to be kept")
+    set_repository_use(parser, RepositoryUse.SETTINGS)
     parser.add_argument("--older-than", type=_age, metavar="AGE", help="such as 12h, 30d or 4w")
     parser.add_argument("--max-size", type=_size, metavar="SIZE", help="such as 500MB or 2GB")
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.app.span_reading import whole_spans
     from treadle.traces.redaction_preview import preview
 
-    query = typed_query(options.query)
+    query = typed_query(options)
     rules = _rules(options)
     with closing(open_trace_store()) as store:
         found = list(islice(whole_spans(store, query, newest_first=True), options.limit))

@@ -22,7 +22,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hits."""
-    query, sort = listed_query(options.query), chosen_sort(options)
+    query, sort = listed_query(options), chosen_sort(options)
     with closing(open_trace_store()) as store:
         page = store.search(query, sort=sort, limit=options.limit, cursor=options.cursor)
     if options.json:

@@ -4,6 +4,7 @@ import argparse
 from contextlib import closing
 
 from treadle.app.stores import open_trace_store
+from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, say
 from treadle.cli.trace_queries import Actions
 from treadle.traces import trace_lines, trace_to_json, view_trace
@@ -12,6 +13,7 @@ from treadle.traces import trace_lines, trace_to_json, view_trace
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
     parser = actions.add_parser("show", help="one run as a tree")
+    set_repository_use(parser, RepositoryUse.NONE)
     parser.add_argument("trace", help="LAST, a trace id or the beginning of one")
 
 

@@ -26,7 +26,7 @@ def configure(actions: Actions) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the summary."""
-    query = typed_query(options.query)
+    query = typed_query(options)
     for field, given in ((Field.THREAD, options.thread), (Field.RUN, options.run_id)):
         if given is not None:
             query &= Query((any_of(field, [given]),))
