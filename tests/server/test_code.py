@@ -65,7 +65,8 @@ async def test_tools_are_listed_and_called(repo: Path) -> None:
         assert "path" in by_name["read_file"]["parameters"]["properties"]
         read = await served.post("/tools/read_file/call", {"path": "calc.py"})
         assert read["ok"] is True
-        listed = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)
+    # The server has ended, so the span that it recorded is written.
+    listed = json.loads(treadle("traces", "list", "--json", home=repo.parent / "home").out)
     assert [run["name"] for run in listed["data"]] == ["execute_tool read_file"]
 
 
