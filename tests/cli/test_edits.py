@@ -130,7 +130,9 @@ def test_a_proposal_is_checked_in_a_copy_before_it_is_approved(repo: Path) -> No
 
 
 def test_checks_are_listed_and_run(repo: Path) -> None:
-    (repo / "Makefile").write_text("check:\n\tgrep -q value_3 a.py\ntest:\n\tfalse\n")
+    (repo / "Makefile").write_text(
+        "check:\n\tgrep -q value_3 a.py\ntest:\n\t@echo 'a.c:1:1: error: x'; false\n"
+    )
 
     def checks(*words: str) -> Ran:
         return treadle("checks", *words, home=repo.parent / "home", repo=repo)
@@ -142,6 +144,7 @@ def test_checks_are_listed_and_run(repo: Path) -> None:
     assert (passed.status, "passed" in passed.out) == (0, True)
     failed = checks("run", "make test", "--json")
     assert (failed.status, json.loads(failed.out)["status"]) == (1, "failed")
+    assert "· 1 error\n" in checks("run", "make test").out
     unknown = checks("run", "make chekc")
     assert unknown.status == 1
     assert "make check" in unknown.err

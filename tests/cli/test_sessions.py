@@ -72,8 +72,9 @@ async def test_a_branch_never_parts_a_call_from_its_result(repo: Path) -> None:
 async def test_a_title_that_was_given_stays(repo: Path) -> None:
     async with FakeProvider([Answer("One."), Answer("Two.")]) as provider:
         await ask(provider, repo, "First?")
-        assert sessions(repo, "rename", "last", " Adding  numbers ").status == 0
+        renamed = sessions(repo, "rename", "last", " Adding  numbers ")
         await ask(provider, repo, "Second?", "--session", "last")
+    assert renamed.out == "The conversation “First?” is now called “Adding numbers”.\n"
     assert "Adding numbers" in sessions(repo, "list").out
 
 

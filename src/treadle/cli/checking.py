@@ -12,6 +12,7 @@ from treadle.cli.output import print_json, say, table, tell_line
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus, UsageError
+from treadle.toolbox.wording import tallied
 from treadle.tools.contract import Program
 
 _SHOWN = 50
@@ -112,9 +113,12 @@ def _show(ran: CheckRun) -> None:
     if not ran.reading.diagnostics and ran.status is not CheckStatus.PASSED:
         for line in (*ran.output.head, *ran.output.tail):
             say(line)
-    counts = ", ".join(f"{count} {name}" for name, count in ran.reading.counts.items())
     status = ran.status.value.replace("_", " ")
-    parts = (f"{ran.command}: {status} in {ran.seconds:.1f} s{where}", counts, ran.reason)
+    parts = (
+        f"{ran.command}: {status} in {ran.seconds:.1f} s{where}",
+        tallied(ran.reading.counts),
+        ran.reason,
+    )
     say(" · ".join(filter(None, parts)))
 
 

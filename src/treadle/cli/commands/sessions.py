@@ -130,7 +130,7 @@ def _rename(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
-        say_line(f"{found.title} is called {title} from now on.")
+        say_line(f"The conversation “{found.title}” is now called “{title}”.")
     return 0
 
 

@@ -12,7 +12,7 @@ from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
-from treadle.toolbox.wording import counted
+from treadle.toolbox.wording import counted, tallied
 from treadle.tools.approvals.question import Question
 from treadle.tools.contract import (
     EVERYTHING,
@@ -168,7 +168,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     def view(self, arguments: RunCheckArguments, result: RunCheckResult) -> ToolView:  # noqa: ARG002
         if result.checks is not None:
             return ToolView(counted(len(result.checks), "check"))
-        counts = ", ".join(f"{number:,} {name}" for name, number in (result.counts or {}).items())
+        counts = tallied(result.counts or {})
         status = (result.status or "").replace("_", " ")
         where = " in a copy" if result.scratch else ""
         about = f" ({counts})" if counts else ""
