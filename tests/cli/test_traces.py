@@ -158,6 +158,26 @@ def test_a_summary_adds_up_what_fits(home: Path) -> None:
     assert summary["latency"]["max"] == 2_000.0
 
 
+def test_a_summary_leaves_out_models_of_refused_calls(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    refused = replace(
+        span("refused", kind=SpanKind.AGENT, start_us=START),
+        operation="gateway",
+        model="nowhere/none",
+        status=SpanStatus.ERROR,
+        error="There is no model 'nowhere/none'.",
+    )
+    store = SqliteTraceStore.open(home / "data" / "traces.db")
+    store.write([*run("one", 0, "a"), refused])
+    store.close()
+
+    for query in ((), ("NOT label:x",)):  # by rollups, and by reading spans
+        summary = json.loads(treadle("traces", "summary", *query, "--json", home=home).out)
+        assert [row["model"] for row in summary["model_breakdown"]] == ["small"]
+        assert summary["summary"]["total_spans"] == 3
+        assert [row["span_id"] for row in summary["error_spans"]] == ["refused"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

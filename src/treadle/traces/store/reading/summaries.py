@@ -221,7 +221,9 @@ def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _models(of: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
-    return dict(islice(((name, sums) for name, sums in of if name), MOST_GROUPS))
+    """Those with a counted call: a refused call of the gateway names a model and calls none."""
+    called = ((name, sums) for name, sums in of if name and sums.totals.model_calls)
+    return dict(islice(called, MOST_GROUPS))
 
 
 def _bounds(spans: _Spans) -> tuple[int | None, int | None]:
