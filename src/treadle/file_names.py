@@ -1,7 +1,6 @@
 """Names of files as file systems compare them: two spellings of one file are one text here."""
 
 import re
-import unicodedata
 
 _IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """Characters that some file systems leave out when they compare names."""
@@ -15,5 +14,7 @@ def comparable(path: str) -> str:
     `.TREADLE`, `.treadle.` and `.trea\u200cdle` name the same folder on some systems.
     """
     if not path.isascii():
+        import unicodedata  # seldom needed
+
         path = _IGNORED.sub("", unicodedata.normalize("NFKC", path).casefold())
     return _END.sub("", path.lower())

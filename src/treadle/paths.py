@@ -7,7 +7,6 @@ from pathlib import Path, PurePath
 
 from treadle.errors import PathRefusedError, StoreError
 from treadle.owner_only import private_folder
-from treadle.private_files import HEAD_BYTES, why_private, why_private_content
 
 HOME_VARIABLE = "TREADLE_HOME"
 """Names one folder that holds all that Treadle keeps, instead of the platform's usual places."""
@@ -52,6 +51,8 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
     """
     path = resolve_inside(root, name)
     inside = path.relative_to(os.path.realpath(root)).as_posix()
+    from treadle.private_files import why_private  # compiles patterns, which few commands need
+
     reason = why_private(inside) or why_private(PurePath(name).name) or why_private_file(path)
     if reason is not None and path not in consented:
         raise PathRefusedError(
@@ -63,6 +64,8 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
 
 def why_private_file(path: Path) -> str | None:
     """Why no tool reads the regular file at `path`, by its content; None if one may."""
+    from treadle.private_files import HEAD_BYTES, why_private_content
+
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
