@@ -36,7 +36,7 @@ async def test_the_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
     assert compared.model == MODEL_NAME
 
 
-async def test_the_embedded_model_is_listed_where_there_is_no_other(tmp_path: Path) -> None:
+async def test_the_embedded_model_is_listed_where_it_is_installed(tmp_path: Path) -> None:
     async with running(tmp_path, Settings()) as gateway:
         listed = (await gateway.http.get("/models")).json()["data"]
     expected = [] if missing_parts() else [f"embedded/{MODEL_NAME}"]

@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from treadle.errors import ConfigError
 from treadle.gateway.asked import Asked, Body, Operation
 from treadle.gateway.routing import Router
 from treadle.gateway.trace_context import read_context
+from treadle.llm.embedded import MODEL_NAME
+
+EMBEDDED_ID = f"embedded/{MODEL_NAME}"
 
 
 class SwiftClock(FakeClock):
@@ -28,6 +32,12 @@ class SwiftClock(FakeClock):
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """List the embedded model also where it is not installed."""
+    monkeypatch.setattr("treadle.gateway.embedded.missing_parts", tuple)
 
 
 async def test_models_are_found_by_provider_by_list_and_by_asking(tmp_path: Path) -> None:
@@ -50,7 +60,9 @@ async def test_models_are_found_by_provider_by_list_and_by_asking(tmp_path: Path
     assert answers[3].status_code == 404
     assert answers[3].json()["error"]["code"] == "model_not_found"
     assert "fake/m, other/asked-for, other/vendor/deep" in answers[3].json()["error"]["message"]
-    assert [e["id"] for e in listed["data"]] == ["fake/m", "other/asked-for", "other/vendor/deep"]
+    assert [e["id"] for e in listed["data"]] == [
+        "fake/m", "other/asked-for", "other/vendor/deep", EMBEDDED_ID
+    ]  # fmt: skip
     assert (one.json()["owned_by"], missing.status_code) == ("other", 404)
 
 
@@ -65,8 +77,51 @@ async def test_a_provider_that_lists_nothing_is_told_of_and_left_alone(tmp_path:
         config = config.model_copy(update={"providers": tables})
         async with running(tmp_path, config) as gateway:
             listed = (await gateway.http.get("/models")).json()
-    assert [entry["id"] for entry in listed["data"]] == ["fake/m"]
+    assert [entry["id"] for entry in listed["data"]] == ["fake/m", EMBEDDED_ID]
     assert [entry["provider"] for entry in listed["unavailable"]] == ["other"]
+
+
+async def test_a_provider_that_is_named_alone_answers_with_its_default_model(
+    tmp_path: Path,
+) -> None:
+    listing = FakeProvider([Answer("b")], models=["embed-small", "first", "second"])
+    async with FakeProvider([Answer("a")]) as provider, listing:
+        config = settings(provider, listing, provider="other")
+        own = config.providers["other"].model_copy(update={"models": ()})
+        config = config.model_copy(update={"providers": {**config.providers, "other": own}})
+        async with running(tmp_path, config) as gateway:
+            answers = [await gateway.chat(model=name) for name in ("fake", "other")]
+            keyless = await gateway.chat(model="openai")
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [request.body["model"] for request in provider.requests] == ["m"]
+    assert [request.body["model"] for request in listing.requests] == ["first"]
+    assert (keyless.status_code, keyless.json()["error"]["code"]) == (401, "missing_key")
+
+
+async def test_the_embedded_model_answers_by_the_name_of_its_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with FakeProvider([Answer("a")]) as engine, FakeProvider() as other:
+        server = SimpleNamespace(listening_address=engine.base_url.removesuffix("/v1"))
+        monkeypatch.setattr("treadle.gateway.embedded.start_server", lambda **_: server)
+        async with running(tmp_path, settings(other)) as gateway:
+            answer = await gateway.chat(model="embedded")
+    assert answer.status_code == 200
+    assert [request.body["model"] for request in engine.requests] == [MODEL_NAME]
+    assert other.requests == []
+
+
+async def test_a_client_key_reaches_a_provider_that_is_named_alone(tmp_path: Path) -> None:
+    async with FakeProvider([Answer("a")]) as provider:
+        table = {"base_url": provider.base_url, "api_key_env": "DESK_KEY", "models": ["m"]}
+        config = Settings.model_validate(
+            {"providers": {"desk": table}, "gateway": {"pass_client_keys": True}}
+        )
+        async with running(tmp_path, config) as gateway:
+            headers = {"authorization": "Bearer clients-own-key-1"}
+            answer = await gateway.chat(model="desk", headers=headers)
+    assert answer.status_code == 200
+    assert provider.requests[0].headers["authorization"] == "Bearer clients-own-key-1"
 
 
 async def test_the_unnamed_provider_takes_what_no_other_lists(tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ class Gateway:
             "",
             read_context(headers),
         )
-        if asked.model == f"{EMBEDDED}/{MODEL_NAME}" and EmbeddedServer().models:
+        names = (EMBEDDED, MODEL_NAME, f"{EMBEDDED}/{MODEL_NAME}")
+        if asked.model in names and EmbeddedServer().models:
             return None  # planning would start it
         try:
             targets = (await self._parts.router.plan(asked)).targets

@@ -67,7 +67,7 @@ class Models:
     async def listed(self) -> list[Listed]:
         """What each provider in reach lists; those that are asked are asked at once.
 
-        Where there is none, there is the embedded model, as for everybody who asks for none.
+        The embedded model comes last where it is installed, as where nobody names a model.
         """
         async with self._lock:
             if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
@@ -75,9 +75,10 @@ class Models:
                 self._kept.clear()
                 self._local = None
             endpoints, failed = await self._endpoints()
-            if not (endpoints or failed) and self._embedded.models:
-                return [Listed(EMBEDDED, _configured(self._embedded.models))]
-            return [*failed, *await asyncio.gather(*map(self._of, endpoints))]
+            listed = [*failed, *await asyncio.gather(*map(self._of, endpoints))]
+            if models := self._embedded.models:
+                listed.append(Listed(EMBEDDED, _configured(models)))
+            return listed
 
     async def provider_of(self, model: str) -> str | None:
         """The first provider that lists a model by that id. One that says so itself goes first."""

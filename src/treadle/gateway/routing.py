@@ -13,10 +13,10 @@ from treadle.gateway.asked import Asked
 from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.models import Listed, Models
 from treadle.gateway.refusals import RefusalError
-from treadle.llm import kept_keys
+from treadle.llm import default_model_of, kept_keys
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.profiles import (
     EMBEDDED,
     PROFILES,
@@ -70,7 +70,10 @@ class Router:
         provider, _, model = name.partition("/")
         if model and self._is_provider(provider):
             return Plan((await self._endpoint(provider, model, asked),))
-        owner = await self._owner(name)
+        owner = await self._models.provider_of(name)
+        if owner is None and name != UNNAMED and self._is_provider(name):
+            return Plan((await self._endpoint(name, await self._default(name, asked), asked),))
+        owner = owner or self._fallback()
         if owner is None:
             raise _unknown(name, await self._models.listed(), self._settings.gateway.routes)
         return Plan((await self._endpoint(owner, name, asked),))
@@ -114,14 +117,29 @@ class Router:
     def _unnamed(self) -> bool:
         return bool(self._env.get("TREADLE_BASE_URL", "").strip())
 
-    async def _owner(self, model: str) -> str | None:
-        """The provider that has a model of that name."""
-        owner = await self._models.provider_of(model)
-        default = self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
-        return owner or default
+    def _fallback(self) -> str | None:
+        """The provider of names that no provider lists."""
+        return self._settings.gateway.provider or (UNNAMED if self._unnamed() else None)
+
+    async def _default(self, provider: str, asked: Asked) -> str:
+        """The model of a provider that is named alone, by the rule of `--model`."""
+        env = self._env_with(provider, self._own_key(asked))
+        try:
+            return await default_model_of(self._settings, env, provider)
+        except TreadleError as error:
+            raise _unusable(error, provider) from error
+
+    def _own_key(self, asked: Asked) -> str | None:
+        """The client's own key for the provider, where such keys are passed on."""
+        return asked.key if self._settings.gateway.pass_client_keys else None
+
+    def _env_with(self, provider: str, key: str | None) -> Mapping[str, str]:
+        """The environment with this key for the provider, whose own one may be missing."""
+        name = variable_of(self._settings, provider) if key is not None else None
+        return {**self._env, name: key} if name and key is not None else self._env
 
     async def _endpoint(self, provider: str, model: str, asked: Asked) -> Endpoint:
-        own_key = asked.key if self._settings.gateway.pass_client_keys else None
+        own_key = self._own_key(asked)
         if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
             self._keys = keys
             self._endpoints.clear()
@@ -150,10 +168,7 @@ class Router:
             unnamed = unnamed_endpoint(self._settings, self._env, "")
             if unnamed is not None:
                 return unnamed
-        env = self._env
-        if with_key:  # the provider's own one may be missing
-            name = variable_of(self._settings, provider)
-            env = {**env, name: _CLIENT_KEY} if name else env
+        env = self._env_with(provider, _CLIENT_KEY if with_key else None)
         return await endpoint_for(self._settings, env, provider, "")
 
 
@@ -181,12 +196,15 @@ def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
 
 def _unusable(error: TreadleError, provider: str) -> RefusalError:
     """A provider that cannot be asked, in OpenAI's shape."""
-    missing_key = isinstance(error, ProviderError)
+    status, code = 404, "model_not_found"
+    if isinstance(error, ProviderError):
+        missing_key = error.kind is FaultKind.AUTHENTICATION
+        status, code = (401, "missing_key") if missing_key else (502, error.kind.value)
     return RefusalError(
         error.message,
         hint=error.hint or f"See the settings of providers.{provider}.",
-        status=401 if missing_key else 404,
-        code="missing_key" if missing_key else "model_not_found",
+        status=status,
+        code=code,
         param="model",
     )
 

@@ -6,7 +6,13 @@ from treadle.llm.catalog import (
     check_model,
     list_models,
 )
-from treadle.llm.choosing import connect, connect_with_fallbacks, default_model, is_embedded
+from treadle.llm.choosing import (
+    connect,
+    connect_with_fallbacks,
+    default_model,
+    default_model_of,
+    is_embedded,
+)
 from treadle.llm.faults import FaultKind, ProviderError
 
 __all__ = [
@@ -18,6 +24,7 @@ __all__ = [
     "connect",
     "connect_with_fallbacks",
     "default_model",
+    "default_model_of",
     "is_embedded",
     "list_models",
 ]

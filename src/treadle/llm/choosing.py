@@ -103,6 +103,15 @@ async def default_model(settings: Settings, env: Mapping[str, str]) -> tuple[str
     return (endpoint.provider, endpoint.model) if endpoint else (EMBEDDED, MODEL_NAME)
 
 
+async def default_model_of(settings: Settings, env: Mapping[str, str], provider: str) -> str:
+    """The model that `connect` would give where `provider` is named alone; nothing is loaded.
+
+    Raises ConfigError and ProviderError as `connect` does.
+    """
+    endpoint, _ = await _named(settings, env, provider)
+    return endpoint.model if endpoint else MODEL_NAME
+
+
 async def is_embedded(
     settings: Settings, env: Mapping[str, str], *, model: str | None = None
 ) -> bool:
