@@ -5,8 +5,8 @@ import os
 import sqlite3
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from treadle.code.dense.stored import SCHEMA as VECTORS_SCHEMA
 from treadle.code.dense.stored import drop_vectors, put_vectors
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from treadle.code.entries import Entry
     from treadle.code.parse import ParsedFile
 
+T = TypeVar("T")
+
 _IN_GROUP = (1 << GROUP_BITS) - 1
 """The bits of a file's id that say which file of its group it is."""
+_MANY_TERMS = 3_000
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
@@ -87,8 +90,8 @@ class Batch:
         self._term_ids: dict[str, int] = {}
         self._documents: Counter[int] = Counter()
         self._postings: list[tuple[int, int, int, bytes]] = []
-        self._file_postings: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        self._left: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        self._came: defaultdict[int, defaultdict[int, list[int]]] = _by_group(list)
+        self._left: defaultdict[int, defaultdict[int, set[int]]] = _by_group(set)
         self._mentions: list[tuple[int, int, int]] = []
         self._items = 0
         self._free = self._free_ids()
@@ -145,9 +148,9 @@ class Batch:
         self._connection.execute(
             "DELETE FROM items WHERE id BETWEEN ? AND ?", (first, first | PLACES)
         )
-        group = file_id >> GROUP_BITS
+        left = self._left[file_id >> GROUP_BITS]
         for term_id in _unpack(packed):
-            self._left[group, term_id].add(file_id & _IN_GROUP)
+            left[term_id].add(file_id & _IN_GROUP)
             (size,) = self._connection.execute(
                 "DELETE FROM postings WHERE file_group = ? AND term_id = ? AND file_id = ?"
                 " RETURNING length(data)",
@@ -198,10 +201,11 @@ class Batch:
         self._connection.execute("INSERT INTO file_terms VALUES (?, ?)", (file_id, _pack(used)))
         group = file_id >> GROUP_BITS
         place = file_id & _IN_GROUP
+        came = self._came[group]
         for term_id, data, count in zip(used, entry.postings, entry.in_file, strict=True):
             self._postings.append((group, term_id, file_id, data))
             if count:
-                self._file_postings[group, term_id].append(count << PLACE_BITS | place)
+                came[term_id].append(count << PLACE_BITS | place)
             self._documents[term_id] += len(data) // POSTING_BYTES
 
     def _insert_references(self, file_id: int, file: "ParsedFile") -> None:
@@ -231,21 +235,38 @@ class Batch:
 
     def _write_file_postings(self) -> None:
         """Replace the postings of files that came or went, in the row of each group and term."""
-        added, left = self._file_postings, self._left
-        rows: list[tuple[int, int, bytes]] = []
-        for key in sorted({*added, *left}):
-            known = self._connection.execute(
-                "SELECT data FROM file_postings WHERE file_group = ? AND term_id = ?", key
-            ).fetchone()
-            gone = left.get(key, ())
-            before = () if known is None else _unpack(known[0])
-            kept = [posting for posting in before if posting & PLACES not in gone]
-            rows.append((*key, pack([*kept, *added.get(key, ())])))
-        self._connection.executemany("INSERT OR REPLACE INTO file_postings VALUES (?, ?, ?)", rows)
-        self._connection.executemany(
-            "DELETE FROM file_postings WHERE file_group = ? AND term_id = ?",
-            [key for *key, data in rows if not data],
-        )
+        for group in {*self._came, *self._left}:
+            came, left = self._came[group], self._left[group]
+            known = self._known_file_postings(group, {*came, *left})
+            rows: list[tuple[int, int, bytes]] = []
+            for term_id in sorted({*came, *left}):
+                data = pack(came.get(term_id, ()))
+                if term_id in known:
+                    gone = left.get(term_id, ())
+                    before = _unpack(known[term_id])
+                    data = pack(each for each in before if each & PLACES not in gone) + data
+                rows.append((group, term_id, data))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO file_postings VALUES (?, ?, ?)", rows
+            )
+            self._connection.executemany(
+                "DELETE FROM file_postings WHERE file_group = ? AND term_id = ?",
+                [row[:2] for row in rows if not row[2]],
+            )
+
+    def _known_file_postings(self, group: int, terms: set[int]) -> dict[int, bytes]:
+        """The rows of a group: all where many are wanted, else one by one."""
+        if len(terms) >= _MANY_TERMS:
+            rows = self._connection.execute(
+                "SELECT term_id, data FROM file_postings WHERE file_group = ?", (group,)
+            )
+        else:
+            rows = self._connection.execute(
+                "SELECT p.term_id, p.data FROM json_each(?) AS t CROSS JOIN file_postings AS p"
+                " ON p.file_group = ? AND p.term_id = t.value",
+                (str(list(terms)), group),
+            )
+        return dict(rows.fetchall())
 
     def finish(self) -> None:
         """Write what was gathered; the transaction ends after it."""
@@ -262,6 +283,11 @@ class Batch:
             "UPDATE meta SET value = value + ? WHERE key = ?",
             [(self._items, "items")],
         )
+
+
+def _by_group(made: Callable[[], T]) -> defaultdict[int, defaultdict[int, T]]:
+    """What is gathered for each term of each group of files."""
+    return defaultdict(lambda: defaultdict(made))
 
 
 def _pack(ids: list[int]) -> bytes:
