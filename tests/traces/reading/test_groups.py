@@ -78,7 +78,7 @@ def check_summary(
     } == {
         name: (sums, ranks([each.duration_us for each in calls if each.model == name]))
         for name, sums in naive.groups(fitting, GroupBy.MODEL).items()
-        if name
+        if name and sums.model_calls
     }
     tools = [each for each in spans if each.kind is SpanKind.TOOL]
     assert {
