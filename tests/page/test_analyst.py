@@ -103,6 +103,7 @@ def test_it_opens_by_key_and_asks_about_what_is_open(page: Page, served: Served)
     assert "trace id" not in question
     assert re.search(r"[?&]analyst=[0-9a-f-]{36}", page.url)
     page.goto("/settings")  # the chips are those of what is open
+    expect(page.get_by_role("main")).to_be_visible()
     page.keyboard.press("a")
     expect(chips).to_have_count(0)
 
@@ -114,6 +115,7 @@ def test_the_tools_of_the_page_act_on_it(page: Page, served: Served) -> None:
     experiment = served.post("/experiments", {"spans": [recorded]})["id"]
     trace_id, _, span_id = recorded.partition("/")
     spans, runs = f"/traces/{trace_id}?span={span_id}", "/runs?query=label"
+    expect(page.get_by_role("main")).to_be_visible()
     page.keyboard.press("a")
     ui: list[Reply] = [
         Answer("", (Call("navigate_to", {"url": spans}), Call("get_collapsed_spans"))),
