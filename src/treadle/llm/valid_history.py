@@ -247,6 +247,10 @@ def _refuse(name: str) -> None:
     raise ValueError(f"JSON has no {name}")
 
 
+_MOST_ATTEMPTS = 100
+"""New ids that are tried for a call. A refusal of an endpoint may state a rule that few ids fit."""
+
+
 def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[Message]:
     """Calls with ids that the endpoint accepts and that are unique in the history.
 
@@ -259,6 +263,9 @@ def _with_valid_ids(history: Sequence[Message], strictness: Strictness) -> list[
     def valid(call: ToolCall) -> ToolCall:
         wire_id, attempt = call.call_id, 0
         while wire_id in used or not rule.accepts(wire_id):
+            if attempt == _MOST_ATTEMPTS:  # the rule allows fewer ids than there are calls
+                wire_id = call.call_id
+                break
             seed = f"{call.key.turn}.{call.key.slot}.{attempt}.{call.call_id}"
             wire_id, attempt = rule.new(seed), attempt + 1
             if wire_id in taken:
