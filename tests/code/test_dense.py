@@ -76,6 +76,26 @@ def test_vectors_reorder_what_words_find(tmp_path: Path) -> None:
         assert files.parts == ("lexical", "reranked")
 
 
+def test_vectors_reorder_files_too(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "near.py").write_text("def write_rows(rows):\n    return rows\n")
+    (root / "far.py").write_text("def write_table(rows):\n    return rows\n")
+
+    class LikesTables(FakeEmbedder):
+        def embed(self, texts: Sequence[str]) -> "numpy.typing.NDArray[numpy.float32]":
+            rows = [[float("table" in text or text == "write rows"), 1e-3] for text in texts]
+            return numpy.array(rows, numpy.float32)
+
+    def first(embedder: type[FakeEmbedder] | None) -> str:
+        with CodeIndex.open(root, cache_dir=tmp_path / "cache", embedder=embedder) as index:
+            index.refresh()
+            return index.search("write rows", view=View.FILES).results[0].file
+
+    assert first(None) == "near.py"
+    assert first(LikesTables) == "far.py"
+
+
 def test_vectors_are_shared_by_roots_and_kept(tmp_path: Path) -> None:
     for name in ("one", "two"):
         embedder = FakeEmbedder()

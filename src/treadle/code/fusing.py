@@ -30,9 +30,7 @@ def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit
         score + part * files[hit.file_id] * hit.worth
         for hit, score in zip(hits, scores, strict=True)
     ]
-    if alike.best:
-        similar = [alike.best.get(hit.item_id, 0.0) for hit in hits]
-        scores = _joined(scores, similar, SIMILARITY_ON_TOP)
+    scores = with_best(hits, scores, alike.best)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
@@ -52,6 +50,15 @@ def own_scores(hits: Sequence[Hit], own: Similarities, weights: Weights) -> list
         ]
     most = max(scores, default=0.0) or 1.0
     return [score / most for score in scores]
+
+
+def with_best(
+    hits: Sequence[Hit], scores: Sequence[float], best: Similarities | None
+) -> list[float]:
+    """`scores` with a part of the similarities by an embedder on top, if there is one."""
+    if not best:
+        return list(scores)
+    return _joined(scores, [best.get(hit.item_id, 0.0) for hit in hits], SIMILARITY_ON_TOP)
 
 
 def _joined(words: Sequence[float], similar: Sequence[float], similarity: float) -> list[float]:

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from treadle.code.fusing import file_scores, own_scores
+from treadle.code.fusing import file_scores, own_scores, with_best
 from treadle.code.model import SearchResult
 from treadle.code.ranking import Alike, Found
 
@@ -14,7 +14,8 @@ def rank_files(
     connection: sqlite3.Connection, found: Found, alike: Alike, limit: int
 ) -> list[SearchResult]:
     """The best `limit` files by the rules of docs/context.md."""
-    scores = file_scores(found, own_scores(found.hits, alike.own or {}, found.question.weights))
+    items = own_scores(found.hits, alike.own or {}, found.question.weights)
+    scores = file_scores(found, with_best(found.hits, items, alike.best))
     paths = {file.id: file.path for file in found.files}
     paths.update((hit.file_id, hit.file) for hit in [*found.hits, *found.defined])
     for file_id in {hit.file_id for hit in found.defined}:
