@@ -2,7 +2,15 @@
 
 import pytest
 
-from treadle.code.questions import SENTENCE, TASK, Question
+from treadle.code.questions import (
+    SENTENCE,
+    SENTENCE_FILES,
+    TASK,
+    TASK_FILES,
+    TOPIC_FILES,
+    FileWeights,
+    Question,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +49,30 @@ def test_a_change_or_a_problem_is_a_task(query: str) -> None:
         ("Add tests for the tokenizer", True),
         ("Fix the flaky test of the tokenizer", True),
         ("the tokenizer", False),
+        ("testing handlers without a network", False),
+        ("find stubs that a test never used", False),
+        ("Run the tests of a package.", True),
         ("The parser crashes\n\nI ran the test suite and it printed a trace.", False),
     ],
 )
 def test_tests_are_wanted_where_the_query_asks_for_them(query: str, *, wanted: bool) -> None:
     assert Question.of(query).wants_tests is wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("Returns the position of the first match.", SENTENCE_FILES),
+        ("Split a path", SENTENCE_FILES),
+        ("position of the first match", TOPIC_FILES),
+        ("How are tool calls matched to their results?", TOPIC_FILES),
+        ("Where is the retry delay configured", TOPIC_FILES),
+        ("BaseModel", TOPIC_FILES),
+        ("Fix the race between closing and reading", TASK_FILES),
+    ],
+)
+def test_a_question_and_a_typed_phrase_are_topics(query: str, files: FileWeights) -> None:
+    assert Question.of(query).files is files
 
 
 def test_only_the_head_of_a_long_query_counts() -> None:

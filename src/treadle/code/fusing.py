@@ -13,7 +13,7 @@ _SHORTEST, _TYPICAL, _LONGEST = 3, 20, 60
 """Lines of items between which the length counts, and those of one whose score stays."""
 _NEXT_ITEMS = 3
 _NEXT_SHARE = 0.2
-_TEXT = 0.4
+TEXT = 0.4
 """What a document or a setting is worth by its whole text, which is longer than that of code."""
 _STEM, _FOLDER, _FOLDERS = 0.2, 0.2, 0.15
 """What words of the query in the name of a file, of its folder, and of each folder add."""
@@ -77,45 +77,48 @@ def file_scores(found: Found, scores: Sequence[float]) -> dict[int, float]:
     The files of all hits are among them.
     """
     question = found.question
-    boosts: dict[str, float] = {}
-    totals: dict[int, float] = {}
+    paths = {hit.file_id: hit.file for hit in found.hits}
+    paths.update((file.id, file.path) for file in found.files)
+    boosts = {number: path_boost(path, question) for number, path in paths.items()}
+    totals: dict[int, float] = dict.fromkeys(paths, 0.0)
     for part, scored in (
-        (1.0, _by_items(found.hits, scores)),
+        (1.0, by_items(found.hits, scores, _NEXT_ITEMS)),
         (question.weights.whole_file, _by_text(found.files)),
     ):
-        worth: dict[int, float] = {}
-        for file_id, (path, score) in scored.items():
-            if path not in boosts:
-                boosts[path] = _path_boost(path, question)
-            worth[file_id] = score * boosts[path]
-        most = max(worth.values(), default=0.0) or 1.0
-        for file_id, score in worth.items():
-            totals[file_id] = totals.get(file_id, 0.0) + part * score / most
+        worth = {number: score * boosts[number] for number, score in scored.items()}
+        for number, share in share_of_best(worth).items():
+            totals[number] += part * share
     return totals
 
 
-def _by_items(hits: Sequence[Hit], scores: Sequence[float]) -> dict[int, tuple[str, float]]:
-    """The best item of each file, and a share of the next three."""
-    by_file: dict[int, tuple[str, list[float]]] = {}
+def share_of_best(scores: Mapping[int, float]) -> dict[int, float]:
+    """Scores as shares of the best one."""
+    most = max(scores.values(), default=0.0) or 1.0
+    return {key: score / most for key, score in scores.items()}
+
+
+def by_items(hits: Sequence[Hit], scores: Sequence[float], next_items: int) -> dict[int, float]:
+    """By file id the score of its best item, and a share of those of the next ones."""
+    by_file: dict[int, list[float]] = {}
     for hit, score in zip(hits, scores, strict=True):
-        by_file.setdefault(hit.file_id, (hit.file, []))[1].append(score)
-    found: dict[int, tuple[str, float]] = {}
-    for file_id, (path, of_file) in by_file.items():
-        best, *others = sorted(of_file, reverse=True)[: 1 + _NEXT_ITEMS]
-        found[file_id] = (path, best + _NEXT_SHARE * sum(others))
+        by_file.setdefault(hit.file_id, []).append(score)
+    found: dict[int, float] = {}
+    for number, of_file in by_file.items():
+        best, *others = sorted(of_file, reverse=True)[: 1 + next_items]
+        found[number] = best + _NEXT_SHARE * sum(others)
     return found
 
 
-def _by_text(files: Iterable[WholeFile]) -> dict[int, tuple[str, float]]:
-    """BM25 of each file, times what a file of its kind is worth."""
-    found: dict[int, tuple[str, float]] = {}
+def _by_text(files: Iterable[WholeFile]) -> dict[int, float]:
+    """BM25 of each file by id, times what a file of its kind is worth."""
+    found: dict[int, float] = {}
     for file in files:
         _, _, worth = file_worth(file.path, file.origin)
-        found[file.id] = (file.path, file.score * worth * (_TEXT if file.is_text else 1.0))
+        found[file.id] = file.score * worth * (TEXT if file.is_text else 1.0)
     return found
 
 
-def _path_boost(path: str, question: Question) -> float:
+def path_boost(path: str, question: Question) -> float:
     """What the path of a file is worth: tests less, in a task words of the query more."""
     tests = 1.0 if question.wants_tests or not is_test(path) else question.weights.test_file
     if not question.weights.path:

@@ -30,7 +30,6 @@ from treadle.code.ranking import (
     Alike,
     Found,
     Hit,
-    Similarities,
     by_words,
     definitions,
     owners_of,
@@ -149,7 +148,7 @@ class CodeIndex:
         started = time.perf_counter()
 
         def run() -> SearchResults:
-            found, alike, parts = self._found(query)
+            found, alike, parts = self._found(query, view)
             if view is View.ITEMS:
                 hits = rank_items(found, alike, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
@@ -171,7 +170,7 @@ class CodeIndex:
         with self._store.reading() as connection:
             return notes(connection, query[:MAX_CHARACTERS].strip(), files)
 
-    def _found(self, query: str) -> tuple[Found, Alike, tuple[str, ...]]:
+    def _found(self, query: str, view: View = View.ITEMS) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
 
         Who names an item exactly is not asked what it may be like or be called by.
@@ -189,19 +188,17 @@ class CodeIndex:
                 hits = by_words(connection, question)
                 files = whole_files(connection, question.terms)
                 return Found(question, hits, defined, files), Alike(), parts
-        found, own, parts = self._found_by_all(question)
+        found, alike, parts = self._found_by_all(question, view)
         compared = None
         if self._dense is not None and found.hits:
             from treadle.code.fusing import fused_hits
 
-            compared = self._dense.compare(question.text, fused_hits(found, Alike(own)))
+            compared = self._dense.compare(question.text, fused_hits(found, alike))
         if compared is None:
-            return found, Alike(own), parts
-        return found, Alike(own, compared.similarities), (*parts, compared.part)
+            return found, alike, parts
+        return found, alike._replace(best=compared.similarities), (*parts, compared.part)
 
-    def _found_by_all(
-        self, question: Question
-    ) -> tuple[Found, Similarities | None, tuple[str, ...]]:
+    def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the words, the own vectors and the graph find together."""
         from treadle.code.connected import with_connected
 
@@ -213,12 +210,16 @@ class CodeIndex:
             files = whole_files(connection, question.terms)
             found = Found(question, by_words(connection, question, nearest), [], files)
             if not found.hits:
-                return found, None, ("lexical",)
+                return found, Alike(), ("lexical",)
             found = with_connected(connection, self._graph(connection), found)
         parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
         if asked is None:
-            return found, None, parts
-        return found, asked.similarities([hit.item_id for hit in found.hits]), (*parts, asked.part)
+            return found, Alike(), parts
+        alike = Alike(asked.similarities([hit.item_id for hit in found.hits]))
+        if view is View.FILES and question.files.similarity:
+            known = {hit.file_id for hit in found.hits}.union(file.id for file in found.files)
+            alike = alike._replace(files=asked.file_similarities(_NEAREST, known))
+        return found, alike, (*parts, asked.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
         """The graph with what it has read, as long as the index stays as it is."""

@@ -139,10 +139,14 @@ Similarities = Mapping[int, float]
 
 
 class Alike(NamedTuple):
-    """What vectors say: the own ones of every item, and those of an embedder of the best."""
+    """What vectors say: the own ones of every item, and those of an embedder of the best.
+
+    `files` are the similarities of whole files, by file id, where files are asked for.
+    """
 
     own: Similarities | None = None
     best: Similarities | None = None
+    files: Similarities | None = None
 
 
 def rank_items(found: Found, alike: Alike, limit: int) -> list[Hit]:

@@ -1,37 +1,104 @@
-"""Which files answer a query: by their best items, and by their whole text."""
+"""Which files answer a query: by their best items, their whole text, and all items together."""
 
+import os
+import re
 import sqlite3
+from collections.abc import Collection
+from functools import lru_cache
+from typing import NamedTuple
 
-from treadle.code.fusing import file_scores, own_scores, with_best
+from treadle.code.fusing import TEXT, by_items, own_scores, path_boost, share_of_best, with_best
 from treadle.code.model import SearchResult
-from treadle.code.ranking import Alike, Found
+from treadle.code.questions import Question
+from treadle.code.ranking import DECLARATIONS, Alike, Found, file_worth
+from treadle.code.whole_files import is_text
 
+SIMILARITY = 0.6
+"""The part of an item's score that is its similarity, which counts less than among items."""
 _DEFINED = 2.0
 """What a file has more than any other if it defines what the query names."""
+_TEXT_FILE, _SHOWING_FILE, _DECLARING_FILE = 0.6, 0.6, 0.8
+"""What files are worth that only speak of code, show its use, or declare it."""
+_SHOWING = re.compile(
+    r"(?:^|/)(?:examples?|samples?|demos?|playgrounds?|bench(?:es|marks?)?|docs?|sandbox(?:es)?"
+    r"|tutorials?)/",
+    re.IGNORECASE,
+)
+_DECLARING = re.compile(rf"{DECLARATIONS.pattern}|\.(?:h|hh|hpp|hxx|proto)$")
+
+
+class Candidate(NamedTuple):
+    """A file that may answer, and what it is worth before a word of it is read.
+
+    `worth` is for what its items say, which have a worth of their own; `whole` for all of it.
+    """
+
+    path: str
+    size: int
+    lines: int
+    worth: float
+    whole: float
 
 
 def rank_files(
     connection: sqlite3.Connection, found: Found, alike: Alike, limit: int
 ) -> list[SearchResult]:
     """The best `limit` files by the rules of docs/context.md."""
-    items = own_scores(found.hits, alike.own or {}, found.question.weights)
-    scores = file_scores(found, with_best(found.hits, items, alike.best))
-    paths = {file.id: file.path for file in found.files}
-    paths.update((hit.file_id, hit.file) for hit in [*found.hits, *found.defined])
-    for file_id in {hit.file_id for hit in found.defined}:
-        scores[file_id] = scores.get(file_id, 0.0) + _DEFINED
-    best = sorted(scores, key=lambda file_id: (-scores[file_id], paths[file_id]))[:limit]
-    return [
-        _file_result(connection, rank, scores[file_id], paths[file_id], file_id)
-        for rank, file_id in enumerate(best, start=1)
-    ]
+    question, similar = found.question, alike.files or {}
+    numbers = {file.id for file in found.files}.union(similar)
+    numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
+    files = _candidates(connection, question, numbers)
+    weights = question.weights._replace(similarity=SIMILARITY)
+    items = own_scores(found.hits, alike.own or {}, weights)
+    by_hits = by_items(
+        found.hits, with_best(found.hits, items, alike.best), question.files.next_items
+    )
+    parts = (
+        (1.0, {number: score * files[number].worth for number, score in by_hits.items()}),
+        (weights.whole_file, {one.id: one.score * files[one.id].whole for one in found.files}),
+        (
+            question.files.similarity,
+            {number: max(score, 0.0) * files[number].whole for number, score in similar.items()},
+        ),
+    )
+    scores = dict.fromkeys(files, 0.0)
+    for part, of_files in parts:
+        for number, share in share_of_best(of_files).items():
+            scores[number] += part * share
+    for number in {hit.file_id for hit in found.defined}:
+        scores[number] += _DEFINED
+    best = sorted(scores, key=lambda number: (-scores[number], files[number].path))[:limit]
+    return [_result(rank, scores[one], files[one]) for rank, one in enumerate(best, start=1)]
 
 
-def _file_result(
-    connection: sqlite3.Connection, rank: int, score: float, path: str, file_id: int
-) -> SearchResult:
-    size, lines = connection.execute(
-        "SELECT size, lines FROM files WHERE id = ?", (file_id,)
-    ).fetchone()
-    name = path.rpartition("/")[2]
-    return SearchResult(rank, round(score, 6), path, name, path, "file", 1, max(1, lines), 0, size)
+def _candidates(
+    connection: sqlite3.Connection, question: Question, numbers: Collection[int]
+) -> dict[int, Candidate]:
+    rows = connection.execute(
+        "SELECT id, path, size, lines, language, origin FROM files"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (str(list(numbers)),),
+    ).fetchall()
+    found: dict[int, Candidate] = {}
+    for number, raw, size, lines, language, origin in rows:
+        path, text = os.fsdecode(raw), is_text(language)
+        _, _, prior = file_worth(path, origin)
+        worth = path_boost(path, question) * _kind_worth(path) * (_TEXT_FILE if text else 1.0)
+        whole = worth * prior * (TEXT if text else 1.0)
+        found[number] = Candidate(path, size, lines, worth, whole)
+    return found
+
+
+@lru_cache(4_096)
+def _kind_worth(path: str) -> float:
+    """What a file is worth by what it is for, as far as its path shows."""
+    worth = _SHOWING_FILE if _SHOWING.search(path) else 1.0
+    return worth * _DECLARING_FILE if _DECLARING.search(path) else worth
+
+
+def _result(rank: int, score: float, file: Candidate) -> SearchResult:
+    name = file.path.rpartition("/")[2]
+    return SearchResult(
+        rank, round(score, 6), file.path, name, file.path, "file", 1, max(1, file.lines), 0,
+        file.size,
+    )  # fmt: skip

@@ -29,6 +29,11 @@ class WholeFile(NamedTuple):
     origin: str
 
 
+def is_text(language: str | None) -> bool:
+    """Whether a file is a document, a setting or another text that is not code."""
+    return language is None or language in TEXT_LANGUAGES
+
+
 def whole_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> list[WholeFile]:
     """The files with the highest scores, the best first, ties by path."""
     scores = _scores(connection, terms)
@@ -44,7 +49,7 @@ def whole_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> l
     found = [
         WholeFile(
             file_id, os.fsdecode(path), scores[file_id],
-            language is None or language in TEXT_LANGUAGES, origin,
+            is_text(language), origin,
         )
         for file_id, path, language, origin in rows
     ]  # fmt: skip

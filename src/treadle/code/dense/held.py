@@ -5,8 +5,8 @@ and 64 are compared at once. What is left over is compared exactly.
 """
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy
@@ -35,6 +35,27 @@ functions 91 to 96 in a hundred.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FileVectors:
+    """One vector for all items of each file."""
+
+    files: "NDArray[numpy.int64]"
+    """File ids, rising."""
+    rows: "NDArray[numpy.float32]"
+    """files x dimension, of length 1"""
+
+    def similarities(
+        self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
+    ) -> dict[int, float]:
+        """How like a query (cosine) `also` and at most `limit` other files are, by id."""
+        likeness = numpy.round(numpy.einsum("ij,j->i", self.rows, query), 6)
+        order = numpy.argsort(-likeness, kind="stable")[:limit]
+        nearest = order[likeness[order] >= LEAST_ALIKE]
+        known = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
+        places = numpy.union1d(nearest, known)
+        return dict(zip(self.files[places].tolist(), likeness[places].tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class HeldVectors:
     """Never changed: another state of the index is another object."""
 
@@ -46,6 +67,14 @@ class HeldVectors:
     """items x dimension"""
     signs: "NDArray[numpy.uint64]"
     """words of 64 signs x items"""
+    _of_files: "list[FileVectors]" = field(default_factory=list)
+    """None or one: made when files are first asked for."""
+
+    def of_files(self) -> "FileVectors":
+        """The vectors of files, each the sum of those of its items."""
+        if not self._of_files:
+            self._of_files.append(_file_vectors(self.items, self.rows))
+        return self._of_files[0]
 
     def nearest(self, query: "NDArray[numpy.float32]", limit: int) -> list[int]:
         """The ids of at most `limit` items that are most like a query, of equal ones the first."""
@@ -74,6 +103,16 @@ class HeldVectors:
             "ij,j->i", self.rows[places], query, dtype=numpy.float32, casting="unsafe"
         )
         return numpy.round(likeness / numpy.float32(LENGTH), 6)
+
+
+def _file_vectors(items: "NDArray[numpy.int64]", rows: "NDArray[numpy.int8]") -> FileVectors:
+    """The items of a file follow each other, since their ids begin with that of the file."""
+    files, starts = numpy.unique(items >> PLACE_BITS, return_index=True)
+    if not len(files):
+        return FileVectors(files, numpy.zeros((0, rows.shape[1]), numpy.float32))
+    sums = numpy.add.reduceat(rows, starts, axis=0, dtype=numpy.int32).astype(numpy.float32)
+    lengths = numpy.sqrt(numpy.einsum("ij,ij->i", sums, sums))
+    return FileVectors(files, sums / numpy.maximum(lengths, 1)[:, None])
 
 
 def nothing_held(dimension: int) -> HeldVectors:

@@ -5,7 +5,7 @@ Nothing is loaded before a query in words, since many a search names what it wan
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +42,10 @@ class Asked(NamedTuple):
     def similarities(self, items: Sequence[int]) -> dict[int, float]:
         """How like the query items are, by id, where they have a vector."""
         return self.held.similarities(self.query, items)
+
+    def file_similarities(self, limit: int, also: Iterable[int]) -> dict[int, float]:
+        """How like the query `also` and the `limit` nearest files are as a whole, by id."""
+        return self.held.of_files().similarities(self.query, limit, also)
 
 
 class OwnVectors:
