@@ -9,16 +9,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from treadle.app.plain_settings import may_be_set
 from treadle.code.dense.embedder import own_embedding
-from treadle.inside import read_regular
-from treadle.paths import user_config_dir
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder, Endpoint
     from treadle.config.model import Settings
-
-_MOST_BYTES = 1_000_000
-"""Of a configuration file; a larger one is refused where settings are read."""
 
 _VARIABLE = "TREADLE_CONTEXT__EMBEDDER"
 
@@ -50,17 +46,7 @@ def _plain_choice(root: Path) -> str | None:
     variable = os.environ.get(_VARIABLE)
     if variable is not None:
         return variable
-    files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
-    return None if any(map(_may_say, files)) else "auto"
-
-
-def _may_say(path: Path) -> bool:
-    """Whether a configuration file may choose an embedder: reading its settings says it exactly."""
-    try:
-        data = read_regular(os.fspath(path), _MOST_BYTES + 1)
-    except OSError:
-        return False
-    return b"embedder" in data or len(data) > _MOST_BYTES
+    return None if may_be_set(root, "embedder") else "auto"
 
 
 def _settings(root: Path) -> "Settings":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.app.embedding import embedders_for
+from treadle.app.git_history import history_choice
 from treadle.code import CodeIndex
 from treadle.paths import cache_folder
 
@@ -26,7 +27,10 @@ def open_index(root: Path) -> CodeIndex:
     Raises StoreError when the cache folder cannot be written.
     """
     static, embedder = embedders_for(root)
-    return CodeIndex.open(root, cache_dir=cache_folder(), static=static, embedder=embedder)
+    return CodeIndex.open(
+        root, cache_dir=cache_folder(), static=static, embedder=embedder,
+        history=history_choice(root),
+    )  # fmt: skip
 
 
 def code_registry(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from treadle.code.git_folders import GitFolders
 from treadle.inside import read_regular
 
 _LARGEST = 1_000_000
@@ -21,24 +22,13 @@ def exclude_files(git_root: Path) -> list[str]:
     `core.excludesFile`, else `git/ignore` in the configuration folder. Configuration is read
     from files, without `include`, since asking git takes longer than a search.
     """
-    common = _common_folder(git_root)
+    common = os.fspath(GitFolders.of(git_root).common)
     configured = ""
     for path in (*_config_files(), f"{common}/config"):
         for value in _excludes_settings(path):
             configured = value
     expanded = os.path.expanduser(configured) if configured else f"{_config_home()}/git/ignore"  # noqa: PTH111
     return [f"{common}/info/exclude", str(git_root / expanded)]
-
-
-def _common_folder(git_root: Path) -> str:
-    """The repository's own folder: `.git`, or where the file of that name points to."""
-    place = git_root / ".git"
-    if place.is_dir():
-        return os.fspath(place)
-    pointer = _read(os.fspath(place)).strip()
-    folder = git_root / pointer.removeprefix("gitdir:").strip()
-    common = _read(f"{folder}/commondir").strip()
-    return os.fspath(folder / common)
 
 
 def _config_home() -> str:

@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from treadle.code.git_folders import GitFolders
 from treadle.inside import read_regular
 
 _MAX_INDEX_BYTES = 200_000_000
@@ -51,12 +52,8 @@ def tracked_below(root: Path, git_root: Path) -> Tracked:
 
 
 def _index_bytes(git_root: Path) -> bytes:
-    place = git_root / ".git"
     try:
-        if place.is_file():  # a linked work tree or a submodule
-            pointer = os.fsdecode(read_regular(os.fspath(place), 4_096))
-            place = git_root / pointer.removeprefix("gitdir:").strip()
-        return read_regular(os.fspath(place / "index"), _MAX_INDEX_BYTES)
+        return read_regular(os.fspath(GitFolders.of(git_root).own / "index"), _MAX_INDEX_BYTES)
     except OSError:
         return b""
 

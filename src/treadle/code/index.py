@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from treadle.code import refreshing
+from treadle.code.history.stored import WINDOW
+from treadle.code.history.updating import STEP, drop_history, update_history
 from treadle.code.model import (
     ContextEntry,
     ContextResult,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from treadle.code.dense.own import OwnVectors
     from treadle.code.dense.similarity import Dense
     from treadle.code.graph.tables import Graph
+    from treadle.code.history.past import History
 
 T = TypeVar("T")
 
@@ -62,13 +65,16 @@ class CodeIndex:
         store: Store,
         dense: "Dense | None" = None,
         own: "OwnVectors | None" = None,
+        history: Callable[[], bool] | None = None,
     ) -> None:
         self.root = root
         self._store = store
         self._dense = dense
         self._own = own
+        self._with_history = history
         self._refreshing = threading.Lock()
         self._read_graph: tuple[sqlite3.Connection, int, Graph] | None = None
+        self._unpacked_history: History | None = None
 
     @classmethod
     def open(
@@ -80,6 +86,7 @@ class CodeIndex:
         embedder: "Callable[[], Embedder | None] | None" = None,
         patience: float | None = PATIENCE,
         monotonic: Callable[[], float] = time.monotonic,
+        history: Callable[[], bool] | None = None,
     ) -> Self:
         """Open the index of `root`, empty until the first `refresh`.
 
@@ -88,6 +95,8 @@ class CodeIndex:
         is asked for at the first such query, the best of what is found are ordered by its vectors
         as well. An answer waits for missing vectors of either at most `patience` seconds (None:
         for all); the others are made in the background while the index is open.
+
+        `history` says whether a refresh reads git history too; what was read is dropped otherwise.
 
         Raises `StoreError` if the cache folder cannot be used.
         """
@@ -105,7 +114,7 @@ class CodeIndex:
                 resolved, embedder, cache_dir / "vectors.sqlite3",
                 patience=patience, monotonic=monotonic,
             )  # fmt: skip
-        return cls(resolved, store, dense, own)
+        return cls(resolved, store, dense, own, history)
 
     def close(self) -> None:
         """Release the files of the index."""
@@ -141,7 +150,20 @@ class CodeIndex:
 
     def _refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
         embedding = None if self._own is None else self._own.folder
-        return refreshing.refresh(self.root, self._store, progress, embedding)
+        report = refreshing.refresh(self.root, self._store, progress, embedding)
+        self._read_history()
+        return report
+
+    def complete_history(self) -> None:
+        """Read all of the git history that counts; a refresh reads 500 commits more each time."""
+        with self._refreshing:
+            self._guarded(lambda: self._read_history(WINDOW))
+
+    def _read_history(self, most: int = STEP) -> None:
+        if self._with_history is not None and self._with_history():
+            update_history(self.root, self._store, most=most)
+        else:
+            drop_history(self._store)
 
     def search(self, query: str, *, top_k: int = 10, view: View = View.ITEMS) -> SearchResults:
         """The `top_k` best items or files, as of the last refresh. Deterministic."""
@@ -230,6 +252,13 @@ class CodeIndex:
         if known is None or known[:2] != (connection, version) or known[2].full:
             known = self._read_graph = (connection, version, Graph(connection))
         return known[2]
+
+    def _history(self, connection: sqlite3.Connection) -> "History":
+        """The git history, unpacked once as long as it stays as it is."""
+        from treadle.code.history.past import History
+
+        self._unpacked_history = History.read(connection, self._unpacked_history)
+        return self._unpacked_history
 
     def context(
         self, query: str, *, top_k: int, fits: Callable[[Sequence[ContextEntry], int], bool]

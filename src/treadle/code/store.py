@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GRAMMARS = "semble_grammars"
 """The package of the extra `grammars`."""
-SCHEMA_VERSION = 6 * 10 + (find_spec(GRAMMARS) is not None)
+SCHEMA_VERSION = 7 * 10 + (find_spec(GRAMMARS) is not None)
 """Raised with the tables, the terms, or what a language extracts; another version is rebuilt.
 
 With the extra `grammars` more languages are parsed, so it counts as well.

@@ -12,6 +12,8 @@ from treadle.code.dense.stored import SCHEMA as VECTORS_SCHEMA
 from treadle.code.dense.stored import drop_vectors, put_vectors
 from treadle.code.graph.tables import SCHEMA as GRAPH_SCHEMA
 from treadle.code.graph.tables import forget
+from treadle.code.history.stored import SCHEMA as HISTORY_SCHEMA
+from treadle.code.history.stored import key_of
 from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES, pack
 from treadle.code.postings import SCHEMA as POSTINGS_SCHEMA
 from treadle.code.store import SCHEMA_VERSION, transaction, version
@@ -30,6 +32,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY,
     path BLOB NOT NULL UNIQUE,
+    path_key INTEGER NOT NULL,
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL,
@@ -43,6 +46,7 @@ CREATE TABLE files (
     origin TEXT NOT NULL,
     items INTEGER NOT NULL
 );
+CREATE INDEX files_by_key ON files (path_key);
 CREATE TABLE failures (hash BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE file_terms (file_id INTEGER PRIMARY KEY, terms BLOB NOT NULL);
 CREATE TABLE items (
@@ -76,7 +80,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
         ).fetchall()
         for (name,) in tables:
             connection.execute(f'DROP TABLE "{name}"')
-        for statement in (_SCHEMA + POSTINGS_SCHEMA + GRAPH_SCHEMA + VECTORS_SCHEMA).split(";"):
+        schemas = (_SCHEMA, POSTINGS_SCHEMA, GRAPH_SCHEMA, VECTORS_SCHEMA, HISTORY_SCHEMA)
+        for statement in "".join(schemas).split(";"):
             connection.execute(statement)
         connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -162,12 +167,13 @@ class Batch:
     def _insert(self, file_id: int, path: bytes, entry: "Entry", read_ns: int) -> None:
         file = entry.file
         self._connection.execute(
-            "INSERT INTO files (id, path, size, mtime_ns, ctime_ns, inode, read_ns, hash,"
+            "INSERT INTO files (id, path, path_key, size, mtime_ns, ctime_ns, inode, read_ns, hash,"
             " language, lines, skipped, reading, origin, items)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 file_id,
                 path,
+                key_of(path),
                 file.size,
                 file.mtime_ns,
                 file.ctime_ns,

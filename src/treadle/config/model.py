@@ -99,6 +99,8 @@ class ContextSettings(Section):
     """Who finds by meaning: `auto` is `static`; `minilm`, `openai` reorder; `openai` sends code."""
     embedding_model: Annotated[str | None, NeedsConsent()] = None
     """Provider name, a slash, then its model: who is asked by the embedder `openai`."""
+    git_history: bool = True
+    """Whether the code index reads which files git's last commits changed, and their messages."""
 
 
 class ToolSettings(Section):

@@ -51,6 +51,7 @@ def _watch(index: CodeIndex, root: Path, options: argparse.Namespace) -> None:
 def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
     with IndexBar(quiet=options.json) as bar:
         report = index.refresh(bar)
+        index.complete_history()
     if options.json:
         print_json(_as_json(index, report, with_skipped=options.report))
         return

@@ -1,0 +1,83 @@
+"""Which commit a work tree is at, read from git's files: starting git takes longer than a search.
+
+Refs in a table of their own (`reftable`) are not read; such a tree counts as one without commits.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from treadle.code.git_folders import GitFolders
+from treadle.code.ignore import git_root_of
+from treadle.inside import read_regular
+
+_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(rb"refs/[^\0-\x20\x7f]+")
+_MAX_REF_BYTES = 4_096
+_MAX_PACKED_BYTES = 50_000_000
+_MAX_SHALLOW_BYTES = 4_000_000
+_MAX_LINKS = 5
+"""Refs that name another one, one after the other, as in git."""
+
+
+class Head(NamedTuple):
+    """The commit of a work tree, and where git keeps its objects.
+
+    `shallow` is git's list of the commits whose parents were not fetched; `prefix` leads from the
+    top of the work tree to the root: it is empty or ends with a slash.
+    """
+
+    commit: str
+    objects: Path
+    shallow: bytes
+    prefix: bytes
+
+    @classmethod
+    def of(cls, root: Path) -> Self | None:
+        """The commit of the tree that `root` is in; None where there is none."""
+        git_root = git_root_of(root)
+        if git_root is None:
+            return None
+        folders = GitFolders.of(git_root)
+        commit = _commit(folders)
+        if commit is None:
+            return None
+        below = root.relative_to(git_root).as_posix()
+        return cls(
+            commit.decode(),
+            folders.common / "objects",
+            _read(folders.common / "shallow", _MAX_SHALLOW_BYTES),
+            b"" if below == "." else os.fsencode(below) + b"/",
+        )
+
+
+def _commit(folders: GitFolders) -> bytes | None:
+    value = _read(folders.own / "HEAD", _MAX_REF_BYTES).strip()
+    for _ in range(_MAX_LINKS):
+        if _COMMIT.fullmatch(value):
+            return value
+        name = value.removeprefix(b"ref:").strip()
+        if name == value or not _REF.fullmatch(name) or b".." in name:
+            return None
+        path = os.fsdecode(name)
+        value = (
+            _read(folders.own / path, _MAX_REF_BYTES).strip()
+            or _read(folders.common / path, _MAX_REF_BYTES).strip()
+            or _packed(folders.common, name)
+        )
+    return None
+
+
+def _packed(common: Path, name: bytes) -> bytes:
+    """The value of a ref in the file of refs that were packed together."""
+    data = b"\n" + _read(common / "packed-refs", _MAX_PACKED_BYTES)
+    end = data.find(b" " + name + b"\n")
+    return data[data.rfind(b"\n", 0, end) + 1 : end] if end > 0 else b""
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        return read_regular(os.fspath(path), limit)
+    except OSError:
+        return b""

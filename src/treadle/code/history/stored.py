@@ -1,0 +1,151 @@
+"""The history as it is stored: one row of columns about the commits, and one row for each term.
+
+Commits have a number, in the order in which they were read, by which the rows of terms name them.
+Paths and terms are kept as CRC-32: a clash gives two files one past. No text is kept.
+"""
+
+import sqlite3
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
+from zlib import crc32
+
+SCHEMA = """
+CREATE TABLE past (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    head TEXT NOT NULL, shallow INTEGER NOT NULL, reach INTEGER NOT NULL,
+    next_number INTEGER NOT NULL,
+    commits BLOB NOT NULL, numbers BLOB NOT NULL, words BLOB NOT NULL, files BLOB NOT NULL,
+    keys BLOB NOT NULL
+);
+CREATE TABLE past_terms (term INTEGER PRIMARY KEY, commits BLOB NOT NULL);
+"""
+
+WINDOW = 3_000
+"""Commits without merges that are read; 40 repositories have 800 to 55,000."""
+MAX_FILES = 30
+"""Files of a commit that counts; a larger one says nothing of any of them."""
+MAX_NUMBER = WINDOW + 1_000
+"""After so many commits all are read once more: the rows of terms name those left behind too."""
+ID_BYTES = 8
+"""Of a commit's id."""
+
+
+def key_of(text: bytes) -> int:
+    """The key of a path below the root."""
+    return crc32(text)
+
+
+def term_key(term: str) -> int:
+    """The key of a term."""
+    return crc32(term.encode("utf-8", "replace"))
+
+
+class Mark(NamedTuple):
+    """Up to where history was read: the commit, git's shallow list, and how many commits back."""
+
+    head: str
+    shallow: int
+    reach: int
+
+
+def next_number(connection: sqlite3.Connection) -> int:
+    """The number of the next commit that is read: rows of terms may name all numbers below it."""
+    row = connection.execute("SELECT next_number FROM past").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+class Change(NamedTuple):
+    """A commit as it is stored: how many terms its message has, and the keys of its files."""
+
+    id: bytes
+    number: int
+    words: int
+    files: Sequence[int]
+
+
+def read_mark(connection: sqlite3.Connection) -> Mark | None:
+    """Up to where history was read; None where there is none."""
+    row = connection.execute("SELECT head, shallow, reach FROM past").fetchone()
+    return None if row is None else Mark._make(row)
+
+
+class Columns(NamedTuple):
+    """The commits of the window, newest first, column by column.
+
+    `files` counts the files of each, whose keys are in `keys` one commit after the other.
+    """
+
+    commits: bytes
+    numbers: "array[int]"
+    words: "array[int]"
+    files: "array[int]"
+    keys: "array[int]"
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> Self:
+        """The columns; empty where no history is stored."""
+        row = connection.execute(
+            "SELECT commits, numbers, words, files, keys FROM past"
+        ).fetchone() or (b"",) * 5  # fmt: skip
+        return cls(
+            row[0], array("H", row[1]), array("H", row[2]), array("B", row[3]), array("I", row[4])
+        )
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> Self:
+        return cls(
+            b"".join(change.id for change in changes),
+            array("H", [change.number for change in changes]),
+            array("H", [change.words for change in changes]),
+            array("B", [len(change.files) for change in changes]),
+            array("I", [key for change in changes for key in change.files]),
+        )
+
+    def changes(self) -> list[Change]:
+        """The commits one by one."""
+        found: list[Change] = []
+        start = 0
+        for at, count in enumerate(self.files):
+            identifier = self.commits[at * ID_BYTES : (at + 1) * ID_BYTES]
+            keys = self.keys[start : start + count]
+            found.append(Change(identifier, self.numbers[at], self.words[at], keys))
+            start += count
+        return found
+
+    def write(self, connection: sqlite3.Connection, mark: Mark, next_number: int) -> None:
+        """Replace what is stored of the commits."""
+        connection.execute(
+            "INSERT OR REPLACE INTO past VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*mark, next_number, self.commits, *(column.tobytes() for column in self[1:])),
+        )
+
+
+def commits_of_terms(
+    connection: sqlite3.Connection, terms: Iterable[int]
+) -> dict[int, "array[int]"]:
+    """The numbers of the commits whose messages have a term, by its key."""
+    rows = connection.execute(
+        "SELECT term, commits FROM past_terms WHERE term IN (SELECT value FROM json_each(?))",
+        (str(list(terms)),),
+    )
+    return {term: array("H", data) for term, data in rows}
+
+
+def add_terms(connection: sqlite3.Connection, terms: Mapping[int, Iterable[int]]) -> None:
+    """Add the numbers of commits to the rows of their terms, by key."""
+    known = commits_of_terms(connection, terms)
+    empty = array("H")
+    connection.executemany(
+        "INSERT OR REPLACE INTO past_terms VALUES (?, ?)",
+        (
+            (term, (known.get(term, empty) + array("H", numbers)).tobytes())
+            for term, numbers in sorted(terms.items())
+        ),
+    )
+
+
+def forget_history(connection: sqlite3.Connection) -> None:
+    """Remove all that is stored of history."""
+    connection.execute("DELETE FROM past")
+    connection.execute("DELETE FROM past_terms")
