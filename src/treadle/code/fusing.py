@@ -31,6 +31,11 @@ def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit
         for hit, score in zip(hits, scores, strict=True)
     ]
     scores = with_best(hits, scores, alike.best)
+    framed = found.framed.items
+    scores = [
+        score + weights.framed * framed.get(hit.item_id, 0.0) * hit.worth
+        for hit, score in zip(hits, scores, strict=True)
+    ]
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
@@ -88,6 +93,9 @@ def file_scores(found: Found, scores: Sequence[float]) -> dict[int, float]:
         worth = {number: score * boosts[number] for number, score in scored.items()}
         for number, share in share_of_best(worth).items():
             totals[number] += part * share
+    for number, likely in found.framed.files.items():
+        if number in totals:
+            totals[number] += question.weights.framed_file * likely * min(1.0, boosts[number])
     return totals
 
 

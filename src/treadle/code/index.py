@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from treadle.code import refreshing
+from treadle.code.candidates import find_candidates
 from treadle.code.history.stored import WINDOW
 from treadle.code.history.updating import STEP, drop_history, update_history
 from treadle.code.model import (
@@ -227,10 +228,9 @@ class CodeIndex:
         if self._own is not None:
             self._own.renew()
         with self._store.reading() as connection:
-            asked = None if self._own is None else self._own.ask(connection, question.text)
+            asked = None if self._own is None else self._own.ask(connection, question.gist)
             nearest = () if asked is None else asked.nearest(_NEAREST)
-            files = whole_files(connection, question.terms)
-            found = Found(question, by_words(connection, question, nearest), [], files)
+            found = find_candidates(connection, question, nearest, view)
             if not found.hits:
                 return found, Alike(), ("lexical",)
             found = with_connected(connection, self._graph(connection), found)

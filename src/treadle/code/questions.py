@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
+from treadle.code.frames import Frame, frames_in
+from treadle.code.reports import read_report
 from treadle.code.terms import query_terms
 
 MAX_CHARACTERS = 10_000
@@ -36,17 +38,23 @@ class Weights(NamedTuple):
     test: float
     """What test code is worth where the query does not ask for tests."""
     test_file: float
+    framed: float
+    """What an item has more that the query names by a path or a stack trace, at most."""
+    framed_file: float
+    """The same for a file."""
+    whole_candidates: int
+    """Of how many files, the best by their whole text, all functions are candidates."""
     path: bool
     """Whether words of the query in the path of a file raise its score."""
 
 
 SENTENCE = Weights(
     similarity=0.7, file=0.2, whole_file=0.3, length=0.0, text=1.0, test=0.7, test_file=0.3,
-    path=False,
+    framed=0.0, framed_file=0.0, whole_candidates=0, path=False,
 )  # fmt: skip
 TASK = Weights(
     similarity=0.6, file=0.4, whole_file=1.0, length=0.07, text=0.4, test=0.3, test_file=0.2,
-    path=True,
+    framed=0.5, framed_file=1.7, whole_candidates=4, path=True,
 )  # fmt: skip
 
 
@@ -102,17 +110,26 @@ class Question(NamedTuple):
     weights: Weights
     files: FileWeights
     wants_tests: bool
+    gist: str
+    """What vectors compare: the text without what says nothing about the code."""
+    frames: tuple[Frame, ...] = ()
+    """The places in code that the text names."""
 
     @classmethod
     def of(cls, query: str) -> Self:
         """Read a query, of which only the first `MAX_CHARACTERS` count."""
         text = query[:MAX_CHARACTERS].strip()
-        terms, wants_tests = query_terms(text), bool(_WANTS_TESTS.search(text))
         if _is_task(text):
-            return cls(text, terms, TASK, TASK_FILES, wants_tests)
+            report = read_report(text)
+            terms = report.terms() or query_terms(text)
+            wants_tests = bool(_WANTS_TESTS.search(report.title))
+            return cls(text, terms, TASK, TASK_FILES, wants_tests, report.gist, frames_in(text))
+        terms = query_terms(text)
         if _is_topic(text):
-            return cls(text, terms, SENTENCE, TOPIC_FILES, wants_tests)
-        return cls(text, terms, SENTENCE, SENTENCE_FILES, not _TEST_TERMS.isdisjoint(terms))
+            wants_tests = bool(_WANTS_TESTS.search(text))
+            return cls(text, terms, SENTENCE, TOPIC_FILES, wants_tests, text)
+        wants_tests = not _TEST_TERMS.isdisjoint(terms)
+        return cls(text, terms, SENTENCE, SENTENCE_FILES, wants_tests, text)
 
 
 def _is_task(text: str) -> bool:

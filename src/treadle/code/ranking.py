@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
+from treadle.code.frames import NOTHING_FRAMED, Framed
 from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
 from treadle.code.postings import counts_in_items, groups, postings_of_term
 from treadle.code.questions import Question
@@ -132,6 +133,7 @@ class Found(NamedTuple):
     hits: list[Hit]
     defined: list[Hit]
     files: Sequence[WholeFile] = ()
+    framed: Framed = NOTHING_FRAMED
 
 
 Similarities = Mapping[int, float]

@@ -46,6 +46,7 @@ def rank_files(
     """The best `limit` files by the rules of docs/context.md."""
     question, similar = found.question, alike.files or {}
     numbers = {file.id for file in found.files}.union(similar)
+    numbers.update(found.framed.files)
     numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
     files = _candidates(connection, question, numbers)
     weights = question.weights._replace(similarity=SIMILARITY)
@@ -65,6 +66,8 @@ def rank_files(
     for part, of_files in parts:
         for number, share in share_of_best(of_files).items():
             scores[number] += part * share
+    for number, likely in found.framed.files.items():
+        scores[number] += weights.framed_file * likely * min(1.0, files[number].worth)
     for number in {hit.file_id for hit in found.defined}:
         scores[number] += _DEFINED
     best = sorted(scores, key=lambda number: (-scores[number], files[number].path))[:limit]

@@ -60,9 +60,10 @@ def _scores(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[
     (files,) = connection.execute("SELECT COUNT(*) FROM files WHERE items > 0").fetchone()
     rows = connection.execute(
         "SELECT id, term FROM terms WHERE documents > 0"
-        " AND term IN (SELECT value FROM json_each(?)) ORDER BY documents, term LIMIT ?",
-        ('["' + '","'.join(terms) + '"]', _MAX_TERMS),  # terms hold nothing that JSON escapes
+        " AND term IN (SELECT value FROM json_each(?)) ORDER BY documents, term",
+        ('["' + '","'.join(terms) + '"]',),  # terms hold nothing that JSON escapes
     ).fetchall()
+    rows = sorted(rows, key=lambda row: -terms[row[1]])[:_MAX_TERMS]
     k = K1 * SCALE
     file_groups = groups(connection)
     scores: dict[int, float] = {}

@@ -1,0 +1,175 @@
+"""Reading a report, such as an issue: what in it is about the code that is to be found.
+
+Templates, versions, logs and links are full of rare words that say nothing about the code. So
+each line belongs to a zone, and the words of a zone have the weight of the zone.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from treadle.code.terms import query_terms
+
+
+class Zone(Enum):
+    """What a line of a report is."""
+
+    TITLE = "title"
+    PROSE = "prose"
+    CODE = "code"
+    LOG = "log"
+    """A line of a stack trace, or one that begins with a time or a level."""
+    ASIDE = "aside"
+    """A line of a template, a version, or a check box, which says nothing about the code."""
+
+
+WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.33, Zone.LOG: 0.1}
+"""How much a word counts by the best zone that it is in."""
+
+
+class Report(NamedTuple):
+    """The text of each zone."""
+
+    title: str
+    prose: str
+    code: str
+    log: str
+
+    @property
+    def gist(self) -> str:
+        """What the report says in words of its author."""
+        return f"{self.title}\n{self.prose}"
+
+    def terms(self) -> dict[str, float]:
+        """The distinct terms, each with its weight, those of the title first."""
+        found: dict[str, float] = {}
+        for zone, text in zip(WEIGHTS, self, strict=True):
+            for term, weight in query_terms(text).items():
+                found[term] = max(found.get(term, 0.0), weight * WEIGHTS[zone])
+        return found
+
+
+def read_report(text: str) -> Report:
+    """The zones of a text. All of a text of one line is its title."""
+    lines: dict[Zone, list[str]] = {zone: [] for zone in Zone}
+    for zone, line in _lines(text):
+        lines[zone].append(line)
+    return Report(*("\n".join(lines[zone]) for zone in WEIGHTS))
+
+
+_ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+|!\[[^\]\n]{0,200}\]")
+_CHECK_BOX = re.compile(r"\s*[-*+] \[[ xX]?\]")
+_HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
+_LONGEST_HEADING = 80
+_LONGEST_PLAIN = 40
+"""Characters of a heading without a mark."""
+_WORDS = re.compile(r"[^\W\d_]+")
+_VERSION = re.compile(
+    r"\s*[-*+>|]?\s*[\w@/. ()\[\]*-]{1,60}(?:==|[:=|@\s])\s*"
+    r"[\^~<>=v\"`' ]{0,4}\d+(?:\.\d+)+[\w.+-]*[\"`',| ]*"
+)
+_MESSAGE = re.compile(
+    r"\s*(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
+)
+"""The message of an error, which is in the code."""
+_TRACE = re.compile(
+    r"\s*(?:at\s+[\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
+    r"|Traceback \(most|-{2,}>|\d+\s+[|:]|\d+: +[\w<]+::|thread '[^']{0,60}' panicked"
+    r"|(?:from\s+)?[\w./\\~-]+\.\w{1,5}:\d+)"
+)
+_LOGGED = re.compile(
+    r"\s*\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d"
+    r"|(?:DEBUG|INFO|TRACE|WARN(?:ING)?|ERROR)\b[\]: ])"
+)
+_INDENTED = ("    ", "\t", ">>>")
+_TEMPLATE = frozenset(
+    {
+        "a", "about", "actual", "additional", "additionally", "affected", "after", "also",
+        "and", "any", "are", "as", "asking", "aware", "be", "been", "before", "behavior",
+        "behaviour", "below", "browser", "browsers", "bug", "can", "checklist", "code",
+        "codebase", "command", "community", "concerns", "conduct", "config", "configuration",
+        "context", "contribute", "current", "describe", "description", "desired", "detailed",
+        "details", "did", "do", "does", "enter", "environment", "error", "errors", "example",
+        "existing", "expect", "expected", "explain", "explanation", "feature", "first", "fix",
+        "for", "from", "full", "general", "happen", "happened", "happening", "happens", "have",
+        "how", "i", "if", "in", "info", "information", "is", "issue", "issues", "it", "kind",
+        "link", "live", "log", "logs", "machine", "message", "messages", "minimal", "more",
+        "name", "node", "note", "observed", "occur", "of", "on", "operating", "option",
+        "optional", "or", "os", "other", "output", "package", "packages", "platform", "please",
+        "possible", "pr", "prerequisite", "problem", "project", "proposal", "proposals",
+        "proposed", "provide", "python", "question", "reference", "references", "related",
+        "relevant", "repl", "report", "reports", "repository", "reproduce", "reproducible",
+        "reproducing", "reproduction", "request", "required", "result", "results", "run",
+        "runtime", "same", "sample", "screenshot", "screenshots", "search", "searched",
+        "searching", "section", "setup", "severity", "similar", "snippet", "software",
+        "solution", "source", "stack", "standalone", "step", "steps", "submit", "submitting",
+        "suggested", "suggestion", "summary", "system", "template", "test", "tested", "that",
+        "the", "this", "to", "trace", "traceback", "tracking", "type", "usage", "use", "used",
+        "using", "version", "versions", "want", "was", "were", "what", "when", "where", "which",
+        "willing", "with", "work", "would", "you", "your",
+    }
+)  # fmt: skip
+"""Words of the headings of templates. A heading with another word is one of the author."""
+_ENVIRONMENT = frozenset(
+    {
+        "asking", "checklist", "conduct", "dependencies", "environment", "machine", "platform",
+        "setup", "severity", "system", "version", "versions", "willing",
+    }
+)  # fmt: skip
+"""Words of headings below which nothing is about the code."""
+
+
+def _lines(text: str) -> Iterator[tuple[Zone, str]]:
+    """The lines with their zones, without comments and addresses."""
+    section = Zone.PROSE
+    fence = ""
+    title = True
+    for line in without_comments(text).splitlines():
+        stripped = line.strip()
+        if stripped.startswith(("```", "~~~")):
+            fence = "" if fence and stripped.startswith(fence) else fence or stripped[:3]
+        elif title and stripped:
+            title = False
+            yield Zone.TITLE, _ADDRESS.sub(" ", line)
+        elif not fence and (words := _template_heading(stripped)):
+            section = Zone.PROSE if _ENVIRONMENT.isdisjoint(words) else Zone.ASIDE
+        elif stripped:
+            shown = _ADDRESS.sub(" ", line)
+            yield _zone(shown, section, fenced=bool(fence)), shown
+
+
+def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
+    if _MESSAGE.match(line):
+        return Zone.PROSE
+    if _TRACE.match(line) or _LOGGED.match(line):
+        return Zone.LOG
+    if section is Zone.ASIDE or _CHECK_BOX.match(line) or _is_version(line, fenced=fenced):
+        return Zone.ASIDE
+    return Zone.CODE if fenced or line.startswith(_INDENTED) else Zone.PROSE
+
+
+def _is_version(line: str, *, fenced: bool) -> bool:
+    """Whether a line says which version of something is used; code may assign a fraction."""
+    return bool(_VERSION.fullmatch(line)) and (not fenced or line.count(".") > 1)
+
+
+def _template_heading(line: str) -> set[str]:
+    """The words of a heading of a template; none of any other line."""
+    marked = line.startswith(("#", "**")) or line.endswith((":", "?", "**"))
+    if len(line) > (_LONGEST_HEADING if marked else _LONGEST_PLAIN):
+        return set()
+    match = _HEADING.fullmatch(line)
+    words = {word.lower() for word in _WORDS.findall(match[1])} if match else set()
+    few = marked or len(words) <= 3
+    return words if few and words <= _TEMPLATE else set()
+
+
+def without_comments(text: str) -> str:
+    """`text` without HTML comments; one without an end hides nothing."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept.append(text[at:start])
+        at = end + len("-->")
+    return "".join([*kept, text[at:]])
