@@ -5,13 +5,15 @@ Run: python -m bench.tasks make CLONES [REPOSITORY …]
      python -m bench.tasks report [--part tuning|test]
      python -m bench.tasks export CLONES [--part tuning|test] [REPOSITORY …]
      python -m bench.tasks offline [--part tuning|test]
+     python -m bench.tasks issues CLONES REPORTS [--part tuning|test] [REPOSITORY …]
 
 CLONES is a folder of bare git directories, each with its whole history:
 `git clone --bare URL CLONES/OWNER+NAME.git` for each repository of `repositories.tsv`. `make`
 writes the tasks and the trees that they are searched in below `--work`; `score` asks all methods
 and prints the tables; `report` prints them again; `export` writes the signals of all candidates,
 by which rankings can be tried in seconds (see `signals`); `offline` prints the tables of the
-rankings that were exported. Nothing is tuned on the part `test`.
+rankings that were exported; `issues` asks the texts of REPORTS (see `issues`). Nothing is
+tuned on the part `test`.
 """
 
 import argparse
@@ -21,8 +23,9 @@ from pathlib import Path
 from bench.retrieval.packages import CACHE
 from bench.tasks.answers import Answer, Method, Wording
 from bench.tasks.asking import OWN, ask
+from bench.tasks.issues import ask_issues, listed_fixes
 from bench.tasks.making import ANCHORS, FEWEST_SOURCES, PER_REPOSITORY, Task, make_tasks
-from bench.tasks.measures import CONTEXT_COLUMNS, RANKING, table
+from bench.tasks.measures import CONTEXT_COLUMNS, ISSUES, RANKING, table
 from bench.tasks.repositories import Part, Repository, listed
 
 _QUICK = 4
@@ -113,10 +116,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--work", type=Path, default=CACHE / "tasks", help="where all is kept")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("make", "score", "report", "export", "offline"):
+    for name in ("make", "score", "report", "export", "offline", "issues"):
         command = commands.add_parser(name)
-        if name in ("make", "export"):
+        if name in ("make", "export", "issues"):
             command.add_argument("clones", type=Path)
+        if name == "issues":
+            command.add_argument("reports", type=Path, help="JSON lines with the texts")
         command.add_argument("repositories", nargs="*", metavar="REPOSITORY")
         command.add_argument("--part", type=Part, choices=list(Part))
         if name == "score":
@@ -140,9 +145,30 @@ def _answers(
     return [answer for path in paths for answer in _kept(path)]
 
 
+def _ask_issues(arguments: argparse.Namespace) -> None:
+    """Print the table of each part, by repository and together."""
+    for part in Part:
+        fixes = [
+            (repository, number)
+            for repository, number in listed_fixes()
+            if repository.part is part
+            and arguments.part in (None, part)
+            and (not arguments.repositories or repository.name in arguments.repositories)
+        ]
+        answers = list(ask_issues(fixes, arguments.reports, arguments.clones, arguments.work))
+        names = sorted({answer.repository for answer in answers})
+        rows = [(name, [one for one in answers if one.repository == name]) for name in names]
+        if answers:
+            print(f"\n### {part}\n")
+            print(table([*rows, ("all", answers)], ISSUES.items()))
+
+
 def main() -> None:
     arguments = _arguments()
     work: Path = arguments.work
+    if arguments.command == "issues":
+        _ask_issues(arguments)
+        return
     chosen = [
         repository
         for repository in listed()

@@ -97,6 +97,10 @@ class History:
             )
         return found
 
+    def commit(self, identifier: str) -> Commit:
+        """A single commit."""
+        return self._commits("log", "--max-count=1", identifier)[0]
+
     def _commits(self, *arguments: str) -> list[Commit]:
         read = self._run(*arguments, f"--format={_FIELDS}%x01").decode("utf-8", "replace")
         entries = [entry.lstrip("\n") for entry in read.split("\x01")]
@@ -144,6 +148,18 @@ class History:
         self._run("read-tree", commit, also=also)
         self._run("checkout-index", "--all", "--force", "--quiet", also=also, check=False)
         index.unlink(missing_ok=True)
+
+    def move(self, commit: str, target: Path) -> None:
+        """Turn what an earlier call wrote to `target` into another tree; only what differs.
+
+        A file that the clone does not have is left out.
+        """
+        target.mkdir(parents=True, exist_ok=True)
+        index = target.with_name(f"{target.name}.index")
+        also = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(target)}
+        self._run("read-tree", "--reset", "-u", commit, also=also, check=False)
+        self._run("read-tree", commit, also=also)
+        self._run("checkout-index", "--all", "--quiet", also=also, check=False)
 
 
 def _commit(fields: Sequence[str]) -> Commit:

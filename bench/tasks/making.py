@@ -159,12 +159,12 @@ def _tasks_after(
     for commit in history.between(anchor, end):
         query = "" if is_routine(commit) else query_of(commit)
         if informative_words(query) >= LEAST_WORDS:
-            task = _task(repository, history, anchor, commit, query, tree)
+            task = task_of(repository, history, anchor, commit, query, tree)
             if task is not None:
                 yield task
 
 
-def _task(
+def task_of(
     repository: Repository, history: History, anchor: str, commit: Commit, query: str, tree: Tree
 ) -> Task | None:
     """The task of a commit; None where it is too large, or not wholly in the searched tree."""

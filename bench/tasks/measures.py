@@ -25,6 +25,16 @@ def hit_at(depth: int) -> Measure:
     return lambda answer: float(_within(answer.file_ranks, depth) > 0)
 
 
+def all_files_at(depth: int) -> Measure:
+    """Whether all right files are among the first."""
+    return lambda answer: float(_within(answer.file_ranks, depth) == len(answer.file_ranks))
+
+
+def all_functions(answer: Answer) -> float | None:
+    ranks = answer.function_ranks
+    return float(_within(ranks, _DEPTH) == len(ranks)) if ranks else None
+
+
 def file_recall(answer: Answer) -> float:
     return _within(answer.file_ranks, 5) / len(answer.file_ranks)
 
@@ -56,6 +66,11 @@ def held_precision(budget: int) -> Measure:
 RANKING: dict[str, Measure] = {
     "file hit@1": hit_at(1), "hit@3": hit_at(3), "hit@5": hit_at(5), "recall@5": file_recall,
     "MRR": reciprocal, "NDCG@10": ndcg, "function recall@10": function_recall,
+}  # fmt: skip
+ISSUES: dict[str, Measure] = {
+    "all files in 1": all_files_at(1), "in 3": all_files_at(3), "in 5": all_files_at(5),
+    "in 10": all_files_at(10), "file hit@1": hit_at(1), "MRR": reciprocal,
+    "all functions in 10": all_functions,
 }  # fmt: skip
 CONTEXT_COLUMNS: tuple[tuple[str, Measure], ...] = tuple(
     column

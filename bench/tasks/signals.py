@@ -27,6 +27,7 @@ from bench.tasks.history import History
 from bench.tasks.making import Task, tree_path
 from bench.tasks.repositories import Repository
 from bench.tasks.trees import Texts, by_anchor, cache_path, opened
+from treadle.code.candidates import find_candidates
 from treadle.code.connected import with_connected
 from treadle.code.dense.embedder import own_embedding
 from treadle.code.dense.own import OwnVectors
@@ -34,7 +35,7 @@ from treadle.code.fields import SCALE
 from treadle.code.graph.tables import Graph
 from treadle.code.languages import Language, language_of
 from treadle.code.languages.markdown import MARKDOWN
-from treadle.code.model import Kind
+from treadle.code.model import Kind, View
 from treadle.code.postings import groups, postings_of_term
 from treadle.code.questions import Question
 from treadle.code.ranking import (
@@ -43,9 +44,7 @@ from treadle.code.ranking import (
     NAMED,
     RARITY,
     Alike,
-    Found,
     Hit,
-    by_words,
     definitions,
     items_of,
     rank_items,
@@ -53,7 +52,6 @@ from treadle.code.ranking import (
 from treadle.code.ranking_files import rank_files
 from treadle.code.store import Store, store_path
 from treadle.code.terms import query_terms, terms_in, terms_of_word
-from treadle.code.whole_files import whole_files
 
 Floats = NDArray[numpy.float32]
 
@@ -214,18 +212,18 @@ class Export:
         indexed = self._indexed
         connection = indexed.connection
         lexical, coverage = indexed.lexical(query)
-        asked = self._own.ask(connection, query)
+        question = Question.of(query)
+        asked = self._own.ask(connection, question.gist)
         dense = numpy.zeros(len(indexed.hits), numpy.float32)
         nearest: Sequence[int] = ()
         if asked is not None:
             nearest = asked.nearest(50)
             for item, likeness in asked.similarities(list(indexed.place)).items():
                 dense[indexed.place[item]] = likeness
-        question = Question.of(query)
         defined = definitions(connection, query)
-        files = whole_files(connection, question.terms)
-        found = Found(question, by_words(connection, question, nearest), defined, files)
-        without = Found(question, by_words(connection, question), defined, files)
+        found = find_candidates(connection, question, nearest, View.ITEMS)
+        found = found._replace(defined=defined)
+        without = find_candidates(connection, question, (), View.ITEMS)._replace(defined=defined)
         alike = Alike()
         if not defined and found.hits:
             found = with_connected(connection, self._graph, found)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from bench.tasks.answers import Answer, Method, Wording, answer_of, treadle
-from bench.tasks.history import Commit
+from bench.tasks.history import Commit, History
+from bench.tasks.issues import Report, ask_issues, issue_tasks
 from bench.tasks.making import Task, make_tasks, tree_path
 from bench.tasks.measures import clustered, file_recall, function_recall, hit_at, ndcg
 from bench.tasks.messages import informative_words, is_routine, query_of, without_names
@@ -114,6 +115,33 @@ def test_exported_ranks_are_those_of_the_product(clones: Path, tmp_path: Path) -
     assert answers(plain, files=files, items=items) == asked
     assert asked[0].file_ranks == (1,)
     assert asked[1].function_ranks == (1,)
+
+
+def test_reports_are_asked_in_the_tree_before_their_fix(clones: Path, tmp_path: Path) -> None:
+    commits = History(clones / "a+b.git").between("HEAD~4", "HEAD")
+    fixes = [
+        (Repository(Part.TUNING, "Python", "a/b", "", one.identifier), number)
+        for number, one in enumerate(commits)
+        if not one.subject.startswith("Bump")
+    ]
+    reports = tmp_path / "reports.jsonl"
+    reports.write_text(
+        "".join(
+            f"{Report(repository='a/b', number=number, text=text).model_dump_json()}\n"
+            for number, text in enumerate([
+                "Entries of drain come in reverse order",
+                "not asked, since it fixes nothing",
+                "The drained queue stays open after the last entry",
+                "Entries are dropped before they expire\u2028in the cache",
+            ])
+        )
+    )  # fmt: skip
+    before: list[tuple[tuple[str, ...], bool]] = []
+    for task, root in issue_tasks(fixes, reports, clones, tmp_path):
+        before.append((task.files, b"pop(0)" in (root / "queue.py").read_bytes()))
+    assert before == [(("queue.py",), False), (("cache.py",), True)]
+    asked = list(ask_issues(fixes, reports, clones, tmp_path))
+    assert [answer.file_ranks for answer in asked] == [(1,), (1,)]
 
 
 @pytest.mark.parametrize(
