@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 from treadle.code.history.head import Head
 
 _SECONDS = 20
-"""Of one process; 3,000 commits take 0.1 to 0.5 s on an idle machine."""
+"""Of one process; 2,000 commits take 0.1 to 0.4 s."""
 _MAX_BYTES = 24_000_000
 """Of the output of one process; 3,000 commits are 0.4 to 4.4 MB in 39 repositories."""
 _SHORT = 40

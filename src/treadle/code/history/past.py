@@ -16,7 +16,11 @@ B = 0.75
 BY_MESSAGES = 20
 """Files that messages alone bring in."""
 _MOST_COUNTED = 2_500
-"""Changes of files that are counted for a query, those of the rarest terms first."""
+"""Changes of files that are counted for a query, those of the rarest terms first.
+
+Three times as many found nothing better; with 1,000 the MRR of messages fell from 0.310 to 0.285
+(tasks of 19 tuning repositories).
+"""
 _MOST_LOOKED_UP = 100
 """Paths with the best messages of which those in the index are taken: others were removed."""
 

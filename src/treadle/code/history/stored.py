@@ -21,8 +21,12 @@ CREATE TABLE past (
 CREATE TABLE past_terms (term INTEGER PRIMARY KEY, commits BLOB NOT NULL);
 """
 
-WINDOW = 3_000
-"""Commits without merges that are read; 40 repositories have 800 to 55,000."""
+WINDOW = 2_000
+"""Commits without merges that are read.
+
+Messages alone rank the right file with an MRR of 0.310 over tasks of 19 tuning repositories; with
+3,000 commits it is 0.305, with 1,000 it is 0.291.
+"""
 MAX_FILES = 30
 """Files of a commit that counts; a larger one says nothing of any of them."""
 MAX_NUMBER = WINDOW + 1_000
