@@ -228,7 +228,9 @@ import sys
 before = set(sys.modules)
 from pathlib import Path
 from treadle.code import CodeIndex
-with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])) as index:
+with CodeIndex.open(
+    Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), history=lambda: True
+) as index:
     index.refresh()
     assert index.search("spindle").results
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
@@ -255,6 +257,7 @@ def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
     assert ours == {
         f"treadle.code.{name}"
         for name in (
+            "git_folders", "history", "history.head", "history.stored", "history.updating",
             "fields", "files", "fusing", "git_excludes", "ignore", "index", "model", "nearest",
             "nested_copies", "notes", "postings", "questions", "ranking", "refreshing", "related",
             "store", "terms", "whole_files",
