@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes.embedding import write_embedding
 from treadle.code import CodeIndex, View
+from treadle.code.mentions import mentioned_names
 
 TERMS = ["carton", "def", "lid", "pass", "shuttl", "spindl", "thread", "weav"]
 
@@ -84,3 +85,29 @@ def test_files_that_change_are_compared_as_they_are_now(tmp_path: Path, model: P
         (root / "loom.py").write_text(MIXED["attic.py"].replace("weave", "lid"))
         index.refresh()
         assert index.search("how does weaving work", view=View.FILES).results[0].file == "attic.py"
+
+
+def test_the_file_that_defines_a_mentioned_name_comes_first(tmp_path: Path) -> None:
+    noise = "def load(thread):\n    '''How a thread is loaded, and how the carton works.'''\n"
+    files = {
+        "load_carton.py": noise + "\n\n" + noise.replace("load(", "carton("),
+        "work.py": "def loadCarton():\n    pass\n",
+        "test_work.py": "def loadCarton():\n    pass\n",
+    }
+    assert files_of(tmp_path, files, "how does loadCarton work")[0] == "work.py"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("how does loadCarton work", ["loadCarton"]),
+        ("where is carton_lid defined", ["carton_lid"]),
+        ("what does `lid` return", ["lid"]),
+        ("who calls lid()", ["lid"]),
+        ("how does a Lid close", ["Lid"]),
+        ("Carton class", ["Carton"]),
+        ("Close the lid", []),
+    ],
+)
+def test_names_in_a_query_are_those_that_only_code_has(query: str, names: list[str]) -> None:
+    assert mentioned_names(query) == names

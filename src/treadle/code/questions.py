@@ -69,11 +69,16 @@ class FileWeights(NamedTuple):
     """How many items after the best one add to the score of a file."""
     similarity: float
     """What the similarity of all items of a file together adds to its score, at most."""
+    mentioned: float
+    """What a name adds that the query mentions and that this file alone defines.
+
+    In a sentence it is a type that the function uses: its files lost 0.012.
+    """
 
 
-SENTENCE_FILES = FileWeights(next_items=3, similarity=0.2)
-TOPIC_FILES = FileWeights(next_items=6, similarity=0.6)
-TASK_FILES = FileWeights(next_items=3, similarity=0.0)
+SENTENCE_FILES = FileWeights(next_items=3, similarity=0.2, mentioned=0.0)
+TOPIC_FILES = FileWeights(next_items=6, similarity=0.6, mentioned=0.6)
+TASK_FILES = FileWeights(next_items=3, similarity=0.0, mentioned=0.0)
 
 _LONG = 25
 """Words from which on a query is a task, since sentences of doc comments are shorter."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.code.fusing import TEXT, by_items, own_scores, path_boost, share_of_best, with_best
+from treadle.code.mentions import files_that_define
 from treadle.code.model import SearchResult
 from treadle.code.questions import Question
 from treadle.code.ranking import DECLARATIONS, Alike, Found, file_worth
@@ -48,6 +49,10 @@ def rank_files(
     numbers = {file.id for file in found.files}.union(similar)
     numbers.update(found.framed.files)
     numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
+    defining: dict[int, float] = {}
+    if question.files.mentioned and not found.defined:
+        defining = files_that_define(connection, question.text)
+    numbers.update(defining)
     files = _candidates(connection, question, numbers)
     weights = question.weights._replace(similarity=SIMILARITY)
     items = own_scores(found.hits, alike.own or {}, weights)
@@ -68,6 +73,8 @@ def rank_files(
             scores[number] += part * share
     for number, likely in found.framed.files.items():
         scores[number] += weights.framed_file * likely * min(1.0, files[number].worth)
+    for number, share in defining.items():
+        scores[number] += question.files.mentioned * share * files[number].worth
     for number in {hit.file_id for hit in found.defined}:
         scores[number] += _DEFINED
     best = sorted(scores, key=lambda number: (-scores[number], files[number].path))[:limit]
