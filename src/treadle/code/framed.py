@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.code.frames import Frame, Framed
+from treadle.code.frames import Frame
 from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS
 from treadle.code.postings import PLACE_BITS, PLACES
+from treadle.code.ranking import Framed
 
 _NAMED = (1.0, 0.7)
 """How likely a file that a text names is right, and so is the item at its line."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from treadle.code.languages import Language, language_of
 from treadle.code.reports import without_comments
 from treadle.code.whole_files import TEXT_LANGUAGES
 
@@ -37,19 +36,6 @@ class Frame(NamedTuple):
     def name(self) -> str:
         """The file without its folders."""
         return self.path.rpartition("/")[2]
-
-
-class Framed(NamedTuple):
-    """How likely items and files of the index are right, by the places that a report names.
-
-    By their ids.
-    """
-
-    items: dict[int, float]
-    files: dict[int, float]
-
-
-NOTHING_FRAMED = Framed({}, {})
 
 
 def frames_in(text: str) -> tuple[Frame, ...]:
@@ -85,8 +71,7 @@ def _frame(run: str, after: str, caller: str) -> Frame | None:
     path, *numbers = run.rstrip(".:,-").split(":")
     path = path.replace("\\", "/").lstrip("~./")
     name = path.rpartition("/")[2]
-    language = language_of(name) if "." in name else None
-    if not isinstance(language, Language) or language.name in TEXT_LANGUAGES:
+    if "." not in name or not _is_code(name):
         return None
     line = int(numbers[0]) if numbers and numbers[0].isdecimal() and len(numbers[0]) < 8 else None
     if line is None and (match := _LINE_AFTER.match(after)) is not None:
@@ -101,3 +86,10 @@ def _frame(run: str, after: str, caller: str) -> Frame | None:
         function = inside[1].rpartition(".")[2]
     python = after.startswith(('", line', ", in "))
     return Frame(path, line, function, is_call=line is not None, is_python=python)
+
+
+def _is_code(name: str) -> bool:
+    from treadle.code.languages import Language, language_of  # not needed by most
+
+    language = language_of(name)
+    return isinstance(language, Language) and language.name not in TEXT_LANGUAGES

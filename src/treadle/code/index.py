@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from treadle.code import refreshing
-from treadle.code.candidates import find_candidates
 from treadle.code.history.stored import WINDOW
 from treadle.code.history.updating import STEP, drop_history, update_history
 from treadle.code.model import (
@@ -223,6 +222,7 @@ class CodeIndex:
 
     def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the words, the own vectors and the graph find together."""
+        from treadle.code.candidates import find_candidates
         from treadle.code.connected import with_connected
 
         if self._own is not None:

@@ -8,11 +8,12 @@ more than their best items.
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from treadle.code.frames import Frame, frames_in
-from treadle.code.reports import read_report
 from treadle.code.terms import query_terms
+
+if TYPE_CHECKING:
+    from treadle.code.frames import Frame
 
 MAX_CHARACTERS = 10_000
 """Of a longer query only the head counts."""
@@ -117,7 +118,7 @@ class Question(NamedTuple):
     wants_tests: bool
     gist: str
     """What vectors compare: the text without what says nothing about the code."""
-    frames: tuple[Frame, ...] = ()
+    frames: "tuple[Frame, ...]" = ()
     """The places in code that the text names."""
 
     @classmethod
@@ -125,6 +126,9 @@ class Question(NamedTuple):
         """Read a query, of which only the first `MAX_CHARACTERS` count."""
         text = query[:MAX_CHARACTERS].strip()
         if _is_task(text):
+            from treadle.code.frames import frames_in
+            from treadle.code.reports import read_report
+
             report = read_report(text)
             terms = report.terms() or query_terms(text)
             wants_tests = bool(_WANTS_TESTS.search(report.title))

@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from treadle.code.fields import SCALE
-from treadle.code.frames import NOTHING_FRAMED, Framed
 from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
 from treadle.code.postings import counts_in_items, groups, postings_of_term
 from treadle.code.questions import Question
@@ -124,6 +123,19 @@ class Hit(NamedTuple):
 def is_test(path: str, canonical_path: str = "") -> bool:
     """Whether code is test code, by the names that languages and their tools give it."""
     return bool(_TEST_PATH.search(path)) or "::tests::" in canonical_path
+
+
+class Framed(NamedTuple):
+    """How likely items and files of the index are right, by the places that a report names.
+
+    By their ids.
+    """
+
+    items: dict[int, float]
+    files: dict[int, float]
+
+
+NOTHING_FRAMED = Framed({}, {})
 
 
 class Found(NamedTuple):

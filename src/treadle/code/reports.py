@@ -24,7 +24,7 @@ class Zone(Enum):
     """A line of a template, a version, or a check box, which says nothing about the code."""
 
 
-WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.33, Zone.LOG: 0.1}
+WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.67, Zone.LOG: 0.1}
 """How much a word counts by the best zone that it is in."""
 
 
