@@ -36,6 +36,12 @@ def test_word_that_occurs_nowhere_is_named(tmp_path: Path, query: str, expected:
     assert notes(tmp_path, query, a__py="def load_orders():\n    return orders\n") == (expected,)
 
 
+def test_of_a_report_only_the_title_is_looked_at(tmp_path: Path) -> None:
+    report = "The zebra fails\n\n### Environment\n\nGiraffe 1.2.3 on an okapi"
+    code = "def load_orders():\n    return orders  # the one that fails\n"
+    assert notes(tmp_path, report, a__py=code) == ('"zebra" occurs nowhere in the index.',)
+
+
 @pytest.mark.parametrize(
     "query", ["load orders", "how are the orders loaded?", "load_orders", "a b"]
 )

@@ -190,7 +190,8 @@ class CodeIndex:
         from treadle.code.notes import notes
 
         with self._store.reading() as connection:
-            return notes(connection, query[:MAX_CHARACTERS].strip(), files)
+            title, _, _ = query[:MAX_CHARACTERS].strip().partition("\n")
+            return notes(connection, title, files)
 
     def _found(self, query: str, view: View = View.ITEMS) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
