@@ -3,6 +3,7 @@
 import pytest
 
 from treadle.code.questions import (
+    PHRASE_FILES,
     SENTENCE,
     SENTENCE_FILES,
     TASK,
@@ -64,14 +65,16 @@ def test_tests_are_wanted_where_the_query_asks_for_them(query: str, *, wanted: b
     [
         ("Returns the position of the first match.", SENTENCE_FILES),
         ("Split a path", SENTENCE_FILES),
-        ("position of the first match", TOPIC_FILES),
+        ("position of the first match", PHRASE_FILES),
         ("How are tool calls matched to their results?", TOPIC_FILES),
         ("Where is the retry delay configured", TOPIC_FILES),
         ("BaseModel", TOPIC_FILES),
         ("Fix the race between closing and reading", TASK_FILES),
     ],
 )
-def test_a_question_and_a_typed_phrase_are_topics(query: str, files: FileWeights) -> None:
+def test_a_question_or_a_name_is_a_topic_and_a_phrase_is_not(
+    query: str, files: FileWeights
+) -> None:
     assert Question.of(query).files is files
 
 
