@@ -13,8 +13,9 @@ from bench.retrieval.packages import UnreachableError
 from bench.retrieval.peers import semble
 from bench.tasks.making import GoldItem, Task
 from bench.tasks.trees import FunctionKey, Texts
-from treadle.code import CodeIndex, View
-from treadle.code.model import FUNCTION_KINDS, ContextEntry
+from treadle.code import CodeIndex, View, most_items
+from treadle.code.model import FUNCTION_KINDS
+from treadle.code.room import Room
 from treadle.tokens import estimate
 
 Key = TypeVar("Key", str, FunctionKey)
@@ -23,8 +24,12 @@ BUDGETS = (2_000, 6_000, 16_000)
 _FILES = 50
 _FUNCTIONS = 50
 _ITEMS = 200
-_SHOWN = 0.5
-"""The part of a function's bytes from which on a context holds it."""
+_SHORT = 20
+"""Lines up to which a context holds a function only whole."""
+_WHOLE, _SHOWN = 0.95, 0.5
+"""The parts of a short and of a longer function's bytes from which on a context holds it."""
+_BEGUN = 4
+"""Lines from which on a context has begun to show a function."""
 
 
 class Wording(StrEnum):
@@ -60,11 +65,27 @@ class Held(BaseModel):
     tokens: int
     gold_tokens: int
     shares: tuple[float, ...]
+    """The part of each function's bytes that is shown."""
+    lines: tuple[int, ...]
+    """The lines of each function."""
 
     @property
     def functions(self) -> float:
-        """The share of the functions of which the context shows at least half."""
-        return sum(share >= _SHOWN for share in self.shares) / max(1, len(self.shares))
+        """The share of the functions that the context shows whole, of longer ones at least half."""
+        held = (
+            share >= (_WHOLE if lines <= _SHORT else _SHOWN)
+            for share, lines in zip(self.shares, self.lines, strict=True)
+        )
+        return sum(held) / max(1, len(self.shares))
+
+    @property
+    def begun(self) -> float:
+        """The share of the functions of which the context shows a few lines."""
+        shown = (
+            share * lines >= min(lines * _WHOLE, _BEGUN)
+            for share, lines in zip(self.shares, self.lines, strict=True)
+        )
+        return sum(shown) / max(1, len(self.shares))
 
     @property
     def precision(self) -> float:
@@ -146,17 +167,10 @@ def held_by_contexts(index: CodeIndex, query: str, functions: Sequence[GoldItem]
 
 
 def _held(index: CodeIndex, query: str, functions: Sequence[GoldItem], budget: int) -> Held:
-    known: dict[str, int] = {}
-
-    def tokens(entry: ContextEntry) -> int:
-        if entry.snippet not in known:
-            known[entry.snippet] = estimate(entry.snippet)
-        return known[entry.snippet]
-
-    def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
-        return sum(map(tokens, entries)) <= budget
-
-    found = index.context(query, top_k=max(5, min(20, budget // 200)), fits=fits)
+    room = Room(budget, lambda entry: entry.snippet)
+    found = index.context(
+        query, top_k=most_items(budget), fits=lambda entries, _omitted: room.holds(entries)
+    )
     inside = 0.0
     shares = dict.fromkeys(functions, 0.0)
     for entry in found.entries:
@@ -167,9 +181,15 @@ def _held(index: CodeIndex, query: str, functions: Sequence[GoldItem], budget: i
             if entry.file == item.file and shared > 0:
                 shares[item] += shared / (item.end_byte - item.start_byte)
                 most = max(most, shared)
-        inside += tokens(entry) * most / max(1, size)
-    total = sum(map(tokens, found.entries))
+        inside += estimate(entry.snippet) * most / max(1, size)
+    total = sum(estimate(entry.snippet) for entry in found.entries)
     return Held(
         budget=budget, tokens=total, gold_tokens=round(inside),
         shares=tuple(round(min(1.0, share), 4) for share in shares.values()),
+        lines=tuple(_lines(index.root, item) for item in shares),
     )  # fmt: skip
+
+
+def _lines(root: Path, item: GoldItem) -> int:
+    data = (root / item.file).read_bytes()
+    return data.count(b"\n", item.start_byte, item.end_byte - 1) + 1

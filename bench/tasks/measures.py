@@ -59,6 +59,10 @@ def held_functions(budget: int) -> Measure:
     return lambda answer: next((h.functions for h in answer.held if h.budget == budget), None)
 
 
+def begun_functions(budget: int) -> Measure:
+    return lambda answer: next((h.begun for h in answer.held if h.budget == budget), None)
+
+
 def held_precision(budget: int) -> Measure:
     return lambda answer: next((h.precision for h in answer.held if h.budget == budget), None)
 
@@ -77,6 +81,7 @@ CONTEXT_COLUMNS: tuple[tuple[str, Measure], ...] = tuple(
     for budget in BUDGETS
     for column in (
         (f"functions held by {budget:,}", held_functions(budget)),
+        (f"begun by {budget:,}", begun_functions(budget)),
         (f"tokens in them of {budget:,}", held_precision(budget)),
     )
 )

@@ -155,6 +155,37 @@ def test_a_method_comes_with_the_line_of_its_class(tmp_path: Path) -> None:
     assert len(context(tmp_path, files, "settle", top_k=1).entries) == 1
 
 
+def test_methods_of_a_large_class_are_shown_next_to_its_first_lines(tmp_path: Path) -> None:
+    methods = "".join(
+        f"\n    def archive_{part}(self):\n{inner(12)}" for part in ("paid", "open", "late")
+    )
+    methods += f"\n    def settle(self):\n{inner(300)}"
+    text = f'class InvoiceArchive:\n    """Archive of invoices."""\n{methods}'
+    others = {f"b{n}.py": f"def archive_{n}():\n{statements(3)}" for n in range(9)}
+    result = context(tmp_path, {"a.py": text} | others, "invoice archive", top_k=20, budget=3_600)
+    shown = {entry.name: entry for entry in result.entries if entry.file == "a.py"}
+    assert shown["archive_paid"].whole
+    assert shown["archive_late"].whole
+    assert '"""Archive of invoices."""' in shown["InvoiceArchive"].snippet
+    assert not shown["InvoiceArchive"].whole
+
+
+def test_a_function_is_whole_where_it_fits_though_others_wait(tmp_path: Path) -> None:
+    files = {"a.py": f"def pay_the_bill():\n{statements(80)}"} | {
+        f"b{n}.py": f"def bill_{n}():\n{statements(20)}" for n in range(9)
+    }
+    result = context(tmp_path, files, "how to pay the bill", budget=2_000)
+    assert [entry.whole for entry in result.entries if entry.name == "pay_the_bill"] == [True]
+
+
+def test_small_items_are_shown_before_a_large_one_that_is_no_better(tmp_path: Path) -> None:
+    files = {"a.py": f"def bill_of_all():\n{statements(140)}"} | {
+        f"b{n}.py": f"def bill_of_{n}():\n{statements(2 + n)}" for n in range(6)
+    }
+    result = context(tmp_path, files, "where is a bill", budget=2_000)
+    assert {f"bill_of_{n}" for n in range(6)} <= {entry.name for entry in result.entries}
+
+
 words = st.sampled_from(["cart", "price", "é", "total_price", "x", "stop"])
 functions = st.builds(
     lambda name, lines: f"def {name}():\n" + "".join(f"    {line} = 1\r\n" for line in lines),
@@ -196,7 +227,7 @@ def test_entries_are_lines_of_their_files_and_never_overlap(
     # A type's first line beside its method is none of the items that were found.
     found = {entry.canonical_path for entry in everything.entries if entry.whole}
     assert result.omitted >= len(found - {entry.canonical_path for entry in result.entries})
-    assert len(everything.entries) >= result.omitted
+    assert result.omitted <= top_k
     taken: list[tuple[str, int, int]] = []
     for entry in result.entries:
         data = (root / entry.file).read_bytes()

@@ -55,7 +55,7 @@ def tree(repository: Repository) -> Repository:
 def test_exact_snippets_are_given_best_first_and_nothing_else(tree: Repository) -> None:
     result = tree.ok("request_code_context", token_budget=2000, hint="parse_header")
     assert list(result) == ["ok", "query", "top_k", "context", "omitted"]
-    assert (result["ok"], result["query"], result["top_k"]) == (True, "parse_header", 10)
+    assert (result["ok"], result["query"], result["top_k"]) == (True, "parse_header", 25)
     best = result["context"][0]
     assert list(best) == ["name", "canonical_path", "file", "lines", "snippet"]
     assert (best["file"], best["lines"]) == ("web/headers.py", "1-4")
@@ -65,13 +65,21 @@ def test_exact_snippets_are_given_best_first_and_nothing_else(tree: Repository) 
 
 
 @pytest.mark.parametrize(
-    ("budget", "top_k"), [(1, 5), (1199, 5), (1200, 6), (3999, 19), (4000, 20), (20_000, 20)]
+    ("budget", "top_k"), [(1, 5), (479, 5), (480, 6), (6_000, 75), (16_000, 200), (50_000, 200)]
 )
 def test_the_budget_decides_how_many_are_looked_for(
     tree: Repository, budget: int, top_k: int
 ) -> None:
     result = tree.ok("request_code_context", token_budget=budget, hint="header")
     assert result["top_k"] == top_k
+
+
+def test_a_large_budget_is_filled_with_many_small_items(tree: Repository) -> None:
+    for number in range(60):
+        text = f"def read_header_{number}(line: str) -> int:\n    return line.find({number})\n"
+        tree.write(f"web/read_{number}.py", text)
+    result = tree.ok("request_code_context", token_budget=10_000, hint="which code reads headers")
+    assert len(result["context"]) > 50
 
 
 def test_an_edit_is_seen_by_the_next_call(tree: Repository) -> None:
@@ -162,7 +170,7 @@ async def test_without_a_hint_the_users_message_is_the_query(tree: Repository) -
     event = envelope.event
     assert isinstance(event, RetrievalFinished)
     assert (event.request_id, event.parent_id, event.key) == (request_id, parent_id, key)
-    assert (event.query, event.top_k, event.budget) == (result["query"], 7, 1500)
+    assert (event.query, event.top_k, event.budget) == (result["query"], 18, 1500)
     assert [source.file for source in event.sources] == [
         entry["file"] for entry in result["context"]
     ]

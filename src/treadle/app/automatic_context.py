@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from treadle.clock import Clock
-from treadle.code import CodeIndex, ContextEntry
+from treadle.code import CodeIndex, ContextEntry, most_items
+from treadle.code.room import Room
 from treadle.config.model import ContextSettings
 from treadle.events import EventBus
 from treadle.events.types import RetrievalFinished, SourceRange
@@ -17,7 +18,6 @@ from treadle.toolbox.code.request_code_context import only_open
 BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
 """Tokens that the context may take, by setting."""
 
-_ITEMS = {"off": 0, "light": 5, "full": 20}
 _SHARE = 8
 """A context may take one part in so many of the model's window, so that small ones keep room."""
 
@@ -38,14 +38,17 @@ def automatic_context(
     `open_to` says which files may be shown. A model whose window is too small for it goes
     without: it can still ask.
     """
-    budget, top_k = BUDGETS[settings.automatic], _ITEMS[settings.automatic]
+    budget = BUDGETS[settings.automatic]
+    top_k = most_items(budget)
     if not budget or model.context_window < budget * _SHARE:
         return None
 
-    def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
-        return estimate(_text(entries)) <= budget
-
     async def retrieve(user_text: str, request_id: UUID) -> str:
+        room = Room(budget - estimate(_text(())), _part)
+
+        def fits(entries: Sequence[ContextEntry], _omitted: int) -> bool:
+            return room.holds(entries)
+
         started_us, started = clock.now_us(), clock.monotonic()
         found = await asyncio.to_thread(index.context, user_text, top_k=top_k, fits=fits)
         found = only_open(found, open_to)
@@ -77,8 +80,9 @@ def automatic_context(
 
 
 def _text(entries: Sequence[ContextEntry]) -> str:
-    parts = [
-        f"{each.canonical_path} ({each.file}:{each.start_line}-{each.end_line})\n{each.snippet}"
-        for each in entries
-    ]
-    return "\n\n".join([_HEADING, *parts])
+    return "\n\n".join([_HEADING, *map(_part, entries)])
+
+
+def _part(entry: ContextEntry) -> str:
+    lines = f"{entry.file}:{entry.start_line}-{entry.end_line}"
+    return f"{entry.canonical_path} ({lines})\n{entry.snippet}"

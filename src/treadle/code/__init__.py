@@ -1,6 +1,6 @@
 """The code index: items, retrieval, and snippets of verified bytes."""
 
-from treadle.code.index import CodeIndex
+from treadle.code.index import CodeIndex, most_items
 from treadle.code.model import (
     ContextEntry,
     ContextResult,
@@ -42,4 +42,5 @@ __all__ = [
     "SearchResult",
     "SearchResults",
     "View",
+    "most_items",
 ]

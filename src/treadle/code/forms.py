@@ -9,13 +9,21 @@ from math import log
 from pathlib import Path
 
 from treadle.code.extract import Lines
-from treadle.code.model import ContextEntry, Kind
+from treadle.code.model import FUNCTION_KINDS, ContextEntry, Kind
 from treadle.code.ranking import Hit
 from treadle.code.snippets import write_snippet
 from treadle.code.terms import term_counts
 
 EXCERPT_LINES = 16
 """Lines of an excerpt at first, besides as many as the item has up to the end of its signature."""
+_WHOLE_TYPE = 20
+"""Lines up to which a type is shown whole; of others the head, since its methods are candidates."""
+_HEAD_LINES = 8
+"""Lines of the head of a type besides its signature."""
+_WHOLE_TEXT = 25
+"""Lines up to which what is no function is shown whole."""
+_LONG = 150
+"""Lines from which on an item has at most half of what is left."""
 _OPENING_LINES = 4
 """Of the signature of a type that is shown with its methods."""
 _BEFORE = 4
@@ -56,6 +64,41 @@ class Candidate:
         start, end = self.hit.signature_start, self.hit.signature_end
         first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
         return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it is what holds other items, which are found by themselves."""
+        return self.hit.kind in _FROM_START
+
+    @property
+    def is_large_type(self) -> bool:
+        """Whether it is a type of which the first lines are shown."""
+        return self.is_type and self.length > _WHOLE_TYPE
+
+    def contains(self, other: "Candidate") -> bool:
+        """Whether another candidate of the file is in it and needs no place of its own."""
+        hit, inner = self.hit, other.hit
+        is_inside = hit.start_byte <= inner.start_byte and inner.end_byte <= hit.end_byte
+        return is_inside and (self.exact or not self.is_large_type)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is so long that it must leave room for others."""
+        return self.length > _LONG
+
+    @property
+    def form(self) -> ContextEntry | None:
+        """What is shown of it where there is room: functions and short items whole."""
+        if self.hit.kind in FUNCTION_KINDS or self.length <= _WHOLE_TEXT:
+            return self.whole
+        return self.excerpt(min(self.usual, self.length))
+
+    def head_before(self, line: int | None = None) -> ContextEntry | None:
+        """The first lines of a type, at most up to a line of the file."""
+        count = min(self._opening + _HEAD_LINES, self.length)
+        if line is not None:
+            count = min(count, line - self.hit.start_line)
+        return self.excerpt(count) if count >= max(1, self._opening) else None
 
     @property
     def showable(self) -> bool:

@@ -51,9 +51,17 @@ T = TypeVar("T")
 
 PATIENCE = 1.5
 """Seconds that an answer may wait for vectors; code that nobody asked of before takes longer."""
-_CONTEXT_CANDIDATES = 200
+_CONTEXT_CANDIDATES = 250
 _NEAREST = 50
 """Items that vectors alone may bring in."""
+_TOKENS_OF_ITEM = 80
+"""A context is chosen from one item for as many tokens of its budget; it shows about half."""
+_FEWEST_ITEMS, _MOST_ITEMS = 5, 200
+
+
+def most_items(tokens: int) -> int:
+    """The `top_k` for a context of so many tokens."""
+    return max(_FEWEST_ITEMS, min(_MOST_ITEMS, tokens // _TOKENS_OF_ITEM))
 
 
 class CodeIndex:
@@ -270,15 +278,17 @@ class CodeIndex:
         budget. Snippets are read now and checked against the indexed hash; where a file has
         changed since, the index is refreshed first. Never stale, never above the budget.
         """
-        from treadle.code import assembly  # a search needs none of it
+        from treadle.code import assembly, retrieved  # a search needs none of them
+
+        def retrieve() -> retrieved.Retrieved:
+            ranked = self._ranked(query)
+            return retrieved.retrieve(self.root, query, ranked, top_k, self._owners)
 
         def run() -> ContextResult:
-            found = assembly.retrieve(self.root, query, self._ranked(query), top_k, self._owners)
+            found = retrieve()
             if found.stale:
                 self.refresh()
-                found = assembly.retrieve(
-                    self.root, query, self._ranked(query), top_k, self._owners
-                )
+                found = retrieve()
             answer = assembly.assemble(query, top_k, found, fits)
             notes = self._notes(query, [entry.file for entry in answer.entries])
             return answer._replace(notes=notes)

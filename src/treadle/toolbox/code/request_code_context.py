@@ -7,7 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from treadle.code import most_items
 from treadle.code.model import ContextEntry, ContextResult, IndexStatus
+from treadle.code.room import Room
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
 from treadle.secrets import redact
 from treadle.tokens import estimate
@@ -99,7 +101,7 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
             )
         budget = arguments.token_budget
         started_us, started = context.clock.now_us(), context.clock.monotonic()
-        answer = _Answer(self, query, top_k=max(5, min(20, budget // 200)), budget=budget)
+        answer = _Answer(self, query, top_k=most_items(budget), budget=budget)
         found, status = await asyncio.to_thread(self._retrieve, answer, context.open_to)
         result = answer.result(found)
         await context.publish(
@@ -161,6 +163,8 @@ class _Answer:
     budget: int
     smallest: int | None = None
     """Tokens of the smallest answer with one entry that was too large."""
+    room: Room | None = None
+    """For the entries, next to the rest of the message."""
     shown: str = field(init=False)
     """What the answer repeats of the query; it is kept in conversations, where no key may be."""
 
@@ -171,8 +175,15 @@ class _Answer:
 
     def fits(self, entries: Sequence[ContextEntry], omitted: int) -> bool:
         """Whether the whole message with these entries is within the budget."""
+        if len(entries) > 1:
+            if self.room is None:
+                frame = self._tokens(self._message((), omitted)) + 1
+                self.room = Room(
+                    self.budget - frame, lambda entry: _snippet(entry).model_dump_json()
+                )
+            return self.room.holds(entries)
         tokens = self._tokens(self._message(entries, omitted))
-        if tokens > self.budget and len(entries) == 1:
+        if tokens > self.budget and entries:
             self.smallest = tokens if self.smallest is None else min(self.smallest, tokens)
         return tokens <= self.budget
 
@@ -197,15 +208,16 @@ class _Answer:
         return CodeContextResult(
             query=self.shown,
             top_k=self.top_k,
-            context=[
-                CodeSnippet(
-                    name=entry.name,
-                    canonical_path=entry.canonical_path,
-                    file=entry.file,
-                    lines=f"{entry.start_line}-{entry.end_line}",
-                    snippet=entry.snippet,
-                )
-                for entry in entries
-            ],
+            context=[_snippet(entry) for entry in entries],
             omitted=omitted,
         )
+
+
+def _snippet(entry: ContextEntry) -> CodeSnippet:
+    return CodeSnippet(
+        name=entry.name,
+        canonical_path=entry.canonical_path,
+        file=entry.file,
+        lines=f"{entry.start_line}-{entry.end_line}",
+        snippet=entry.snippet,
+    )
