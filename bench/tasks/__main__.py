@@ -3,17 +3,17 @@
 Run: python -m bench.tasks make CLONES [REPOSITORY …]
      python -m bench.tasks score [--part tuning|test] [--own] [--quick] [REPOSITORY …]
      python -m bench.tasks report [--part tuning|test]
-     python -m bench.tasks export CLONES [--part tuning|test] [REPOSITORY …]
-     python -m bench.tasks offline [--part tuning|test]
+     python -m bench.tasks export [--part tuning|test] [REPOSITORY …]
+     python -m bench.tasks fit [--write]
      python -m bench.tasks issues CLONES REPORTS [--part tuning|test] [REPOSITORY …]
 
 CLONES is a folder of bare git directories, each with its whole history:
 `git clone --bare URL CLONES/OWNER+NAME.git` for each repository of `repositories.tsv`. `make`
 writes the tasks and the trees that they are searched in below `--work`; `score` asks all methods
-and prints the tables; `report` prints them again; `export` writes the signals of all candidates,
-by which rankings can be tried in seconds (see `signals`); `offline` prints the tables of the
-rankings that were exported; `issues` asks the texts of REPORTS (see `issues`). Nothing is
-tuned on the part `test`.
+and prints the tables; `report` prints them again; `export` writes the signals of all candidates
+(see `examples`); `fit` prints how well curves rank the tuning repositories that they had not seen,
+and writes those that Treadle ships (see `fitting`, which needs LightGBM); `issues` asks the texts
+of REPORTS (see `issues`). Nothing is tuned on the part `test`.
 """
 
 import argparse
@@ -116,31 +116,27 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--work", type=Path, default=CACHE / "tasks", help="where all is kept")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("make", "score", "report", "export", "offline", "issues"):
+    for name in ("make", "score", "report", "export", "fit", "issues"):
         command = commands.add_parser(name)
-        if name in ("make", "export", "issues"):
+        if name in ("make", "issues"):
             command.add_argument("clones", type=Path)
         if name == "issues":
             command.add_argument("reports", type=Path, help="JSON lines with the texts")
         command.add_argument("repositories", nargs="*", metavar="REPOSITORY")
         command.add_argument("--part", type=Part, choices=list(Part))
+        if name == "fit":
+            command.add_argument("--write", action="store_true", help="replace the curves")
         if name == "score":
             command.add_argument("--own", action="store_true", help="ask Treadle alone")
             command.add_argument("--quick", action="store_true", help="one task in four")
     return parser.parse_args()
 
 
-def _answers(
-    arguments: argparse.Namespace, part: Part, chosen: Sequence[Repository]
-) -> list[Answer]:
-    """The answers to the tasks of a part: asked now, kept, or from the exported signals."""
+def _answers(arguments: argparse.Namespace, chosen: Sequence[Repository]) -> list[Answer]:
+    """The answers to the tasks of some repositories: asked now, or kept."""
     if arguments.command == "score":
         methods = [method for method in Method if method in OWN or not arguments.own]
         return score(arguments.work, chosen, methods, quick=arguments.quick)
-    if arguments.command == "offline":
-        from bench.tasks.offline import known_answers, load
-
-        return known_answers(load(arguments.work / "signals" / part))
     paths = [_answers_path(arguments.work, repository) for repository in chosen]
     return [answer for path in paths for answer in _kept(path)]
 
@@ -163,6 +159,19 @@ def _ask_issues(arguments: argparse.Namespace) -> None:
             print(table([*rows, ("all", answers)], ISSUES.items()))
 
 
+def _fit(work: Path, *, write_curves: bool) -> None:
+    from bench.tasks.fitting import cross_validated, fitted, load, write
+
+    examples = load(work / "examples" / Part.TUNING)
+    if write_curves:
+        write(fitted(examples))
+        return
+    for wording in Wording:
+        print(f"\n#### {wording}\n")
+        asked = [one for one in examples if one.wording is wording]
+        print(table([("curves that had not seen it", cross_validated(asked))], RANKING.items()))
+
+
 def main() -> None:
     arguments = _arguments()
     work: Path = arguments.work
@@ -179,14 +188,17 @@ def main() -> None:
         make(work, arguments.clones, chosen)
         return
     if arguments.command == "export":
-        from bench.tasks.signals import export
+        from bench.tasks.examples import export
 
         for repository in chosen:
-            export(repository, read_tasks(work, repository), arguments.clones, work)
+            export(repository, read_tasks(work, repository), work)
+        return
+    if arguments.command == "fit":
+        _fit(work, write_curves=arguments.write)
         return
     for part in Part:
         own = [repository for repository in chosen if repository.part is part]
-        answers = _answers(arguments, part, own) if own else []
+        answers = _answers(arguments, own) if own else []
         if answers:
             print(f"\n### {part}: {len({answer.task for answer in answers})} tasks")
             report(answers)

@@ -141,13 +141,19 @@ class History:
         return Changes(tuple(changed), tuple(added))
 
     def check_out(self, commit: str, target: Path) -> None:
-        """Write a tree to `target`. A file that the clone does not have is left out."""
-        target.mkdir(parents=True, exist_ok=True)
-        index = target.with_name(f"{target.name}.index")
-        also = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(target)}
+        """Write a tree to `target`. A file that the clone does not have is left out.
+
+        The tree is a work tree of git whose history ends with `commit`.
+        """
+        folder = target / ".git"
+        (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
+        (folder / "refs").mkdir(exist_ok=True)
+        (folder / "HEAD").write_text(f"{commit}\n")
+        objects = self._clone.resolve() / "objects"
+        (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+        also = {"GIT_INDEX_FILE": str(folder / "index"), "GIT_WORK_TREE": str(target)}
         self._run("read-tree", commit, also=also)
         self._run("checkout-index", "--all", "--force", "--quiet", also=also, check=False)
-        index.unlink(missing_ok=True)
 
     def move(self, commit: str, target: Path) -> None:
         """Turn what an earlier call wrote to `target` into another tree; only what differs.

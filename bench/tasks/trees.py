@@ -42,9 +42,11 @@ def opened(
         cache_dir=cache_path(work),
         static=own_embedding if dense else None,
         patience=None,
+        history=lambda: True,
     ) as index:
         if dense:
             index.refresh()
+            index.complete_history()
         yield index
 
 

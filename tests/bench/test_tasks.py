@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from bench.tasks.answers import Answer, Method, Wording, answer_of, treadle
+from bench.tasks.asking import query_of as query_of_task
+from bench.tasks.examples import examples_path, export, read
+from bench.tasks.fitting import answers
 from bench.tasks.history import Commit, History
 from bench.tasks.issues import Report, ask_issues, issue_tasks
 from bench.tasks.making import Task, make_tasks, tree_path
 from bench.tasks.measures import clustered, file_recall, function_recall, hit_at, ndcg
 from bench.tasks.messages import informative_words, is_routine, query_of, without_names
-from bench.tasks.offline import answers, by_rank, load
 from bench.tasks.repositories import Part, Repository, listed
-from bench.tasks.signals import export
 from bench.tasks.trees import opened
+from treadle.code.curves import shipped
 
 QUEUE = '''
 def push_entry(queue, entry):
@@ -101,20 +103,19 @@ def test_change_of_what_the_searched_tree_lacks_is_no_task(clones: Path, tmp_pat
     assert not [task for task in made(clones, tmp_path)[1] if task.named.startswith("Close")]
 
 
-def test_exported_ranks_are_those_of_the_product(clones: Path, tmp_path: Path) -> None:
+def test_examples_are_ranked_as_the_product_ranks(clones: Path, tmp_path: Path) -> None:
     repository, tasks = made(clones, tmp_path)
     with opened(tmp_path, repository, tasks[0].anchor) as index:
         asked = [
-            answer_of(task, Wording.PLAIN, Method.TREADLE, treadle(index, task.plain))
+            answer_of(task, wording, Method.TREADLE, treadle(index, query_of_task(task, wording)))
             for task in tasks
+            for wording in Wording
         ]
-    export(repository, tasks, clones, tmp_path)
-    queries = load(tmp_path / "signals" / "tuning")
-    plain = [query for query in queries if query.wording is Wording.PLAIN]
-    files, items = by_rank("product_rank")
-    assert answers(plain, files=files, items=items) == asked
+    export(repository, tasks, tmp_path)
+    ranked = answers(shipped(), read(examples_path(tmp_path, repository)))
+    assert [answer.file_ranks for answer in ranked] == [answer.file_ranks for answer in asked]
+    assert [one.function_ranks for one in ranked] == [one.function_ranks for one in asked]
     assert asked[0].file_ranks == (1,)
-    assert asked[1].function_ranks == (1,)
 
 
 def test_reports_are_asked_in_the_tree_before_their_fix(clones: Path, tmp_path: Path) -> None:

@@ -1,43 +1,62 @@
-"""What may answer a question: found by words, by vectors, in whole files, and by named places."""
+"""What may answer a question: found by words, vectors, whole files, named places, and history."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from treadle.code.framed import find_framed, items_of_file
-from treadle.code.model import FUNCTION_KINDS, View
+from treadle.code.connected import with_connected
+from treadle.code.framed import find_framed
+from treadle.code.mentions import files_that_define
 from treadle.code.questions import Question
-from treadle.code.ranking import Found, by_words, file_worth, is_test
-from treadle.code.whole_files import WholeFile, whole_files
+from treadle.code.ranking import Found, by_words, file_worth
+from treadle.code.whole_files import WholeFile, best_files, files_of
 
-_MOST_OF_FILE = 300
-"""Functions of one file that are candidates by its whole text."""
+if TYPE_CHECKING:
+    from treadle.code.graph.tables import Graph
+    from treadle.code.history.past import History, Past
+
+_BEST_FILES = 10
+"""Files of a task with the most words, whose items are candidates."""
+_TOGETHER = 5
+"""Files that others may have changed together with."""
 
 
 def find_candidates(
-    connection: sqlite3.Connection, question: Question, nearest: Sequence[int], view: View
+    connection: sqlite3.Connection,
+    question: Question,
+    nearest: Sequence[int],
+    graph: "Graph",
+    history: "Callable[[], History]",
 ) -> Found:
-    """The candidates for an answer; `nearest` are the items that vectors bring in."""
-    files = whole_files(connection, question.terms)
+    """The candidates for an answer; `nearest` are the items that vectors bring in.
+
+    `history` is asked for if the question is a task.
+    """
+    scores = best_files(connection, question.terms)
+    files = files_of(connection, scores)
     framed = find_framed(connection, question.frames)
-    also = dict.fromkeys([*nearest, *framed.items])
-    if view is View.ITEMS:
-        also.update(dict.fromkeys(_functions_of_best(connection, question, files)))
-    return Found(question, by_words(connection, question, list(also)), [], files, framed)
+    best = _best(files, question) if question.is_task else []
+    also = list(dict.fromkeys([*nearest, *framed.items]))
+    found = Found(question, by_words(connection, question, also, best), [], files, framed)
+    if not found.hits:
+        return found
+    found = with_connected(connection, graph, found)
+    known = {*scores, *framed.files, *(hit.file_id for hit in found.hits)}
+    past: Mapping[int, Past] = {}
+    if question.is_task or question.files.mentioned:
+        found = found._replace(defining=files_that_define(connection, question.text))
+        known |= found.defining.keys()
+    if question.is_task:
+        past = history().past_of(connection, question.terms, known, best[:_TOGETHER])
+    return found._replace(files=files_of(connection, scores, known | past.keys()), past=past)
 
 
-def _functions_of_best(
-    connection: sqlite3.Connection, question: Question, files: Sequence[WholeFile]
-) -> list[int]:
-    """The functions of the files whose whole text fits best, as many as the question wants."""
-    code = [
-        file
-        for file in files
-        if not file.is_text and (question.wants_tests or not is_test(file.path))
-    ]
-    code.sort(key=lambda file: -file.score * file_worth(file.path, file.origin)[2])
-    return [
-        item_id
-        for file in code[: question.weights.whole_candidates]
-        for item_id, kind in items_of_file(connection, file.id, "id, kind")[:_MOST_OF_FILE]
-        if kind in FUNCTION_KINDS
-    ]
+def _best(files: Iterable[WholeFile], question: Question) -> list[int]:
+    """The ids of the files whose items are looked at, the best first: source code before all."""
+    worth: dict[int, float] = {}
+    for file in files:
+        in_tests, _, prior = file_worth(file.path, file.origin)
+        tests = question.worth.test if in_tests and not question.wants_tests else 1.0
+        texts = question.worth.text if file.is_text else 1.0
+        worth[file.id] = file.score * prior * tests * texts
+    return sorted(worth, key=lambda file_id: -worth[file_id])[:_BEST_FILES]

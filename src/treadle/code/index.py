@@ -38,7 +38,7 @@ from treadle.code.ranking import (
     rank_items,
 )
 from treadle.code.store import Store, cannot_use, store_path
-from treadle.code.whole_files import whole_files
+from treadle.code.whole_files import best_files, files_of
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Embedder
@@ -178,7 +178,7 @@ class CodeIndex:
         started = time.perf_counter()
 
         def run() -> SearchResults:
-            found, alike, parts = self._found(query, view)
+            found, alike, parts = self.found(query, view)
             if view is View.ITEMS:
                 hits = rank_items(found, alike, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
@@ -201,7 +201,7 @@ class CodeIndex:
             title, _, _ = query[:MAX_CHARACTERS].strip().partition("\n")
             return notes(connection, title, files)
 
-    def _found(self, query: str, view: View = View.ITEMS) -> tuple[Found, Alike, tuple[str, ...]]:
+    def found(self, query: str, view: View = View.ITEMS) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the parts of the search find, and the names of those that took part.
 
         Who names an item exactly is not asked what it may be like or be called by.
@@ -217,7 +217,7 @@ class CodeIndex:
                 parts = ("lexical", "graph")
             if defined:
                 hits = by_words(connection, question)
-                files = whole_files(connection, question.terms)
+                files = files_of(connection, best_files(connection, question.terms))
                 return Found(question, hits, defined, files), Alike(), parts
         found, alike, parts = self._found_by_all(question, view)
         compared = None
@@ -230,26 +230,26 @@ class CodeIndex:
         return found, alike._replace(best=compared.similarities), (*parts, compared.part)
 
     def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
-        """What the words, the own vectors and the graph find together."""
-        from treadle.code.candidates import find_candidates
-        from treadle.code.connected import with_connected
+        """What the words, the own vectors, the graph and the git history find together."""
+        from treadle.code.candidates import find_candidates  # loads the graph
 
         if self._own is not None:
             self._own.renew()
         with self._store.reading() as connection:
             asked = None if self._own is None else self._own.ask(connection, question.gist)
             nearest = () if asked is None else asked.nearest(_NEAREST)
-            found = find_candidates(connection, question, nearest, view)
-            if not found.hits:
-                return found, Alike(), ("lexical",)
-            found = with_connected(connection, self._graph(connection), found)
+            graph = self._graph(connection)
+            found = find_candidates(
+                connection, question, nearest, graph, lambda: self._history(connection)
+            )
         parts = ("lexical", "graph") if any(hit.reason for hit in found.hits) else ("lexical",)
-        if asked is None:
+        if asked is None or not found.hits:
             return found, Alike(), parts
         alike = Alike(asked.similarities([hit.item_id for hit in found.hits]))
-        if view is View.FILES and question.files.similarity:
-            known = {hit.file_id for hit in found.hits}.union(file.id for file in found.files)
-            alike = alike._replace(files=asked.file_similarities(_NEAREST, known))
+        if question.is_task or (view is View.FILES and question.files.similarity):
+            known = {file.id for file in found.files}
+            limit = 0 if question.is_task else _NEAREST
+            alike = alike._replace(files=asked.file_similarities(limit, known))
         return found, alike, (*parts, asked.part)
 
     def _graph(self, connection: sqlite3.Connection) -> "Graph":
@@ -297,7 +297,7 @@ class CodeIndex:
 
     def _ranked(self, query: str) -> tuple[list[Hit], int]:
         """The best items, and how many of the first of them the query names exactly."""
-        found, alike, _ = self._found(query)
+        found, alike, _ = self.found(query)
         return rank_items(found, alike, _CONTEXT_CANDIDATES), len(found.defined)
 
     def _owners(self, item_ids: Sequence[int]) -> dict[int, Hit]:

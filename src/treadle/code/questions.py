@@ -1,4 +1,4 @@
-"""What a query asks for, and how much each signal counts in its answer.
+"""What a query asks for.
 
 A sentence describes one function, as a doc comment does. A task describes a change, as the message
 of a commit or an issue does: its answer is several functions, mostly of few files. A topic is what
@@ -19,44 +19,17 @@ MAX_CHARACTERS = 10_000
 """Of a longer query only the head counts."""
 
 
-class Weights(NamedTuple):
-    """How much each signal counts. Scores are shares of the best one of an answer.
+class Worth(NamedTuple):
+    """What some items are worth before a word of them is read."""
 
-    Chosen on 332 queries from the history of 12 repositories and 600 from doc comments, all of
-    which are tuning queries of `bench.tasks` and `bench.retrieval` (docs/context.md).
-    """
-
-    similarity: float
-    """The part of an item's score that is its similarity by the own embedding."""
-    file: float
-    """What the score of its file adds to the score of an item, at most."""
-    whole_file: float
-    """What BM25 over its whole text adds to the score of a file's best items, at most."""
-    length: float
-    """The power of an item's length: a change is more often in a long function."""
     text: float
-    """What documents, settings and lines outside of definitions are worth."""
+    """Documents, settings and lines outside of definitions."""
     test: float
-    """What test code is worth where the query does not ask for tests."""
-    test_file: float
-    framed: float
-    """What an item has more that the query names by a path or a stack trace, at most."""
-    framed_file: float
-    """The same for a file."""
-    whole_candidates: int
-    """Of how many files, the best by their whole text, all functions are candidates."""
-    path: bool
-    """Whether words of the query in the path of a file raise its score."""
+    """Test code where the query does not ask for tests."""
 
 
-SENTENCE = Weights(
-    similarity=0.7, file=0.2, whole_file=0.3, length=0.0, text=1.0, test=0.7, test_file=0.3,
-    framed=0.0, framed_file=0.0, whole_candidates=0, path=False,
-)  # fmt: skip
-TASK = Weights(
-    similarity=0.6, file=0.4, whole_file=1.0, length=0.07, text=0.4, test=0.3, test_file=0.2,
-    framed=0.5, framed_file=1.7, whole_candidates=4, path=True,
-)  # fmt: skip
+SENTENCE = Worth(text=1.0, test=0.7)
+TASK = Worth(text=0.4, test=0.3)
 
 
 class FileWeights(NamedTuple):
@@ -82,7 +55,6 @@ PHRASE_FILES = FileWeights(next_items=3, similarity=0.4, mentioned=0.6)
 """A typed phrase may describe one function. With the weights of a topic, 31 phrases about three
 more repositories lost 0.053."""
 TOPIC_FILES = FileWeights(next_items=6, similarity=0.6, mentioned=0.6)
-TASK_FILES = FileWeights(next_items=3, similarity=0.0, mentioned=0.0)
 
 _LONG = 25
 """Words from which on a query is a task, since sentences of doc comments are shorter."""
@@ -116,13 +88,18 @@ class Question(NamedTuple):
 
     text: str
     terms: Mapping[str, float]
-    weights: Weights
-    files: FileWeights
+    worth: Worth
     wants_tests: bool
     gist: str
     """What vectors compare: the text without what says nothing about the code."""
+    files: FileWeights = SENTENCE_FILES
     frames: "tuple[Frame, ...]" = ()
     """The places in code that the text names."""
+
+    @property
+    def is_task(self) -> bool:
+        """Whether it describes a change, whose answer the learnt curves rank."""
+        return self.worth is TASK
 
     @classmethod
     def of(cls, query: str) -> Self:
@@ -135,13 +112,13 @@ class Question(NamedTuple):
             report = read_report(text)
             terms = report.terms() or query_terms(text)
             wants_tests = bool(_WANTS_TESTS.search(report.title))
-            return cls(text, terms, TASK, TASK_FILES, wants_tests, report.gist, frames_in(text))
+            return cls(text, terms, TASK, wants_tests, report.gist, frames=frames_in(text))
         terms, files = query_terms(text), _files_of(text)
         if files is SENTENCE_FILES:
             wants_tests = not _TEST_TERMS.isdisjoint(terms)
         else:
             wants_tests = bool(_WANTS_TESTS.search(text))
-        return cls(text, terms, SENTENCE, files, wants_tests, text)
+        return cls(text, terms, SENTENCE, wants_tests, text, files)
 
 
 def _is_task(text: str) -> bool:

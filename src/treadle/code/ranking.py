@@ -4,18 +4,22 @@ import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from heapq import nsmallest
 from math import log
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.code.fields import SCALE
 from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
-from treadle.code.postings import counts_in_items, groups, postings_of_term
+from treadle.code.postings import PLACE_BITS, counts_in_items, groups, postings_of_term
 from treadle.code.questions import Question
 from treadle.code.terms import terms_of_word
 from treadle.code.whole_files import WholeFile
+
+if TYPE_CHECKING:
+    from treadle.code.history.past import Past
 
 K1 = 2.0
 RARITY = 0.7
@@ -33,6 +37,12 @@ NDCG@10 rose by 0.012 over 1,500 tuning queries, and in each of five languages.
 """
 _MAX_TERMS = 32
 _CANDIDATES = 200
+_OF_FILE = 20
+"""Candidates of each of the best files, over which words may be spread.
+
+Of the functions that 110 tasks of four tuning repositories changed, 0.81 are candidates without
+them and 0.87 with those of ten files; 15 files with 30 of each are 0.90, and 80 candidates more.
+"""
 _POSTINGS_BUDGET = 10_000
 """Postings read to find candidates; more frequent terms only score those (as MaxScore does).
 
@@ -112,6 +122,8 @@ class Hit(NamedTuple):
     file_id: int
     item_id: int
     reason: str = ""
+    coverage: float = 0.0
+    """The share of the query's weight that the item has."""
 
     def result(self, rank: int) -> SearchResult:
         return SearchResult(
@@ -146,6 +158,10 @@ class Found(NamedTuple):
     defined: list[Hit]
     files: Sequence[WholeFile] = ()
     framed: Framed = NOTHING_FRAMED
+    defining: Mapping[int, float] = {}
+    """Files by id that define a name which the query mentions (`treadle.code.mentions`)."""
+    past: "Mapping[int, Past] | None" = None
+    """What the git history says of files, by id, if a task is asked for."""
 
 
 Similarities = Mapping[int, float]
@@ -186,18 +202,26 @@ _SCORE = attrgetter("score")
 
 
 def by_words(
-    connection: sqlite3.Connection, question: Question, also: Sequence[int] = ()
+    connection: sqlite3.Connection,
+    question: Question,
+    also: Sequence[int] = (),
+    files: Collection[int] = (),
 ) -> list[Hit]:
-    """What the words of a query find (BM25), and the items `also`, scored in the same way."""
-    terms, weights = question.terms, question.weights
-    scores = _bm25(connection, terms, also)
+    """What the words of a query find (BM25): the best items, and the best ones of `files`.
+
+    The items `also` are scored in the same way.
+    """
+    terms, worth = question.terms, question.worth
+    scores = _bm25(connection, terms, also, files)
     if not scores:
         return []
-    tests = 1.0 if question.wants_tests else weights.test
-    return by_score(
-        _hit(row, scores[row[0]] * _name_boost(row[2], terms), tests, weights.text)
-        for row in _rows(connection, scores)
-    )
+    tests = 1.0 if question.wants_tests else worth.test
+    hits: list[Hit] = []
+    for row in _rows(connection, scores):
+        score, coverage = scores[row[0]]
+        score *= coverage**COVERAGE * _name_boost(row[2], terms)
+        hits.append(_hit(row, score, tests, worth.text)._replace(coverage=coverage))
+    return by_score(hits)
 
 
 def _name_boost(name: str, terms: Mapping[str, float]) -> float:
@@ -263,15 +287,19 @@ def file_worth(path: str, origin: str) -> tuple[bool, bool, float]:
 
 
 def _bm25(
-    connection: sqlite3.Connection, terms: Mapping[str, float], also: Sequence[int]
-) -> dict[int, float]:
-    """Item ids with their scores: at most `_CANDIDATES`, and `also`, which may have no word.
+    connection: sqlite3.Connection,
+    terms: Mapping[str, float],
+    also: Sequence[int],
+    files: Collection[int],
+) -> dict[int, tuple[float, float]]:
+    """Item ids with their scores and the share of the query's weight that they have.
 
-    Terms have the weight that they bring.
+    At most `_CANDIDATES`, and `also`, which may have no word. Terms have the weight that they
+    bring.
     """
     (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
     if not terms or not items:
-        return dict.fromkeys(also, 0.0)
+        return dict.fromkeys(also, (0.0, 0.0))
     rows = connection.execute(
         "SELECT id, documents, term FROM terms WHERE documents > 0"
         " AND term IN (SELECT value FROM json_each(?))",
@@ -290,11 +318,8 @@ def _bm25(
             rare.append(weighted)
             read += documents
     everything = sum(weight for _, weight in (*rare, *frequent)) or 1.0
-    scores = _matches(connection, rare, frequent, also)
-    return {
-        item: score * (covered / everything) ** COVERAGE
-        for item, (score, covered) in scores.items()
-    }
+    scores = _matches(connection, rare, frequent, also, files)
+    return {item: (score, covered / everything) for item, (score, covered) in scores.items()}
 
 
 def _matches(
@@ -302,6 +327,7 @@ def _matches(
     rare: list[tuple[int, float]],
     frequent: list[tuple[int, float]],
     also: Sequence[int],
+    files: Collection[int],
 ) -> dict[int, tuple[float, float]]:
     """The best items by their rare terms, and `also`: scores, and the weight of what they have."""
     k = K1 * SCALE
@@ -319,7 +345,8 @@ def _matches(
         known = scores.get
         for item, value in zip(items, values, strict=True):
             scores[item] = known(item, 0.0) + value
-    candidates = list(dict.fromkeys([*_best(connection, scores), *also]))
+    chosen = (*_best(connection, scores), *_best_of_files(scores, files), *also)
+    candidates = list(dict.fromkeys(chosen))
     in_candidates = counts_in_items(connection, [term_id for term_id, _ in frequent], candidates)
     more = [(weight, in_candidates.get(term_id, {})) for term_id, weight in frequent]
     found: dict[int, tuple[float, float]] = {}
@@ -353,6 +380,15 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
         )
         equal = [item for (item,) in rows]
     return above + equal
+
+
+def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
+    """The items of each file with the highest scores; of equal ones the first in the file."""
+    by_file: dict[int, list[tuple[float, int]]] = {file_id: [] for file_id in files}
+    for item, score in scores.items():
+        if (of_file := by_file.get(item >> PLACE_BITS)) is not None:
+            of_file.append((-score, item))
+    return [item for of_file in by_file.values() for _, item in nsmallest(_OF_FILE, of_file)]
 
 
 def definitions(connection: sqlite3.Connection, query: str) -> list[Hit]:

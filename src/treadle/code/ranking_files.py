@@ -3,12 +3,22 @@
 import os
 import re
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from treadle.code.fusing import TEXT, by_items, own_scores, path_boost, share_of_best, with_best
-from treadle.code.mentions import files_that_define
+from treadle.code.evidence import learnt_files
+from treadle.code.fusing import (
+    SIMILARITY_ON_TOP,
+    TEXT,
+    WHOLE_FILE,
+    by_items,
+    own_scores,
+    share_of_best,
+    share_of_both,
+    test_worth,
+    with_best,
+)
 from treadle.code.model import SearchResult
 from treadle.code.questions import Question
 from treadle.code.ranking import DECLARATIONS, Alike, Found, file_worth
@@ -45,25 +55,40 @@ def rank_files(
     connection: sqlite3.Connection, found: Found, alike: Alike, limit: int
 ) -> list[SearchResult]:
     """The best `limit` files by the rules of docs/context.md."""
-    question, similar = found.question, alike.files or {}
-    numbers = {file.id for file in found.files}.union(similar)
-    numbers.update(found.framed.files)
+    numbers = {file.id for file in found.files}.union(alike.files or ())
     numbers.update(hit.file_id for hit in (*found.hits, *found.defined))
-    defining: dict[int, float] = {}
-    if question.files.mentioned and not found.defined:
-        defining = files_that_define(connection, question.text)
-    numbers.update(defining)
-    files = _candidates(connection, question, numbers)
-    weights = question.weights._replace(similarity=SIMILARITY)
-    items = own_scores(found.hits, alike.own or {}, weights)
-    by_hits = by_items(
-        found.hits, with_best(found.hits, items, alike.best), question.files.next_items
+    numbers.update(found.defining)
+    files = _candidates(connection, found.question, numbers)
+    scores = (
+        _by_curves(found, alike) if found.question.is_task else _by_weights(found, alike, files)
     )
+    for number in {hit.file_id for hit in found.defined}:
+        scores[number] = scores.get(number, 0.0) + _DEFINED
+    best = sorted(scores, key=lambda number: (-scores[number], files[number].path))[:limit]
+    return [_result(rank, scores[one], files[one]) for rank, one in enumerate(best, start=1)]
+
+
+def _by_curves(found: Found, alike: Alike) -> dict[int, float]:
+    scores = learnt_files(found, alike)
+    if not alike.best:
+        return scores
+    similar = dict.fromkeys(scores, 0.0)
+    for hit in found.hits:
+        similar[hit.file_id] = max(similar[hit.file_id], alike.best.get(hit.item_id, 0.0))
+    joined = share_of_both(list(scores.values()), list(similar.values()), SIMILARITY_ON_TOP)
+    return dict(zip(scores, joined, strict=True))
+
+
+def _by_weights(found: Found, alike: Alike, files: Mapping[int, Candidate]) -> dict[int, float]:
+    weights = found.question.files
+    similar = alike.files or {}
+    items = own_scores(found.hits, alike.own or {}, SIMILARITY)
+    by_hits = by_items(found.hits, with_best(found.hits, items, alike.best), weights.next_items)
     parts = (
         (1.0, {number: score * files[number].worth for number, score in by_hits.items()}),
-        (weights.whole_file, {one.id: one.score * files[one.id].whole for one in found.files}),
+        (WHOLE_FILE, {one.id: one.score * files[one.id].whole for one in found.files}),
         (
-            question.files.similarity,
+            weights.similarity,
             {number: max(score, 0.0) * files[number].whole for number, score in similar.items()},
         ),
     )
@@ -71,14 +96,9 @@ def rank_files(
     for part, of_files in parts:
         for number, share in share_of_best(of_files).items():
             scores[number] += part * share
-    for number, likely in found.framed.files.items():
-        scores[number] += weights.framed_file * likely * min(1.0, files[number].worth)
-    for number, share in defining.items():
-        scores[number] += question.files.mentioned * share * files[number].worth
-    for number in {hit.file_id for hit in found.defined}:
-        scores[number] += _DEFINED
-    best = sorted(scores, key=lambda number: (-scores[number], files[number].path))[:limit]
-    return [_result(rank, scores[one], files[one]) for rank, one in enumerate(best, start=1)]
+    for number, share in found.defining.items():
+        scores[number] += weights.mentioned * share * files[number].worth
+    return scores
 
 
 def _candidates(
@@ -93,7 +113,7 @@ def _candidates(
     for number, raw, size, lines, language, origin in rows:
         path, text = os.fsdecode(raw), is_text(language)
         _, _, prior = file_worth(path, origin)
-        worth = path_boost(path, question) * _kind_worth(path) * (_TEXT_FILE if text else 1.0)
+        worth = test_worth(path, question) * _kind_worth(path) * (_TEXT_FILE if text else 1.0)
         whole = worth * prior * (TEXT if text else 1.0)
         found[number] = Candidate(path, size, lines, worth, whole)
     return found

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from math import log
 from typing import NamedTuple
@@ -19,7 +19,7 @@ TEXT_LANGUAGES = frozenset({"markdown", "toml", "yaml", "json", "go.mod", "noteb
 
 
 class WholeFile(NamedTuple):
-    """A file that has words of the query."""
+    """A file that has words of the query, or an item that does."""
 
     id: int
     path: str
@@ -27,6 +27,8 @@ class WholeFile(NamedTuple):
     is_text: bool
     """Whether it is a document, a setting or another text that is not code."""
     origin: str
+    lines: int
+    items: int
 
 
 def is_text(language: str | None) -> bool:
@@ -34,26 +36,29 @@ def is_text(language: str | None) -> bool:
     return language is None or language in TEXT_LANGUAGES
 
 
-def whole_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> list[WholeFile]:
-    """The files with the highest scores, the best first, ties by path."""
+def best_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
+    """The files with the highest scores, by id."""
     scores = _scores(connection, terms)
-    if not scores:
-        return []
-    least = nlargest(_BEST, scores.values())[-1]
-    best = [file_id for file_id, score in scores.items() if score >= least]
+    least = min(nlargest(_BEST, scores.values()), default=0.0)
+    return {file_id: score for file_id, score in scores.items() if score >= least}
+
+
+def files_of(
+    connection: sqlite3.Connection, scores: Mapping[int, float], also: Iterable[int] = ()
+) -> list[WholeFile]:
+    """The files with `scores`, and those `also`, by path."""
     rows = connection.execute(
-        "SELECT id, path, language, origin FROM files"
+        "SELECT id, path, language, origin, lines, items FROM files"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path",
-        (str(best),),
-    ).fetchall()
-    found = [
+        (str([*{*scores, *also}]),),
+    )
+    return [
         WholeFile(
-            file_id, os.fsdecode(path), scores[file_id],
-            is_text(language), origin,
+            file_id, os.fsdecode(path), scores.get(file_id, 0.0),
+            is_text(language), origin, lines or 0, items or 0,
         )
-        for file_id, path, language, origin in rows
+        for file_id, path, language, origin, lines, items in rows
     ]  # fmt: skip
-    return sorted(found, key=lambda file: -file.score)[:_BEST]
 
 
 def _scores(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:

@@ -1,0 +1,201 @@
+"""What each signal says of the candidates of a query: a column of figures for each signal.
+
+Scores are shares of the best one of the answer, so that they mean the same for every query.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, log1p
+from operator import itemgetter
+
+from treadle.code.curves import shipped
+from treadle.code.history.past import Past
+from treadle.code.history.stored import WINDOW
+from treadle.code.mentions import mentioned_names
+from treadle.code.model import Kind
+from treadle.code.questions import Question
+from treadle.code.ranking import Alike, Found, Hit, Similarities, file_worth, is_test
+from treadle.code.terms import terms_of_word
+from treadle.code.whole_files import WholeFile
+
+Columns = Mapping[str, Sequence[float]]
+"""By the name of the signal, a figure for each candidate."""
+
+_KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
+_FRAMED, _FRAMED_FILE = 2.2, 3.6
+"""What a place that the query names adds to its item, and to its file, at most."""
+_NO_PAST = Past(0, WINDOW, 0.0, 0.0)
+_NEXT_ITEMS = 3
+_SIMILARITY = 0.6
+"""The part of `both` that is similarity."""
+
+
+def learnt_files(found: Found, alike: Alike) -> dict[int, float]:
+    """The scores of `found.files` by their ids: shares of the best one, and what places add."""
+    scores = _file_scores(found, alike)
+    most = max(scores, default=0.0)
+    framed, question = found.framed.files, found.question
+    return {
+        file.id: (exp(score - most) + _FRAMED_FILE * framed.get(file.id, 0.0))
+        * (question.worth.test if _is_unwanted(file, question) else 1.0)
+        for file, score in zip(found.files, scores, strict=True)
+    }
+
+
+def learnt_items(found: Found, alike: Alike) -> list[float]:
+    """The scores of `found.hits`: shares of the best one, and what places that are named add."""
+    columns = item_columns(found, alike, _file_scores(found, alike))
+    scores = shipped()["items"].scores(columns, len(found.hits))
+    most = max(scores, default=0.0)
+    framed, question = found.framed.items, found.question
+    return [
+        (exp(score - most) + _FRAMED * framed.get(hit.item_id, 0.0))
+        * (question.worth.test if hit.is_test and not question.wants_tests else 1.0)
+        for hit, score in zip(found.hits, scores, strict=True)
+    ]
+
+
+def _file_scores(found: Found, alike: Alike) -> list[float]:
+    return shipped()["files"].scores(file_columns(found, alike), len(found.files))
+
+
+def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
+    """The signals of `found.files`, in their order."""
+    files, question, own = found.files, found.question, alike.own or {}
+    both = _both(found.hits, own)
+    similar = [own.get(hit.item_id, 0.0) * hit.worth for hit in found.hits]
+    columns: dict[str, list[float]] = {"whole": _shares([file.score for file in files])}
+    for name, scores in (
+        ("words", [hit.score for hit in found.hits]), ("similarity", similar), ("both", both),
+    ):  # fmt: skip
+        best, following = _by_file(found.hits, scores, files)
+        columns[name], columns[f"more_{name}"] = _shares(best), _shares(following)
+    columns["coverage"], _ = _by_file(found.hits, [hit.coverage for hit in found.hits], files)
+    whole_similar = alike.files or {}
+    columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
+    paths = [_path_shares(file.path, question.terms) for file in files]
+    for place, name in enumerate(("stem", "folder", "folders")):
+        columns[name] = [shares[place] for shares in paths]
+    columns["test"] = [float(_is_unwanted(file, question)) for file in files]
+    columns["defines"] = [found.defining.get(file.id, 0.0) for file in files]
+    columns["aside"] = [float(file_worth(file.path, file.origin)[1]) for file in files]
+    columns["text"] = [float(file.is_text) for file in files]
+    columns["lines"] = [log1p(file.lines) for file in files]
+    columns["items"] = [log1p(file.items) for file in files]
+    return columns | _past_columns(found)
+
+
+def _is_unwanted(file: WholeFile, question: Question) -> bool:
+    """Whether a file has tests, and the question does not ask for them."""
+    return not question.wants_tests and is_test(file.path)
+
+
+def _past_columns(found: Found) -> dict[str, list[float]]:
+    """What the git history says of the files."""
+    known = found.past or {}
+    past = [known.get(file.id, _NO_PAST) for file in found.files]
+    return {
+        "commits": [log1p(one.commits) for one in past],
+        "age": [log1p(one.age) for one in past],
+        "messages": _shares([one.messages for one in past]),
+        "together": [one.together for one in past],
+    }
+
+
+def item_columns(
+    found: Found, alike: Alike, file_scores: Sequence[float]
+) -> dict[str, list[float]]:
+    """The signals of `found.hits`, in their order; `file_scores` are those of `found.files`."""
+    hits, own = found.hits, alike.own or {}
+    both = _both(hits, own)
+    whole = dict(
+        zip([file.id for file in found.files], _shares([f.score for f in found.files]), strict=True)
+    )
+    sizes = {file.id: log1p(file.items) for file in found.files}
+    of_files = behind_best(file_scores)
+    names = mentioned_names(found.question.text)
+    place = {file.id: at for at, file in enumerate(found.files)}
+    unwanted = not found.question.wants_tests
+    return {
+        "words": _shares([hit.score for hit in hits]),
+        "coverage": [hit.coverage for hit in hits],
+        "similarity": _shares([own.get(hit.item_id, 0.0) for hit in hits]),
+        "both": both,
+        "place_in_file": _places(hits, both),
+        **{
+            name: [figures[place[hit.file_id]] for hit in hits]
+            for name, figures in of_files.items()
+        },
+        "whole": [whole.get(hit.file_id, 0.0) for hit in hits],
+        "items_in_file": [sizes.get(hit.file_id, 0.0) for hit in hits],
+        "lines": [log1p(hit.end_line - hit.start_line + 1) for hit in hits],
+        "kind": [_KINDS[hit.kind] for hit in hits],
+        "test": [float(unwanted and hit.is_test) for hit in hits],
+        "aside": [float(hit.is_aside) for hit in hits],
+        "named": [float(hit.name in names) for hit in hits],
+        "called": [float(bool(hit.reason)) for hit in hits],
+    }
+
+
+def behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
+    """How far each file is behind the best one, by its score and by its rank."""
+    most = max(scores, default=0.0)
+    ranks = [0.0] * len(scores)
+    for rank, at in enumerate(sorted(range(len(scores)), key=lambda at: -scores[at])):
+        ranks[at] = float(rank)
+    return {"file": [score - most for score in scores], "file_rank": ranks}
+
+
+def _both(hits: Sequence[Hit], own: Similarities) -> list[float]:
+    words = _shares([hit.score for hit in hits])
+    similar = _shares([hit.worth * own.get(hit.item_id, 0.0) for hit in hits])
+    part = _SIMILARITY if own else 0.0
+    return _shares([(1 - part) * one + part * two for one, two in zip(words, similar, strict=True)])
+
+
+def _shares(scores: Sequence[float]) -> list[float]:
+    most = max(scores, default=0.0)
+    return [max(score, 0.0) / most for score in scores] if most > 0 else [0.0] * len(scores)
+
+
+def _by_file(
+    hits: Sequence[Hit], scores: Sequence[float], files: Iterable[WholeFile]
+) -> tuple[list[float], list[float]]:
+    """The best score of each file, and the sum of the next ones."""
+    by_file: dict[int, list[float]] = defaultdict(list)
+    for hit, score in zip(hits, scores, strict=True):
+        by_file[hit.file_id].append(score)
+    best: list[float] = []
+    following: list[float] = []
+    for file in files:
+        ordered = sorted(by_file.get(file.id, ()), reverse=True)[: 1 + _NEXT_ITEMS]
+        best.append(ordered[0] if ordered else 0.0)
+        following.append(sum(ordered[1:]))
+    return best, following
+
+
+def _places(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
+    """How many items of its file are better, for each."""
+    places = [0.0] * len(hits)
+    seen: dict[int, int] = defaultdict(int)
+    for at, _ in sorted(enumerate(scores), key=itemgetter(1), reverse=True):
+        places[at] = float(seen[hits[at].file_id])
+        seen[hits[at].file_id] += 1
+    return places
+
+
+def _path_shares(path: str, wanted: Mapping[str, float]) -> tuple[float, float, float]:
+    """How much of a file's name the query says, of its folder's, and of how many folders half."""
+    *folders, name = path.split("/")
+    shares = [_share(folder, wanted) for folder in folders]
+    return (
+        _share(name.partition(".")[0], wanted),
+        shares[-1] if shares else 0.0,
+        float(sum(share > 0.5 for share in shares)),
+    )
+
+
+def _share(text: str, wanted: Mapping[str, float]) -> float:
+    terms = terms_of_word(text)
+    terms = terms[:-1] or terms
+    return sum(wanted.get(term, 0.0) for term in terms) / len(terms) if terms else 0.0
