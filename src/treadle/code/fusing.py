@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from treadle.code.evidence import learnt_items
 from treadle.code.questions import Question
 from treadle.code.ranking import Alike, Found, Hit, Similarities, by_score, file_worth, is_test
 from treadle.code.whole_files import WholeFile
@@ -26,8 +25,7 @@ TEXT = 0.4
 def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit]:
     """What was found by words and by vectors, the best first, ties by path and line."""
     hits = found.hits
-    ranked = learnt_items if found.question.is_task else _item_scores
-    scores = with_best(hits, ranked(found, alike), alike.best)
+    scores = with_best(hits, _item_scores(found, alike), alike.best)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
@@ -35,6 +33,10 @@ def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit
 
 
 def _item_scores(found: Found, alike: Alike) -> list[float]:
+    if found.question.is_task:
+        from treadle.code.evidence import learnt_items  # other questions need none of it
+
+        return learnt_items(found, alike)
     scores = own_scores(found.hits, alike.own or {})
     files = _file_scores(found, scores)
     part = _FILE / (max(files.values(), default=0.0) or 1.0)

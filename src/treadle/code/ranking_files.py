@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from treadle.code.evidence import learnt_files
 from treadle.code.fusing import (
     SIMILARITY_ON_TOP,
     TEXT,
@@ -69,6 +68,8 @@ def rank_files(
 
 
 def _by_curves(found: Found, alike: Alike) -> dict[int, float]:
+    from treadle.code.evidence import learnt_files  # other questions need none of it
+
     scores = learnt_files(found, alike)
     if not alike.best:
         return scores
