@@ -1,4 +1,4 @@
-# `make help` lists what there is. Everything runs in .venv, which scripts/environment.sh makes.
+# `make help` lists the commands. They run in .venv, which scripts/environment.sh creates.
 
 QUESTION ?= How are tool calls matched to their results?
 PYTHON := .venv/bin/python
@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs pictures bench lock \
 	fuzz run-environment web-environment dev-environment \
-	page-for-tests format-check lint types floors tracked-files
+	page-for-tests format-check lint types floors tracked-files prose
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -27,12 +27,12 @@ test-all: page-for-tests web-test ## run every test and measure coverage
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 
-fuzz: dev-environment ## fuzz one parser of foreign bytes (TARGET, MINUTES, KEEP=1)
+fuzz: dev-environment ## fuzz one parser of untrusted bytes (TARGET, MINUTES, KEEP=1)
 	$(PYTHON) -m tests.fuzz $(TARGET) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
 
-check: format-check lint types floors tracked-files web-check ## formatting, lint, types, floors, tracked files
+check: format-check lint types floors tracked-files prose web-check ## check format, lint, types, floors, tracked files, prose
 
-format: dev-environment ## format and mend what ruff can mend
+format: dev-environment ## format, and apply ruff's automatic fixes
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 
@@ -42,15 +42,15 @@ web: web-environment ## build the page that `treadle serve` shows
 web-dev: web-environment ## serve this repository, and the page as you change it
 	scripts/web.sh dev
 
-wheel: web ## build the page, and the wheel that holds it
+wheel: web ## build the page and the wheel that contains it
 	$(PYTHON) -m hatchling build -t wheel
 
-docs: dev-environment ## write the generated pages of docs/ anew
+docs: dev-environment ## rewrite the generated parts of docs/
 	for script in $(filter-out scripts/write_openapi.py,$(wildcard scripts/write_*.py)); do \
 		$(PYTHON) $$script || exit 1; done
 	$(PYTHON) scripts/write_tool_reference.py
 
-pictures: page-for-tests ## take the pictures of the page in docs/images anew
+pictures: page-for-tests ## retake the pictures of the page in docs/images
 	$(PYTHON) -m scripts.picture_page
 
 bench: dev-environment ## measure search, index, sessions, edits, traces and the page, and write docs/benchmarks.md
@@ -65,7 +65,7 @@ bench: dev-environment ## measure search, index, sessions, edits, traces and the
 	$(PYTHON) -m bench.analyst | $(PYTHON) -m bench.tables analyst
 	$(PYTHON) -m bench.page | $(PYTHON) -m bench.tables page
 
-lock: dev-environment ## write requirements/*.txt anew from pyproject.toml
+lock: dev-environment ## rewrite requirements/*.txt from pyproject.toml
 	scripts/lock.sh
 
 format-check: dev-environment
@@ -83,7 +83,10 @@ floors: dev-environment
 tracked-files: dev-environment
 	$(PYTHON) scripts/check_tracked_files.py
 
-# Without npm's registry or a browser the tests of the page are passed over, except in CI.
+prose: dev-environment
+	$(PYTHON) scripts/check_prose.py
+
+# Without npm's registry or a browser the tests of the page are skipped, except in CI.
 web-check: dev-environment
 	scripts/web.sh check --if-possible
 

@@ -1,0 +1,220 @@
+"""Reports words and patterns in prose that the project does not use.
+
+Reads the Markdown pages, and the docstrings, comments and messages of `src/`. Code in Markdown and
+in backquotes is skipped. `NOT_YET_CHECKED` lists the paths that still have findings. A path may not
+get more findings than its entry allows, so the list only shrinks.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md")
+
+START = r"(?:^|(?<=[.!?:] ))"
+WORDS = {
+    r"tell|tells|telling|told": "report, return, state",
+    r"anew": "again, rebuild, re-read",
+    r"besides?": "next to, alongside; in addition to",
+    r"bears?": "have, carry",
+    r"dear|dearer|dearest": "expensive",
+    r"(?<!')ill": "malformed, invalid",
+    r"mend|mends|mended|mending": "fix, correct",
+    r"stands?(?! (?:for|in for|out|alone)\b)": "is",
+    r"made (?:of|from)": "built from, generated from",
+    r"pieces?": "part, excerpt, component",
+    r"judge|judges|judged|judging": "evaluate, score",
+    r"houses?": "code base, package structure",
+    r"doors?": "interface, entry point",
+    r"what there is": "available, existing",
+    r"what (?:came|comes|became|becomes|has become) of": "result, outcome",
+    r"in reach": "available, reachable",
+    r"go(?:es|ing|ne)? on with|went on with": "resume, continue",
+    r"by turns": "alternately, interleaved",
+    r"(?:its|their|whose) likes": "similar spans, peers",
+    r"(?<!anyone )(?<!person )(?<!those )who (?:asks|reads|writes|calls)": "callers, readers",
+    r"(?<!there )(?:is|are) no (?!longer\b|more\b|less\b)[a-z]\w*": "is not a, is not an",
+}
+SENTENCES = {
+    r"(?:So|Nor|Neither) (?:is|are|was|were|do|does|did|has|have|had|can|may)\b": "no inversion",
+    r"Of (?:what|all|several|those|these|some|whom) ": "name the actor first",
+}
+RULES = [
+    *((re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), use) for pattern, use in WORDS.items()),
+    *((re.compile(START + pattern), use) for pattern, use in SENTENCES.items()),
+]
+
+ALLOWED = {
+    "CONTRIBUTING.md": ["so that who asks finds it done"],
+}
+"""Phrases of a path that are right there, such as a term of the field or a quoted text."""
+
+NOT_YET_CHECKED: dict[str, int] = {
+    "CHANGELOG.md": 47,
+    "docs/README.md": 6,
+    "docs/agents.md": 6,
+    "docs/analysis.md": 13,
+    "docs/analyst-tools.md": 6,
+    "docs/approvals.md": 2,
+    "docs/architecture.md": 5,
+    "docs/benchmarks.md": 21,
+    "docs/checks.md": 2,
+    "docs/configuration.md": 15,
+    "docs/context.md": 13,
+    "docs/decisions": 121,
+    "docs/detectors.md": 21,
+    "docs/edit-session.md": 2,
+    "docs/edits.md": 9,
+    "docs/embedding.md": 6,
+    "docs/experiments.md": 13,
+    "docs/external-tools.md": 2,
+    "docs/gateway.md": 11,
+    "docs/mcp.md": 3,
+    "docs/page.md": 38,
+    "docs/providers.md": 13,
+    "docs/redaction.md": 2,
+    "docs/replay.md": 3,
+    "docs/server.md": 11,
+    "docs/sessions.md": 13,
+    "docs/tools-reference.md": 12,
+    "docs/tools.md": 3,
+    "docs/trace-queries.md": 5,
+    "docs/traces.md": 5,
+    "docs/tracing-in.md": 7,
+    "docs/ui.md": 2,
+    "src/treadle/agents": 16,
+    "src/treadle/app": 42,
+    "src/treadle/charsets": 4,
+    "src/treadle/checks": 48,
+    "src/treadle/cli": 49,
+    "src/treadle/code": 78,
+    "src/treadle/config": 25,
+    "src/treadle/edits": 49,
+    "src/treadle/events": 12,
+    "src/treadle/experiments": 66,
+    "src/treadle/gateway": 40,
+    "src/treadle/inside.py": 1,
+    "src/treadle/llm": 58,
+    "src/treadle/mcp": 4,
+    "src/treadle/paths.py": 1,
+    "src/treadle/secrets": 24,
+    "src/treadle/server": 76,
+    "src/treadle/session": 40,
+    "src/treadle/tokens.py": 4,
+    "src/treadle/toolbox": 70,
+    "src/treadle/tools": 24,
+    "src/treadle/traces/__init__.py": 1,
+    "src/treadle/traces/analysis": 45,
+    "src/treadle/traces/cutting.py": 1,
+    "src/treadle/traces/detectors": 49,
+    "src/treadle/traces/exchange.py": 7,
+    "src/treadle/traces/fencing.py": 1,
+    "src/treadle/traces/forest.py": 1,
+    "src/treadle/traces/links.py": 1,
+    "src/treadle/traces/otlp": 25,
+    "src/treadle/traces/otlp_export.py": 3,
+    "src/treadle/traces/query": 10,
+    "src/treadle/traces/recorder.py": 1,
+    "src/treadle/traces/redaction.py": 7,
+    "src/treadle/traces/redaction_preview.py": 2,
+    "src/treadle/traces/span.py": 2,
+    "src/treadle/traces/store": 62,
+    "src/treadle/traces/tool_stats.py": 1,
+    "src/treadle/traces/tree.py": 1,
+    "src/treadle/traces/vocabularies": 18,
+    "src/treadle/ui": 8,
+}
+"""The most findings that a file or a folder may have. Clean a path, then remove its entry."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A word or pattern at a line of a file, and what to write instead."""
+
+    path: str
+    line: int
+    found: str
+    use: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.found!r}: write {self.use}"
+
+
+def page_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of Markdown outside of fenced code."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def module_prose(text: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of comments, and of strings of three words or more, of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("# ")
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Constant(value=str(value)) if len(value.split()) > 2:
+                for offset, line in enumerate(value.splitlines()):
+                    yield node.lineno + offset, line.strip()
+
+
+def findings(path: str, text: str) -> Iterator[Finding]:
+    """What the rules find in the prose of one page or module."""
+    for number, line in (page_prose if path.endswith(".md") else module_prose)(text):
+        prose = re.sub(r"`[^`]*`", "``", line)
+        for phrase in ALLOWED.get(path, ()):
+            prose = prose.replace(phrase, "")
+        for pattern, use in RULES:
+            for match in pattern.finditer(prose):
+                yield Finding(path, number, match[0], use)
+
+
+def entry(path: str, entries: dict[str, int]) -> str | None:
+    """The longest of `entries` that is `path` or contains it."""
+    covering = (name for name in entries if path == name or path.startswith(f"{name}/"))
+    return max(covering, key=len, default=None)
+
+
+def report(found: list[Finding], entries: dict[str, int]) -> list[str]:
+    """The faults: findings in checked paths, and entries with more findings than they allow."""
+    counts = Counter(entry(each.path, entries) for each in found)
+    lines = [str(each) for each in found if entry(each.path, entries) is None]
+    for name, allowed in entries.items():
+        if counts[name] > allowed:
+            lines += [str(each) for each in found if entry(each.path, entries) == name]
+            lines.append(f"{name} has {counts[name]} findings, more than its {allowed}.")
+        elif counts[name] < allowed:
+            note = f"{name} has {counts[name]} findings: lower its entry from {allowed}."
+            sys.stdout.write(f"{note}\n")
+    return lines
+
+
+def main(paths: list[str]) -> int:
+    """Check all prose, or list every finding of `paths`; 1 if a path has too many."""
+    pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
+    found = [
+        finding
+        for file in [*pages, *sorted((ROOT / "src").rglob("*.py"))]
+        for finding in findings(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
+    ]
+    if paths:
+        lines = [str(each) for each in found if entry(each.path, dict.fromkeys(paths, 0))]
+    else:
+        lines = report(found, NOT_YET_CHECKED)
+    sys.stderr.writelines(f"{line}\n" for line in lines)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

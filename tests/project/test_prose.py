@@ -1,0 +1,70 @@
+"""The prose check finds what it is there to find, and the paths that it checks are clean."""
+
+import pytest
+
+from scripts.check_prose import Finding, findings, main, report
+
+FOUND = Finding("docs/page.md", 3, "told", "report")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("The model is told why.", "told"),
+        ("So were three more.", "So were"),
+        ("It waits. Nor does it end.", "Nor does"),
+        ("Of what waits, all is written.", "Of what "),
+        ("The root is no repository.", "is no repository"),
+        ("Built early, so that who asks finds it.", "who asks"),
+    ],
+)
+def test_forbidden_prose_is_found_in_pages_and_modules(sentence: str, found: str) -> None:
+    for path, text in (
+        ("a.md", sentence),
+        ("a.py", f"# {sentence}\n"),
+        ("a.py", f'"""{sentence}"""\n'),
+        ("a.py", f'raise ValueError(f"{{name}}: {sentence}")\n'),
+    ):
+        assert [each.found for each in findings(path, text)] == [found]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "There is no repository.",
+        "It is no longer read.",
+        "The token stands for a word.",
+        "I'll wait.",
+        "Solaris is supported.",
+        "The key `told` is read.",
+    ],
+)
+def test_plain_prose_passes(sentence: str) -> None:
+    assert not list(findings("a.md", sentence))
+
+
+def test_code_is_not_prose() -> None:
+    assert not list(findings("a.md", "```\nit is told\n```\n"))
+    assert not list(findings("a.py", "told = stands('tell')\n"))
+
+
+def test_a_finding_is_reported_with_its_line() -> None:
+    assert [each.line for each in findings("a.md", "One.\n\nIt is told.\n")] == [3]
+
+
+def test_an_unchecked_path_may_not_get_more_findings() -> None:
+    assert report([FOUND], {"docs": 1}) == []
+    assert report([FOUND], {"docs": 0})[-1] == "docs has 1 findings, more than its 0."
+
+
+def test_a_checked_path_may_not_have_findings() -> None:
+    assert report([FOUND], {"src": 5}) == [str(FOUND)]
+
+
+def test_an_entry_that_can_be_lowered_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report([FOUND], {"docs": 2}) == []
+    assert "lower its entry from 2" in capsys.readouterr().out
+
+
+def test_the_prose_of_the_project_passes() -> None:
+    assert main([]) == 0
