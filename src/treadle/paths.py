@@ -53,7 +53,10 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
     inside = path.relative_to(os.path.realpath(root)).as_posix()
     from treadle.private_files import why_private  # compiles patterns, which few commands need
 
-    reason = why_private(inside) or why_private(PurePath(name).name) or why_private_file(path)
+    is_folder = path.is_dir()
+    spellings = (inside, PurePath(name).name)
+    by_name = (why_private(each, is_folder=is_folder) for each in spellings)
+    reason = next(filter(None, by_name), None) or why_private_file(path)
     if reason is not None and path not in consented:
         raise PathRefusedError(
             f"{name!r} is not read: {reason}.",

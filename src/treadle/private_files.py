@@ -4,7 +4,9 @@ No tool reads them, greps them, indexes them or writes them without consent.
 """
 
 import re
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from treadle.file_names import comparable
 
@@ -79,8 +81,18 @@ _DOTENV = re.compile(
     r"|.{0,80}firebase-adminsdk.{0,80}\.json$"
 )
 
-_CODE = (".go", ".py", ".rs", ".js", ".ts", ".java", ".c", ".h", ".rb", ".cs", ".php", ".html")
-"""Ends of names of programs about such keys."""
+PROGRAM_ENDINGS = (
+    ".py", ".pyi", ".pyw", ".rs", ".ts", ".mts", ".cts", ".tsx", ".js", ".jsx", ".mjs", ".cjs",
+    ".go", ".java", ".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++",
+    ".ipp", ".tpp", ".cs", ".csx", ".rb", ".rake", ".gemspec", ".php", ".phtml", ".kt", ".kts",
+    ".swift", ".lua", ".scala", ".sc", ".dart", ".zig", ".hs", ".ex", ".exs", ".jl", ".r", ".m",
+    ".mm", ".ml", ".sol",
+    ".proto", ".graphql", ".gql",
+)  # fmt: skip
+"""Ends of names of source code. Shell scripts are left out: many of them only set keys."""
+
+_ABOUT_KEYS = (*PROGRAM_ENDINGS, ".html")
+"""Ends of names of files about a kind of key, such as `id_rsa_test.go`."""
 
 _COPY = re.compile(
     r"(?:~|#|\.(?:bak|backup|old|orig|save|saved|swp|swo|tmp|copy|disabled|off|prev|\d{1,8})"
@@ -90,6 +102,7 @@ _COPY = re.compile(
 
 _PRIVATE_FOLDER = "the folder {} holds internal data or keys"
 _PRIVATE_NAME = "a file of such a name usually holds keys or passwords"
+_PRIVATE_BELOW = "only source code is read in a folder that is called {}, as keys often are"
 _PRIVATE_CONTENT = "it holds {}"
 
 _KEY_WORDS = (b"PRIVATE KEY", b"PuTTY-User-Key-File", b"AGE-SECRET-KEY", b"secret key")
@@ -146,33 +159,65 @@ The words come first because few files have any of them: a file takes 39 us inst
 """
 
 
-def why_private(relative: str) -> str | None:
+class _Rule(NamedTuple):
+    """Why nothing in a folder is read, and why only source code in it is; None where it is."""
+
+    nothing: str | None = None
+    only_programs: str | None = None
+
+
+def why_private(relative: str, *, is_folder: bool = False) -> str | None:
     """Why no tool reads the file or folder at `relative` (POSIX, to the root); None if one may.
 
-    Looks at names alone, whatever their case.
+    Looks at names alone, whatever their case. Some private names are ordinary words, and packages
+    have them too: source code below `credentials/` may be read, and nothing else there.
     """
-    parts = comparable(relative).split("/")
-    for folder in parts[:-1]:
-        if folder in SECRET_FOLDERS:
-            return _PRIVATE_FOLDER.format(folder)
-    for folder, name in pairwise(parts):
-        if f"{folder}/{_COPY.sub('', name)}" in SECRET_TAILS:
-            return _PRIVATE_NAME
-    return why_private_name(parts[-1])
+    folder, _, name = comparable(relative).rpartition("/")
+    return _rule_of(folder).nothing or why_private_entry(folder, name, is_folder=is_folder)
 
 
-def why_private_entry(folder: str, name: str) -> str | None:
+def why_private_entry(folder: str, name: str, *, is_folder: bool) -> str | None:
     """`why_private` of an entry of a folder, given relative to the root, that may be read."""
-    reason = why_private_name(name)
-    above = folder.rpartition("/")[2]
-    if reason is None and comparable(f"{above}/{name}") in SECRET_TAILS:
-        return _PRIVATE_NAME
-    return reason
+    above, name = comparable(folder.rpartition("/")[2]), comparable(name)
+    if is_folder:
+        return _rule_below(above, name).nothing
+    if reason := _why_private_in(above, name):
+        return reason
+    return None if name.endswith(PROGRAM_ENDINGS) else _rule_of(folder).only_programs
 
 
-def why_private_name(name: str) -> str | None:
-    """`why_private` of one name, whose folder may be read."""
-    name = comparable(name)
+@lru_cache(1_024)
+def _rule_of(folder: str) -> _Rule:
+    """The rule of a folder, given relative to the root, by its name and all names above it."""
+    only_programs = None
+    for above, name in pairwise(["", *comparable(folder).split("/")]):
+        rule = _rule_below(above, name)
+        if rule.nothing:
+            return rule
+        only_programs = only_programs or rule.only_programs
+    return _Rule(only_programs=only_programs)
+
+
+def _rule_below(above: str, name: str) -> _Rule:
+    """The rule of the folder `name` in a folder that is called `above`.
+
+    Settings and keys of programs are in folders whose names begin with a dot.
+    """
+    reason = _why_private_in(above, name)
+    if reason and (name.startswith(".") or _is_secret_tail(above, name)):
+        return _Rule(reason)
+    return _Rule(only_programs=_PRIVATE_BELOW.format(name) if reason else None)
+
+
+def _why_private_in(above: str, name: str) -> str | None:
+    return _PRIVATE_NAME if _is_secret_tail(above, name) else _why_private_name(name)
+
+
+def _is_secret_tail(above: str, name: str) -> bool:
+    return f"{above}/{_COPY.sub('', name)}" in SECRET_TAILS
+
+
+def _why_private_name(name: str) -> str | None:
     if name in SECRET_FOLDERS:
         return _PRIVATE_FOLDER.format(name)
     if name.endswith(HARMLESS_ENDINGS) or _HARMLESS_WORD.search(name):
@@ -191,7 +236,7 @@ def _is_secret(name: str) -> bool:
         return True
     key = next((key for key in SECRET_KEYS if name.startswith(key)), None)
     after = name[len(key or "") :]
-    return key is not None and not after[:1].isalnum() and not after.endswith(_CODE)
+    return key is not None and not after[:1].isalnum() and not after.endswith(_ABOUT_KEYS)
 
 
 def why_private_content(head: bytes) -> str | None:

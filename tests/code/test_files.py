@@ -69,3 +69,23 @@ def test_an_entry_carries_what_tells_that_a_file_was_not_touched(tmp_path: Path)
     stat = (tmp_path / "a").stat()
     (entry,) = walk(tmp_path)
     assert (entry.size, entry.mtime_ns, entry.inode) == (4, stat.st_mtime_ns, stat.st_ino)
+
+
+def test_packages_named_like_files_of_keys_show_their_source_code_alone(tmp_path: Path) -> None:
+    shown = [
+        "src/credentials/Retriever.java", "src/credentials/helper/Store.java",
+        "Vault.Secrets/Client.cs", "secrets/store.py", "kubeconfig/load_test.go",
+    ]  # fmt: skip
+    hidden = [
+        "src/credentials/prod.txt", "src/credentials/helper/db.json", "src/credentials/export.sh",
+        "Vault.Secrets/appsettings.json", "src/credentials/prod.env", "src/credentials/tls.key",
+        ".ssh/a.py", ".aws/credentials/a.py", ".docker/config.json/a.py", ".env/lib/a.py",
+        ".config/gh/a.py", "src/credentials/.gnupg/a.py",
+    ]  # fmt: skip
+    for path in (*shown, *hidden):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x\n")
+    skipped: dict[str, str] = {}
+    found = [entry.path for entry in walk(tmp_path, on_skip=skipped.__setitem__)]
+    assert sorted(found) == sorted(shown)
+    assert "is called credentials" in skipped["src/credentials/prod.txt"]

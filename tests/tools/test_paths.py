@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from treadle.code.languages import LANGUAGES
+from treadle.code.languages.wide import WIDE
 from treadle.errors import PathRefusedError
 from treadle.paths import (
     data_path,
@@ -12,7 +14,7 @@ from treadle.paths import (
     user_config_dir,
     user_data_dir,
 )
-from treadle.private_files import why_private, why_private_content
+from treadle.private_files import PROGRAM_ENDINGS, why_private, why_private_content
 
 
 @pytest.fixture
@@ -110,6 +112,7 @@ def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
         ".env1", "client_secret_12.apps.json", "x-firebase-adminsdk-1.json", ".envs/prod/django",
         ".chef/knife.rb", "credentials.tfrc.json", ".authinfo", "secret.yaml", ".\u017fsh/config",
         ".env.", ".ssh /id", "kaggle.json", "vault.yml", ".dev.vars",
+        "credentials/prod.txt", "app/Credentials/eu/db.json", "credentials/export.sh", ".env/a.py",
         ".m2/settings.xml", "server.key.old", "vault.kdbx", "release.keystore", "AuthKey.p8",
     ],
 )  # fmt: skip
@@ -126,12 +129,30 @@ def test_names_of_secrets_are_private(root: Path, name: str) -> None:
         ".gitignore", ".github/workflows/ci.yml", "monkey", "pem.md", ".env-example",
         "example.env", "terraform.example.tfvars", "credentials.py", "config.json", "kube/config",
         "docker/config.json", "id_rsa_test.go", "tokens.json", "secrets.py", "environment.yml",
+        "credentials/store.py", "app/Credentials/eu/Db.java", "Azure.Secrets/Client.cs",
         ".environment", "envoy.yaml", "credentials.json.example", "main.tf", "settings.xml",
     ],
 )  # fmt: skip
 def test_names_that_only_look_like_it_are_not(root: Path, name: str) -> None:
     assert why_private(name) is None
     assert resolve_readable(root, name) == root / name
+
+
+def test_a_folder_named_like_a_file_of_keys_is_readable_and_a_store_of_keys_is_not(
+    root: Path,
+) -> None:
+    for name in ("credentials", ".aws", ".env", ".config/gh"):
+        (root / name).mkdir(parents=True)
+    assert resolve_readable(root, "credentials") == root / "credentials"
+    for name in (".aws", ".env", ".config/gh"):
+        with pytest.raises(PathRefusedError, match="is not read"):
+            resolve_readable(root, name)
+
+
+def test_source_code_of_every_language_but_shell_counts_as_programs() -> None:
+    languages = [each for each in (*LANGUAGES, *WIDE) if each.name != "bash"]
+    suffixes = {suffix for each in languages for suffix in each.extensions}
+    assert suffixes == set(PROGRAM_ENDINGS)
 
 
 def test_a_link_to_a_secret_and_a_secret_that_is_a_link_are_refused(root: Path) -> None:

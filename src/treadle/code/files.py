@@ -66,7 +66,7 @@ def walk(root: Path, *, on_skip: Callable[[str, str], None] | None = None) -> It
                     is_dir = entry.is_dir(follow_symlinks=False)
                     if ignored(name, is_dir):
                         continue
-                    if (reason := why_private_entry(folder, name)) is not None:
+                    if reason := why_private_entry(folder, name, is_folder=is_dir):
                         skip(lead + name, reason)
                     elif is_dir:
                         below.append(lead + name)

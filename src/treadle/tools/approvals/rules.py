@@ -53,7 +53,9 @@ class Place:
     @property
     def private(self) -> str | None:
         """Why its path is read with consent only; None where it is not or there is none."""
-        by_name = next(filter(None, map(why_private, self.paths)), None)
+        is_folder = self.real is not None and self.real.is_dir()
+        reasons = (why_private(path, is_folder=is_folder) for path in self.paths)
+        by_name = next(filter(None, reasons), None)
         if by_name is None and self.real is not None:
             return why_private_file(self.real)
         return by_name
