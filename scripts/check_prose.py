@@ -68,8 +68,6 @@ NOT_YET_CHECKED: dict[str, int] = {
     "docs/detectors.md": 21,
     "docs/edit-session.md": 2,
     "docs/embedding.md": 6,
-    "docs/experiments.md": 13,
-    "docs/gateway.md": 11,
     "docs/mcp.md": 3,
     "docs/page.md": 38,
     "docs/providers.md": 13,
