@@ -1,7 +1,7 @@
 """What may answer a question: found by words, vectors, whole files, named places, and history."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.code.connected import with_connected
@@ -13,7 +13,7 @@ from treadle.code.whole_files import WholeFile, best_files, files_of
 
 if TYPE_CHECKING:
     from treadle.code.graph.tables import Graph
-    from treadle.code.history.past import History, Past
+    from treadle.code.history.past import History
 
 _BEST_FILES = 10
 """Files of a task with the most words, whose items are candidates."""
@@ -41,14 +41,14 @@ def find_candidates(
     if not found.hits:
         return found
     found = with_connected(connection, graph, found)
-    known = {*scores, *framed.files, *(hit.file_id for hit in found.hits)}
-    past: Mapping[int, Past] = {}
     if question.is_task or question.files.mentioned:
         found = found._replace(defining=files_that_define(connection, question.text))
-        known |= found.defining.keys()
-    if question.is_task:
-        past = history().past_of(connection, question.terms, known, best[:_TOGETHER])
-    return found._replace(files=files_of(connection, scores, known | past.keys()), past=past)
+    if not question.is_task:
+        return found
+    known = {*scores, *framed.files, *found.defining, *(hit.file_id for hit in found.hits)}
+    past = history().past_of(connection, question.terms, known, best[:_TOGETHER])
+    more = files_of(connection, {}, (known | past.keys()) - scores.keys())
+    return found._replace(files=[*files, *more], past=past)
 
 
 def _best(files: Iterable[WholeFile], question: Question) -> list[int]:

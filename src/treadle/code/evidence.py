@@ -5,7 +5,7 @@ Scores are shares of the best one of the answer, so that they mean the same for 
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import exp, log1p
+from math import log1p
 from operator import itemgetter
 
 from treadle.code.curves import shipped
@@ -24,6 +24,12 @@ Columns = Mapping[str, Sequence[float]]
 _KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
 """What a place that the query names adds to its item, and to its file, at most."""
+_SPREAD = 7.0
+"""How far behind the best score a share is 0.
+
+A difference of 1 between scores means e times the odds. With the steepness of 7 of
+`treadle.code.retrieved` a context orders items by just that.
+"""
 _NO_PAST = Past(0, WINDOW, 0.0, 0.0)
 _NEXT_ITEMS = 3
 _SIMILARITY = 0.6
@@ -36,7 +42,7 @@ def learnt_files(found: Found, alike: Alike) -> dict[int, float]:
     most = max(scores, default=0.0)
     framed, question = found.framed.files, found.question
     return {
-        file.id: (exp(score - most) + _FRAMED_FILE * framed.get(file.id, 0.0))
+        file.id: (_share(score, most) + _FRAMED_FILE * framed.get(file.id, 0.0))
         * (question.worth.test if _is_unwanted(file, question) else 1.0)
         for file, score in zip(found.files, scores, strict=True)
     }
@@ -49,10 +55,15 @@ def learnt_items(found: Found, alike: Alike) -> list[float]:
     most = max(scores, default=0.0)
     framed, question = found.framed.items, found.question
     return [
-        (exp(score - most) + _FRAMED * framed.get(hit.item_id, 0.0))
+        (_share(score, most) + _FRAMED * framed.get(hit.item_id, 0.0))
         * (question.worth.test if hit.is_test and not question.wants_tests else 1.0)
         for hit, score in zip(found.hits, scores, strict=True)
     ]
+
+
+def _share(score: float, most: float) -> float:
+    """A score as a share of the best one: scores of curves are sums, which may be below zero."""
+    return max(0.0, 1.0 + (score - most) / _SPREAD)
 
 
 def _file_scores(found: Found, alike: Alike) -> list[float]:
@@ -65,15 +76,21 @@ def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
     both = _both(found.hits, own)
     similar = [own.get(hit.item_id, 0.0) * hit.worth for hit in found.hits]
     columns: dict[str, list[float]] = {"whole": _shares([file.score for file in files])}
+    by_file: dict[int, list[int]] = {file.id: [] for file in files}
+    for at, hit in enumerate(found.hits):
+        by_file[hit.file_id].append(at)
+    places = list(by_file.values())
     for name, scores in (
         ("words", [hit.score for hit in found.hits]), ("similarity", similar), ("both", both),
     ):  # fmt: skip
-        best, following = _by_file(found.hits, scores, files)
+        best, following = _best_of_each(places, scores)
         columns[name], columns[f"more_{name}"] = _shares(best), _shares(following)
-    columns["coverage"], _ = _by_file(found.hits, [hit.coverage for hit in found.hits], files)
+    coverage = [hit.coverage for hit in found.hits]
+    columns["coverage"] = [max((coverage[at] for at in of_file), default=0.0) for of_file in places]
     whole_similar = alike.files or {}
     columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
-    paths = [_path_shares(file.path, question.terms) for file in files]
+    said = _Said(question.terms)
+    paths = [_path_shares(file.path, said) for file in files]
     for place, name in enumerate(("stem", "folder", "folders")):
         columns[name] = [shares[place] for shares in paths]
     columns["test"] = [float(_is_unwanted(file, question)) for file in files]
@@ -155,22 +172,25 @@ def _both(hits: Sequence[Hit], own: Similarities) -> list[float]:
 
 def _shares(scores: Sequence[float]) -> list[float]:
     most = max(scores, default=0.0)
-    return [max(score, 0.0) / most for score in scores] if most > 0 else [0.0] * len(scores)
+    if most <= 0:
+        return [0.0] * len(scores)
+    return [score / most if score > 0 else 0.0 for score in scores]
 
 
-def _by_file(
-    hits: Sequence[Hit], scores: Sequence[float], files: Iterable[WholeFile]
+def _best_of_each(
+    places: Iterable[Sequence[int]], scores: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """The best score of each file, and the sum of the next ones."""
-    by_file: dict[int, list[float]] = defaultdict(list)
-    for hit, score in zip(hits, scores, strict=True):
-        by_file[hit.file_id].append(score)
+    """The best score of each file, and the sum of the next ones, by the places of its items."""
     best: list[float] = []
     following: list[float] = []
-    for file in files:
-        ordered = sorted(by_file.get(file.id, ()), reverse=True)[: 1 + _NEXT_ITEMS]
-        best.append(ordered[0] if ordered else 0.0)
-        following.append(sum(ordered[1:]))
+    for of_file in places:
+        if len(of_file) > 1:
+            first, *others = sorted([scores[at] for at in of_file], reverse=True)[: 1 + _NEXT_ITEMS]
+            best.append(first)
+            following.append(sum(others))
+        else:
+            best.append(scores[of_file[0]] if of_file else 0.0)
+            following.append(0.0)
     return best, following
 
 
@@ -184,18 +204,27 @@ def _places(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
     return places
 
 
-def _path_shares(path: str, wanted: Mapping[str, float]) -> tuple[float, float, float]:
+def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
     """How much of a file's name the query says, of its folder's, and of how many folders half."""
     *folders, name = path.split("/")
-    shares = [_share(folder, wanted) for folder in folders]
+    shares = [said[folder] for folder in folders]
     return (
-        _share(name.partition(".")[0], wanted),
+        said[name.partition(".")[0]],
         shares[-1] if shares else 0.0,
         float(sum(share > 0.5 for share in shares)),
     )
 
 
-def _share(text: str, wanted: Mapping[str, float]) -> float:
-    terms = terms_of_word(text)
-    terms = terms[:-1] or terms
-    return sum(wanted.get(term, 0.0) for term in terms) / len(terms) if terms else 0.0
+class _Said(dict[str, float]):
+    """How much of a name the query says, for each name that was looked up so far."""
+
+    def __init__(self, wanted: Mapping[str, float]) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def __missing__(self, text: str) -> float:
+        terms = terms_of_word(text)
+        terms = terms[:-1] or terms
+        said = sum([self._wanted.get(term, 0.0) for term in terms])
+        self[text] = share = said / len(terms) if terms else 0.0
+        return share

@@ -217,7 +217,8 @@ class CodeIndex:
                 parts = ("lexical", "graph")
             if defined:
                 hits = by_words(connection, question)
-                files = files_of(connection, best_files(connection, question.terms))
+                scores = best_files(connection, question.terms)
+                files = files_of(connection, scores, {hit.file_id for hit in hits})
                 return Found(question, hits, defined, files), Alike(), parts
         found, alike, parts = self._found_by_all(question, view)
         compared = None

@@ -100,14 +100,16 @@ _ITEM_COLUMNS = (
 class Hit(NamedTuple):
     """An item with its score, and what reading its bytes needs.
 
-    `worth` is what it is worth before a word of it is read, which is in its score. `reason` says
-    how it relates to another hit, where that raised its score.
+    `worth` is what it is worth before a word of it is read, which is in its score. `coverage` is
+    the share of the query's weight that it has. `reason` says how it relates to another hit, where
+    that raised its score.
     """
 
     score: float
     worth: float
     is_test: bool
     is_aside: bool
+    coverage: float
     file: str
     name: str
     canonical_path: str
@@ -122,8 +124,6 @@ class Hit(NamedTuple):
     file_id: int
     item_id: int
     reason: str = ""
-    coverage: float = 0.0
-    """The share of the query's weight that the item has."""
 
     def result(self, rank: int) -> SearchResult:
         return SearchResult(
@@ -220,7 +220,7 @@ def by_words(
     for row in _rows(connection, scores):
         score, coverage = scores[row[0]]
         score *= coverage**COVERAGE * _name_boost(row[2], terms)
-        hits.append(_hit(row, score, tests, worth.text)._replace(coverage=coverage))
+        hits.append(_hit(row, score, tests, worth.text, coverage))
     return by_score(hits)
 
 
@@ -265,7 +265,13 @@ def _rows(connection: sqlite3.Connection, item_ids: Iterable[int]) -> list[tuple
     ).fetchall()
 
 
-def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0, texts: float = 1.0) -> Hit:
+def _hit(
+    row: tuple[Any, ...],
+    score: float,
+    tests: float = 1.0,
+    texts: float = 1.0,
+    coverage: float = 0.0,
+) -> Hit:
     path, kind = os.fsdecode(row[1]), row[4]
     in_tests, is_aside, prior = file_worth(path, row[-1])
     test = in_tests or "::tests::" in row[3]
@@ -275,7 +281,7 @@ def _hit(row: tuple[Any, ...], score: float, tests: float = 1.0, texts: float = 
         prior *= tests
     if kind in _OUTSIDE:
         prior *= texts
-    return Hit(score * prior, prior, test, is_aside, path, *row[2:-1])
+    return Hit(score * prior, prior, test, is_aside, coverage, path, *row[2:-1])
 
 
 @lru_cache(4_096)
@@ -385,9 +391,8 @@ def _best(connection: sqlite3.Connection, scores: Mapping[int, float]) -> list[i
 def _best_of_files(scores: Mapping[int, float], files: Collection[int]) -> list[int]:
     """The items of each file with the highest scores; of equal ones the first in the file."""
     by_file: dict[int, list[tuple[float, int]]] = {file_id: [] for file_id in files}
-    for item, score in scores.items():
-        if (of_file := by_file.get(item >> PLACE_BITS)) is not None:
-            of_file.append((-score, item))
+    for item in [item for item in scores if item >> PLACE_BITS in by_file] if files else ():
+        by_file[item >> PLACE_BITS].append((-scores[item], item))
     return [item for of_file in by_file.values() for _, item in nsmallest(_OF_FILE, of_file)]
 
 
