@@ -11,13 +11,17 @@ from contextlib import suppress
 import pytest
 
 from treadle import toml
+from treadle.code.frames import frames_in
 from treadle.code.git_index import _entries
+from treadle.code.history.messages import message_terms
 from treadle.code.ignore import _RuleSet
 from treadle.code.languages import language_of
 from treadle.code.limits import nested_too_deep
+from treadle.code.mentions import mentioned_names
 from treadle.code.nearest import nearest
 from treadle.code.origins import origin_of
 from treadle.code.parse import read_content
+from treadle.code.reports import read_report
 from treadle.code.syntax import problems
 from treadle.code.terms import query_terms, terms_in
 from treadle.code.written import names, type_name
@@ -46,6 +50,7 @@ def no_error(text: str) -> None:
 
 HOSTILE: dict[str, Callable[[int], str]] = {
     "spaces": lambda size: " " * size + "x",
+    "spaces_in_a_line": lambda size: "at" + " " * size + "x",
     "guard": lambda size: "#if defined" + " " * size + "x",
     "guards": lambda size: "#ifdef \t" * (size // 8),
     "hashes": lambda size: "# " * (size // 2),
@@ -80,6 +85,10 @@ FUNCTIONS: dict[str, Work] = {
     "nesting": lambda text: nested_too_deep(text.encode()),
     "terms": terms_in,
     "query": lambda text: query_terms(text[:10_000]),
+    "report": lambda text: read_report(f"Title\nProse\n{text}"),
+    "places in a report": frames_in,
+    "names in a question": mentioned_names,
+    "message of a commit": message_terms,
     "written name": lambda text: names.__wrapped__(text.encode()[:480], True),
     "written type": type_name.__wrapped__,
     "TOML": no_error,

@@ -221,6 +221,23 @@ def test_a_call_in_a_test_does_not_lift_the_test(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_hostile_reports_are_read_to_their_end(part: str) -> None:
-    text = part * (10_000 // len(part))
+    text = part * (9_900 // len(part)) + "x"
     for query in (f"Fix this\n{text}", "Fix this\n" + text.replace(" ", "\n")):
         assert Question.of(query).terms["fix"] == 1
+
+
+@pytest.mark.timeout(60)
+def test_an_indented_line_of_prose_is_read_at_once() -> None:
+    report = read_report("Crash on resume\n\n1. open the menu\n" + " " * 400 + "it stops")
+    assert "it stops" in report.code
+
+
+def test_a_path_that_several_files_end_in_lifts_none_of_them(tmp_path: Path) -> None:
+    code = {
+        "one/core/zeros.py": "def zeros(order):\n    return order\n",
+        "two/core/zeros.py": "def zeros(order):\n    return order[:1]\n",
+        "shop/entry.py": "def entry(order):\n    return order\n",
+    }
+    query = "The order in the entry breaks\n\nI look at {} now."
+    assert best_files(tmp_path, code, query.format("core/zeros.py"))[0] == "shop/entry.py"
+    assert best_files(tmp_path, code, query.format("two/core/zeros.py"))[0] == "two/core/zeros.py"

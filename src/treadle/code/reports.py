@@ -59,27 +59,27 @@ def read_report(text: str) -> Report:
 
 
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+|!\[[^\]\n]{0,200}\]")
-_CHECK_BOX = re.compile(r"\s*[-*+] \[[ xX]?\]")
+_CHECK_BOX = re.compile(r"[-*+] \[[ xX]?\]")
 _HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
 _LONGEST_HEADING = 80
 _LONGEST_PLAIN = 40
 """Characters of a heading without a mark."""
 _WORDS = re.compile(r"[^\W\d_]+")
 _VERSION = re.compile(
-    r"\s*[-*+>|]?\s*[\w@/. ()\[\]*-]{1,60}(?:==|[:=|@\s])\s*"
-    r"[\^~<>=v\"`' ]{0,4}\d+(?:\.\d+)+[\w.+-]*[\"`',| ]*"
+    r"[-*+>|]? ?[\w@/. ()\[\]*-]{1,60}(?:==|[:=|@ ]) ?"
+    r"[\^~<>=v\"`' ]{0,4}\d+\.\d[\w.+-]*[\"`',| ]*"
 )
 _MESSAGE = re.compile(
-    r"\s*(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
+    r"(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
 )
 """The message of an error, which is in the code."""
 _TRACE = re.compile(
-    r"\s*(?:at\s+[\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
-    r"|Traceback \(most|-{2,}>|\d+\s+[|:]|\d+: +[\w<]+::|thread '[^']{0,60}' panicked"
-    r"|(?:from\s+)?[\w./\\~-]+\.\w{1,5}:\d+)"
+    r"(?:at [\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
+    r"|Traceback \(most|-{2,}>|\d+ [|:]|\d+: [\w<]+::|thread '[^']{0,60}' panicked"
+    r"|(?:from )?[\w./\\~-]+\.\w{1,5}:\d+)"
 )
 _LOGGED = re.compile(
-    r"\s*\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d"
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|TRACE|WARN(?:ING)?|ERROR)\b[\]: ])"
 )
 _INDENTED = ("    ", "\t", ">>>")
@@ -140,11 +140,12 @@ def _lines(text: str) -> Iterator[tuple[Zone, str]]:
 
 
 def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
-    if _MESSAGE.match(line):
+    words = " ".join(line.split())  # in runs of blanks, patterns try each way to divide them
+    if _MESSAGE.match(words):
         return Zone.PROSE
-    if _TRACE.match(line) or _LOGGED.match(line):
+    if _TRACE.match(words) or _LOGGED.match(words):
         return Zone.LOG
-    if section is Zone.ASIDE or _CHECK_BOX.match(line) or _is_version(line, fenced=fenced):
+    if section is Zone.ASIDE or _CHECK_BOX.match(words) or _is_version(words, fenced=fenced):
         return Zone.ASIDE
     return Zone.CODE if fenced or line.startswith(_INDENTED) else Zone.PROSE
 
