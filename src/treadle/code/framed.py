@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from treadle.code.frames import Frame
@@ -25,13 +26,18 @@ _INSTALLED = ("site-packages", "dist-packages")
 def find_framed(connection: sqlite3.Connection, frames: Sequence[Frame]) -> Framed:
     """The files and items of the index that frames are in."""
     found = Framed({}, {})
-    known = _files_named(connection, {frame.name for frame in frames}) if frames else {}
+    if not frames:
+        return found
+    known = _files_by_end(connection, {end for frame in frames for end in _ends(frame.path)})
+    items: dict[int, list[Any]] = {}
     calls: set[tuple[int, int | None]] = set()
     for frame in frames:
-        file_id = _own_file(frame.path, known.get(frame.name, ()))
+        file_id = _own_file(frame.path, known)
         if file_id is None:
             continue
-        item_id = _item_at(connection, file_id, frame)
+        if file_id not in items:
+            items[file_id] = _definitions_of_file(connection, file_id)
+        item_id = _item_at(items[file_id], frame)
         of_file, of_item = _NAMED
         if frame.is_call:
             of_file, of_item = _CALLS[min(len(calls), len(_CALLS) - 1)]
@@ -42,62 +48,52 @@ def find_framed(connection: sqlite3.Connection, frames: Sequence[Frame]) -> Fram
     return found
 
 
-def _files_named(
-    connection: sqlite3.Connection, names: set[str]
-) -> dict[str, list[tuple[int, str]]]:
-    """The files of the index with one of some names."""
-    found: dict[str, list[tuple[int, str]]] = {}
+def _ends(path: str) -> Iterator[str]:
+    """The ends of a path that begin with a folder or a file: the name first, the whole last."""
+    parts = path.split("/")
+    return ("/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1))
+
+
+def _files_by_end(connection: sqlite3.Connection, ends: Collection[str]) -> dict[str, int | None]:
+    """The file of the index that alone has an end, for those of `ends` that any has.
+
+    None where several have it.
+    """
+    found: dict[str, int | None] = {}
     for file_id, stored in connection.execute("SELECT id, path FROM files WHERE items > 0"):
-        path = os.fsdecode(stored)
-        name = path.rpartition("/")[2]
-        if name in names:
-            found.setdefault(name, []).append((file_id, path))
+        for end in takewhile(ends.__contains__, _ends(os.fsdecode(stored))):
+            found[end] = None if end in found else file_id
     return found
 
 
-def _own_file(path: str, known: Sequence[tuple[int, str]]) -> int | None:
+def _own_file(path: str, known: Mapping[str, int | None]) -> int | None:
     """The one of `known` that shares the longest end with `path`; None if that says too little.
 
     A path of several parts has to share two of them, since names such as `index.js` are in every
     package.
     """
     parts = path.split("/")
-    shared = [(_shared(parts, own.split("/")), file_id) for file_id, own in known]
-    most = max((same for same, _ in shared), default=0)
-    best = [file_id for same, file_id in shared if same == most]
-    if len(best) != 1 or most < min(2, len(parts)):
+    shared = [count for count, end in enumerate(_ends(path), start=1) if end in known]
+    most = max(shared, default=0)
+    if most < min(2, len(parts)):
         return None
     outside = any(
         folder in parts and parts.index(folder) + 1 < len(parts) - most for folder in _INSTALLED
     )
-    return None if outside else best[0]
+    return None if outside else known["/".join(parts[-most:])]
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(reversed(one), reversed(other), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
-def items_of_file(connection: sqlite3.Connection, file_id: int, columns: str) -> list[Any]:
-    """Some columns of the items of a file."""
+def _definitions_of_file(connection: sqlite3.Connection, file_id: int) -> list[Any]:
     first = file_id << PLACE_BITS
-    return connection.execute(
-        f"SELECT {columns} FROM items WHERE id BETWEEN ? AND ?",  # noqa: S608
+    rows = connection.execute(
+        "SELECT id, name, kind, start_line, end_line FROM items WHERE id BETWEEN ? AND ?",
         (first, first | PLACES),
-    ).fetchall()
+    )
+    return [row for row in rows if row[2] not in TEXT_KINDS]
 
 
-def _item_at(connection: sqlite3.Connection, file_id: int, frame: Frame) -> int | None:
+def _item_at(rows: Sequence[Any], frame: Frame) -> int | None:
     """The item of a frame: by its name, since lines differ between versions, or by its line."""
-    rows = [
-        row
-        for row in items_of_file(connection, file_id, "id, name, kind, start_line, end_line")
-        if row[2] not in TEXT_KINDS
-    ]
     line = frame.line
     named = [row for row in rows if frame.function and row[1] == frame.function]
     if named:

@@ -32,11 +32,6 @@ class Frame(NamedTuple):
     is_python: bool = False
     """Whether the deepest call is the last of its trace."""
 
-    @property
-    def name(self) -> str:
-        """The file without its folders."""
-        return self.path.rpartition("/")[2]
-
 
 def frames_in(text: str) -> tuple[Frame, ...]:
     """The places that a text names, of a stack trace the deepest call first."""
