@@ -95,10 +95,13 @@ class History:
         keys = _keys_of(connection, asked)
         by_messages = _files_of(connection, found)
         together = self._together([keys[file_id] for file_id in best if file_id in keys])
-        for key in found:
-            if len(keys) >= len(asked) + BY_MESSAGES:
-                break
-            keys.update((file_id, key) for file_id in by_messages.get(key, ()))
+        others = [
+            (file_id, key)
+            for key in found
+            for file_id in by_messages.get(key, ())
+            if file_id not in keys
+        ]
+        keys.update(others[:BY_MESSAGES])
         return {
             file_id: Past(len(ages), ages[0], scores.get(key, 0.0), together.get(key, 0.0))
             for file_id, key in keys.items()
