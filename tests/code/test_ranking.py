@@ -30,6 +30,15 @@ def test_a_function_comes_before_the_file_that_is_named_as_it(tmp_path: Path) ->
     assert first(tmp_path, code, "parse_header") == "parse_header.parse_header"
 
 
+def test_a_name_that_is_a_verb_of_change_finds_its_definition(tmp_path: Path) -> None:
+    code = {
+        f"part{n}.py": f"def run{n}(seen):\n" + "    seen.update(seen)\n" * (n + 1)
+        for n in range(80)
+    }
+    code["cache.py"] = "def update(seen):\n    return seen\n"
+    assert first(tmp_path, code, "update") == "cache.update"
+
+
 def test_owner_and_name_beat_a_body_that_repeats_the_words(tmp_path: Path) -> None:
     code = {
         "src/join.rs": "pub struct JoinHandle;\nimpl JoinHandle {\n    pub fn abort(&self) {\n"
