@@ -10,7 +10,7 @@ from tests.cli.edit_session import play
 async def test_context_denial_partial_approval_failed_check_fix_and_undo(tmp_path: Path) -> None:
     shown, results, files = await play(tmp_path)
     context, denied, partial, failing, fix, passing = map(json.loads, results)
-    assert any(entry["canonical_path"].endswith("Cart.total") for entry in context["context"])
+    assert "def total(self) -> float:" in context["context"][0]["snippet"]
     assert (denied["ok"], denied["kind"]) == (False, "denied")
     assert "round with the helper that is there" in denied["error"]
     assert (partial["state"], partial["said"]) == ("applied", "leave money.py alone")
