@@ -50,6 +50,27 @@ def test_code_comes_before_a_document_about_it(tmp_path: Path) -> None:
     assert files_of(tmp_path, files, "how is the thread turned") == ["loom.py", "turn.md"]
 
 
+@pytest.mark.parametrize(
+    "folder",
+    ["IntegrationTests/run", "src/commonTest/kotlin", "App.UnitTests", "LoomSpecs", "a/b-tests"],
+)
+def test_code_comes_before_code_in_a_folder_of_tests(tmp_path: Path, folder: str) -> None:
+    code = "def spindle(thread):\n    return thread.turn()\n"
+    files = {f"{folder}/a.py": code, "latest/spinner.py": f"{code}\n\ndef lid():\n    pass\n"}
+    assert files_of(tmp_path, files, "how is the thread turned")[0] == "latest/spinner.py"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/ISSUE_TEMPLATE/bug.md", ".gitlab/issue_templates/bug.md", "changes/TEMPLATE.md"],
+)
+def test_a_document_comes_before_a_form_with_the_same_words(tmp_path: Path, path: str) -> None:
+    text = "# Threads that tear\n\nThe thread of the spindle tears.\n"
+    files = {path: text, "notes/b.md": f"{text}{'It runs for years. ' * 20}\n"}
+    query = "Threads tear\n\nWith the new version the thread of the spindle tears."
+    assert files_of(tmp_path, files, query)[0] == "notes/b.md"
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model") / "one"

@@ -6,14 +6,17 @@ from treadle.code.model import Origin
 
 _VENDORED = re.compile(
     r"(?:^|/)(?:node_modules|bower_components|jspm_packages|site-packages|_?vendor(?:ed)?"
-    r"|third[-_]?party|[Pp]ods|Godeps)/"
+    r"|(?:[Tt]hird|3rd)[-_]?[Pp]arty|external|[Pp]ods|Godeps|Carthage)/"
+    r"|^(?:deps|extern)/[^/]+/"
 )
+"""`deps` and `extern` are vendored code as folders of projects at the root, else own code too."""
 _BUILT = re.compile(
     r"(?:^|/)(?:dist|out)/(?:[^/]+/)*[^/]+\.[cm]?jsx?$|[._-]bundle\.[cm]?js$"
-    r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)|_generated\.[a-z]+|\.g\.(?:cs|dart)"
+    r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.(?:go|cc|h)|[._]generated\.[^/]*|\.g\.(?:cs|dart)"
     r"|\.designer\.cs)$",
     re.IGNORECASE,
 )
+_GENERATED = re.compile(r"(?:^|/)(?:generated|gen)/")
 _HEAD_BYTES = 2_000
 _MARKED = re.compile(
     rb"^[ \t]*(?:#|//|/?\*|--|;|<!--|%|\"\"\")[^\n]*?(?:@generated\b|\bDO NOT (?:EDIT|MODIFY)\b"
@@ -24,8 +27,15 @@ _MARKED = re.compile(
 
 def origin_of(path: str, data: bytes) -> Origin:
     """By the folder, the name, or a marker in a comment among the first lines."""
+    by_path = origin_by_path(path)
+    if by_path is Origin.OWN and _MARKED.search(data, 0, _HEAD_BYTES):
+        return Origin.GENERATED
+    return by_path
+
+
+def origin_by_path(path: str) -> Origin:
+    """By the folder and the name alone."""
     if _VENDORED.search(path):
         return Origin.VENDORED
-    if _BUILT.search(path) or _MARKED.search(data, 0, _HEAD_BYTES):
-        return Origin.GENERATED
-    return Origin.OWN
+    is_generated = _BUILT.search(path) or _GENERATED.search(path)
+    return Origin.GENERATED if is_generated else Origin.OWN

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.code.fields import SCALE
 from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
+from treadle.code.origins import origin_by_path
 from treadle.code.postings import PLACE_BITS, counts_in_items, groups, postings_of_term
 from treadle.code.questions import Question
 from treadle.code.terms import terms_of_word
@@ -68,15 +69,17 @@ _SYMBOL = re.compile(r"[\w.:#/$<>~!?=+*&|^%\[\]-]{1,300}(?:\(\))?")
 _SEPARATORS = re.compile(r"::|[.#/]|->")
 _TEST_PATH = re.compile(
     r"(?:^|/)(?:[Tt]ests?|testing|testsuite|__tests__|specs?|e2e|testdata|fixtures)/"
-    r"|(?:^|/)[\w.-]+[._-](?:[tT]ests|Specs|UnitTests)/"
+    r"|(?:^|/)[\w.-]+(?:[._-](?:[tT]ests|Specs)|[a-z\d](?:Tests?|Specs))/"
     r"|(?:^|/)(?:test_[^/]*|conftest)\.py$"
     r"|_tests?\.(?:py|go|cc|cpp|c|rs)$|[._-](?:test|spec)\.[^/]*$"
     r"|[a-z0-9](?:Tests?|Specs?)\.(?:java|kt|cs|swift|php)$",
 )
-_ASIDE_PATH = re.compile(
-    r"(?:^|/)(?:vendor(?:ed)?|_vendor|third[_-]?party|external|node_modules|generated|gen)/"
-    r"|(?:_pb2(?:_grpc)?\.pyi?|\.pb(?:\.gw)?\.go|[._]generated\.[^/]*|\.pb\.(?:cc|h))$"
+_FORM = re.compile(
+    r"(?:^|/)(?:issue|pull[_-]request|merge[_-]request|discussion)[_-]templates?(?:[/.]|$)"
+    r"|(?:^|/)template(?:\.(?:md|rst|txt))?$",
+    re.IGNORECASE,
 )
+"""Forms that people fill in, which share the words of every issue."""
 _ASIDE_PRIOR = 0.5
 _OUTSIDE = TEXT_KINDS | {Kind.MODULE}
 """Items that are no definition."""
@@ -286,8 +289,12 @@ def _hit(
 
 @lru_cache(4_096)
 def file_worth(path: str, origin: str) -> tuple[bool, bool, float]:
-    """Whether a file is test code, whether it is vendored or generated, and what that is worth."""
-    is_aside = origin != Origin.OWN or bool(_ASIDE_PATH.search(path))
+    """Whether a file is test code, whether it is aside, and what that is worth.
+
+    Vendored and generated code is aside, and forms that people fill in.
+    """
+    is_aside = origin != Origin.OWN or origin_by_path(path) is not Origin.OWN
+    is_aside = is_aside or bool(_FORM.search(path))
     prior = _DECLARATION_PRIOR if DECLARATIONS.search(path) else 1.0
     return is_test(path), is_aside, prior * _ASIDE_PRIOR if is_aside else prior
 
