@@ -131,7 +131,7 @@ _CONTENTS = (
     )),
     (b'"auths"', "credentials of container registries", (
         rb'"auths"\s{0,9}:\s{0,9}\{',
-        rb'"(?:auth|identitytoken)"\s{0,9}:\s{0,9}"[A-Za-z0-9+/=_.-]{8}',
+        rb'"(?:auth|identitytoken)"\s{0,9}:\s{0,9}"[A-Za-z0-9+/=_.-]{8,8000}(?:"|\Z)',
     )),
     (b"aws_secret_access_key", "credentials of a cloud", (
         rb"(?m)^\[[\w .-]{1,60}\][ \t]*\r?$",

@@ -70,6 +70,25 @@ def test_lines_of_a_template_are_not_part_of_the_question() -> None:
         assert aside not in said
 
 
+@pytest.mark.parametrize(
+    ("aside", "heading"),
+    [
+        ("### Checklist", "### Describe it so that we understand what the program did"),
+        ("**Environment**", "**How the purchase went**"),
+        ("Versions:", "## How the purchase went"),
+    ],
+)
+def test_a_section_about_nothing_ends_at_any_heading_of_its_level(aside: str, heading: str) -> None:
+    report = read_report(f"It fails\n{aside}\nalmond\n{heading}\nThe cart is empty.")
+    assert "The cart is empty." in report.prose
+    assert "almond" not in report.prose
+
+
+def test_a_section_about_nothing_goes_on_below_smaller_headings() -> None:
+    report = read_report("It fails\n## Environment\n### The shop of mine\nalmond")
+    assert report.prose == ""
+
+
 def test_a_text_of_one_line_is_its_own_title() -> None:
     report = read_report("Fix the parser of versions: 1.2.3 is refused")
     assert report.title == "Fix the parser of versions: 1.2.3 is refused"
@@ -191,8 +210,15 @@ def test_a_link_to_lines_of_the_repository_names_a_function(tmp_path: Path) -> N
     assert best_items(tmp_path, ORDERS, query)[0] == "zeros"
 
 
-def test_a_path_in_a_comment_of_the_template_is_not_mentioned(tmp_path: Path) -> None:
-    query = "The order in the entry breaks\n\n<!-- as in shop/core/zeros.py -->\n\nIt stops."
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<!-- as in shop/core/zeros.py -->",
+        "- [x] I read https://x.org/a/b/blob/main/shop/core/zeros.py",
+    ],
+)
+def test_a_path_in_the_form_of_a_report_is_not_mentioned(tmp_path: Path, form: str) -> None:
+    query = f"The order in the entry breaks\n\n{form}\n\nIt stops."
     assert best_files(tmp_path, ORDERS, query)[0] == "shop/api/entry.py"
 
 

@@ -231,6 +231,7 @@ def test_keys_and_credentials_are_private_by_their_content(
         "Look for `-----BEGIN PRIVATE KEY-----` at the begin of the file.\n",
         "apiVersion: v1\nkind: ConfigMap\ndata:\n  token: x\n",
         '{"type": "service_account"}',
+        ' * "auths": {"registry": {\n *   "auth": "username:password in base64"\n * }}\n',
         "//packages.example.org/:_authToken=${NPM_TOKEN}\n",
         "import re\n",
         "",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from treadle.code.reports import without_comments
+from treadle.code.reports import without_form
 from treadle.code.whole_files import TEXT_LANGUAGES
 
 _MOST_FRAMES = 60
@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 
 def frames_in(text: str) -> tuple[Frame, ...]:
     """The places that a text names, of a stack trace the deepest call first."""
-    frames = list(islice(_frames(without_comments(text)), _MOST_FRAMES))
+    frames = list(islice(_frames(without_form(text)), _MOST_FRAMES))
     python = [frame for frame in reversed(frames) if frame.is_python]
     return (*python, *(frame for frame in frames if not frame.is_python))
 

@@ -61,6 +61,9 @@ def read_report(text: str) -> Report:
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+|!\[[^\]\n]{0,200}\]")
 _CHECK_BOX = re.compile(r"[-*+] \[[ xX]?\]")
 _HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
+_MARKED_HEADING = re.compile(r"(?:(#{1,6})\s.*|\*\*[^*]+\*\*\s?:?)")
+_BOLD = 7
+"""The level of a line in bold letters, which is below all others."""
 _LONGEST_HEADING = 80
 _LONGEST_PLAIN = 40
 """Characters of a heading without a mark."""
@@ -122,7 +125,7 @@ _ENVIRONMENT = frozenset(
 
 def _lines(text: str) -> Iterator[tuple[Zone, str]]:
     """The lines with their zones, without comments and addresses."""
-    section = Zone.PROSE
+    section, level = Zone.PROSE, 0
     fence = ""
     title = True
     for line in without_comments(text).splitlines():
@@ -134,9 +137,18 @@ def _lines(text: str) -> Iterator[tuple[Zone, str]]:
             yield Zone.TITLE, _ADDRESS.sub(" ", line)
         elif not fence and (words := _template_heading(stripped)):
             section = Zone.PROSE if _ENVIRONMENT.isdisjoint(words) else Zone.ASIDE
+            level = _level(stripped)
         elif stripped:
+            if not fence and 0 < _level(stripped) <= (level or _BOLD):
+                section = Zone.PROSE
             shown = _ADDRESS.sub(" ", line)
             yield _zone(shown, section, fenced=bool(fence)), shown
+
+
+def _level(line: str) -> int:
+    """The level of a heading: the number of its marks, or `_BOLD`; 0 for any other line."""
+    match = _MARKED_HEADING.fullmatch(line)
+    return len(match[1] or "#" * _BOLD) if match else 0
 
 
 def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
@@ -164,6 +176,12 @@ def _template_heading(line: str) -> set[str]:
     words = {word.lower() for word in _WORDS.findall(match[1])} if match else set()
     few = marked or len(words) <= 3
     return words if few and words <= _TEMPLATE else set()
+
+
+def without_form(text: str) -> str:
+    """`text` without what its form says: HTML comments and check boxes."""
+    lines = without_comments(text).split("\n")
+    return "\n".join(line for line in lines if not _CHECK_BOX.match(line))
 
 
 def without_comments(text: str) -> str:
