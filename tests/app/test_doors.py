@@ -1,13 +1,15 @@
 """Every tool of the analyst through four doors: command line, HTTP, MCP and a session.
 
 The command runs anew in this process for each call, HTTP and MCP are servers of their own over the
-same home, and the session is a real one whose model plays a script. All answer with the same bytes.
+same home, and the session is a real one whose model plays a script. All answer with the same bytes,
+but for the names of fences, which each process chooses by a key of its own.
 """
 
 import asyncio
 import contextlib
 import io
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -41,6 +43,7 @@ BEGIN = 1_790_000_000_000_000
 MANY = 260
 REQUEST = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Flights?"}]
 REPLY = [{"role": "assistant", "content": "No flight was found: undefined is not a function."}]
+FENCE = re.compile(r"(?<=<recorded-)[0-9a-f]{12}(?= )|(?<=</recorded-)[0-9a-f]{12}(?=>)")
 VERDICTS = '{"verdicts": []}'
 REFUSED = '{"ok": false, "error": "Unknown airport ZZZ"}'
 
@@ -188,14 +191,14 @@ class Doors:
         return message.content
 
     async def same(self, name: str, arguments: str) -> str:
-        """What all doors say; they must agree to the byte."""
+        """What all doors say; they must agree to the byte, with one name for all fences."""
         said = {
             "session": await self.by_session(name, arguments),
             "command": await self.by_command(name, arguments),
             "http": await self.by_http(name, arguments),
             "mcp": await self.by_mcp(name, arguments),
         }
-        assert len(set(said.values())) == 1, said
+        assert len({FENCE.sub("fence", answer) for answer in said.values()}) == 1, said
         return said["session"]
 
 
