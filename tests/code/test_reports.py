@@ -126,6 +126,12 @@ JAVA = """java.lang.NullPointerException
 \tat java.base/java.util.Objects.requireNonNull(Objects.java:221)
 \tat org.shop.core.Money.total(Money.java:4)
 \tat org.shop.api.Entry.handle(Entry.java:4)"""
+JAVA_CAUSE = """java.lang.IllegalStateException: no order
+\tat org.shop.api.Entry.handle(Entry.java:4)
+Caused by: java.lang.NullPointerException
+\tat org.shop.core.Money.total(Money.java:4)
+\t... 1 more"""
+JAVA_BODY = "package org.shop;\nclass Part {\n  int NAME(int order) {\n    return 0;\n  }\n}\n"
 GO = """panic: runtime error: index out of range
 goroutine 1 [running]:
 main.total(...)
@@ -151,10 +157,8 @@ RUBY = """/gems/shop/lib/core/money.rb:2:in `total': undefined method (NoMethodE
     [
         (PYTHON, "src/shop", "py", "def NAME(order):\n    return order\n"),
         (JAVASCRIPT, "src", "js", "export function NAME(order) {\n  return order;\n}\n"),
-        (
-            JAVA, "src/main/java/org/shop", "java",
-            "package org.shop;\nclass Part {\n  int NAME(int order) {\n    return 0;\n  }\n}\n",
-        ),
+        (JAVA, "src/main/java/org/shop", "java", JAVA_BODY),
+        (JAVA_CAUSE, "src/main/java/org/shop", "java", JAVA_BODY),
         (GO, "", "go", "package main\n\nfunc NAME(order int) int {\n\treturn order\n}\n"),
         (RUST, "src", "rs", "pub fn NAME(order: u32) -> u32 {\n    order\n}\n"),
         (
@@ -164,7 +168,7 @@ RUBY = """/gems/shop/lib/core/money.rb:2:in `total': undefined method (NoMethodE
         (PHP, "src", "php", "<?php\nfunction NAME($order) {\n    return $order;\n}\n"),
         (RUBY, "lib", "rb", "def NAME(order)\n  order\nend\n"),
     ],
-    ids=["Python", "JavaScript", "Java", "Go", "Rust", "C#", "PHP", "Ruby"],
+    ids=["Python", "JavaScript", "Java", "Java with a cause", "Go", "Rust", "C#", "PHP", "Ruby"],
 )  # fmt: skip
 def test_the_deepest_own_call_of_a_trace_comes_first(
     tmp_path: Path, trace: str, folder: str, suffix: str, body: str

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from treadle.code.reports import without_form
@@ -20,6 +20,9 @@ _BLOB = re.compile(
 )
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+")
 
+_CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
+"""Where a trace goes on with the exception that caused the one above, whose calls are deeper."""
+
 
 class Frame(NamedTuple):
     """A place in a file: a call of a stack trace, or a path that the text names."""
@@ -35,7 +38,8 @@ class Frame(NamedTuple):
 
 def frames_in(text: str) -> tuple[Frame, ...]:
     """The places that a text names, of a stack trace the deepest call first."""
-    frames = list(islice(_frames(without_form(text)), _MOST_FRAMES))
+    causes = reversed(_CAUSE.split(without_form(text)))
+    frames = list(islice(chain.from_iterable(map(_frames, causes)), _MOST_FRAMES))
     python = [frame for frame in reversed(frames) if frame.is_python]
     return (*python, *(frame for frame in frames if not frame.is_python))
 
