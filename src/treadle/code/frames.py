@@ -21,7 +21,7 @@ _BLOB = re.compile(
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+")
 
 _CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
-"""Where a trace goes on with the exception that caused the one above, whose calls are deeper."""
+"""The start of the exception that caused the one above; its calls are deeper."""
 
 
 class Frame(NamedTuple):
