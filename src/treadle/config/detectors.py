@@ -51,11 +51,11 @@ class DetectorRule(Section):
     severity: Severity = "medium"
     """How bad it is."""
     message: Annotated[str, StringConstraints(max_length=200)] = ""
-    """What to tell about it."""
+    """What to report about it."""
 
 
 class DetectorSettings(Section):
-    """What is looked for in recorded spans, beside what always is."""
+    """What detectors look for in recorded spans, in addition to the built-in faults."""
 
     rules: Annotated[
         tuple[DetectorRule, ...], AfterValidator(_different), Field(max_length=100), UserOnly()

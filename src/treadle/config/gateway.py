@@ -66,7 +66,7 @@ class GatewayBudget(Section):
     tokens: Annotated[int | None, UserOnly()] = Field(default=None, gt=0)
     """Tokens, input and output together."""
     period: Annotated[Literal["day", "month"], UserOnly()] = "day"
-    """When it begins anew."""
+    """The period after which it restarts."""
     unknown_price: Annotated[float | None, UserOnly()] = Field(default=None, ge=0)
     """US dollars for a million tokens of a model without a known price; unset refuses its calls."""
 
@@ -88,7 +88,7 @@ class GatewayBreakpoints(Section):
     timeout: Annotated[Age, UserOnly()] = "5m"
     """Time after which a held call is decided without a person."""
     on_expiry: Annotated[Literal["continue", "refuse"], UserOnly()] = "continue"
-    """What becomes of it then."""
+    """What happens to the call then."""
 
 
 class GatewaySettings(Section):
@@ -107,7 +107,7 @@ class GatewaySettings(Section):
     models_timeout: Annotated[float, UserOnly()] = Field(default=5.0, gt=0)
     """Seconds that a provider may take to list its models."""
     models_max_age: Annotated[Age, UserOnly()] = "5m"
-    """Age at which a list of models is asked for anew."""
+    """Age at which a list of models is requested again."""
     routes: dict[str, GatewayRoute] = Field(default_factory=dict)
     """Routes by name, the first that fits first."""
     budgets: dict[str, GatewayBudget] = Field(default_factory=dict)

@@ -17,7 +17,7 @@ def _address(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("should be an address that starts with http:// or https://")
-    _ = parts.port  # raises ValueError for what is no port
+    _ = parts.port  # raises ValueError for an invalid port
     if parts.username is not None or parts.password is not None:
         raise ValueError("should hold no name or password; use api_key_env or api_key_keyring")
     return value
@@ -113,17 +113,17 @@ class ToolSettings(Section):
     max_concurrent: int = Field(default=8, ge=1, le=64)
     """Calls of one session that run at once."""
     max_background: int = Field(default=2, ge=1, le=16)
-    """Calls in the background of one session that run at once, beside the others."""
+    """Background calls of one session that run at once, in addition to the others."""
     max_turns: int = Field(default=25, ge=1)
     """Model replies in one request session."""
     invalid_call_retries: int = Field(default=2, ge=0)
-    """Replies in a row whose every call is ill before the session ends."""
+    """Replies in a row with only invalid calls before the session ends."""
     result_tokens: int = Field(default=16_000, ge=200)
     """Most tokens of one tool message; it bounds the budget of each call."""
 
 
 class HistorySettings(Section):
-    """What becomes of a conversation that no longer fits into the model's window."""
+    """What happens to a conversation that no longer fits into the model's window."""
 
     compaction: Literal["off", "summary"] = "off"
     """`off` leaves the oldest exchanges out; `summary` first asks the model to sum them up."""
@@ -135,7 +135,7 @@ class LimitSettings(Section):
     tool_calls: int | None = Field(default=None, ge=1)
     """Tool calls; after them the model is asked once more, without tools."""
     tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
-    """Tokens of all model requests, input and output; estimated where a reply does not tell."""
+    """Tokens of all model requests, input and output; estimated if a reply does not report them."""
     cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
     """US dollars of all model requests; a reply whose cost is not known ends the session too."""
     unknown_price: Annotated[float | None, NeedsConsent()] = Field(default=None, ge=0)
@@ -165,7 +165,7 @@ class EditSettings(Section):
     auto_approve: Annotated[tuple[str, ...], UserOnly()] = ()
     """Patterns, as in .gitignore, of files that may be changed without asking."""
     syntax_errors: Literal["report", "refuse"] = "report"
-    """What becomes of a change after which a file has new syntax errors."""
+    """What happens to a change after which a file has new syntax errors."""
 
 
 class CheckCommand(Section):
@@ -174,7 +174,7 @@ class CheckCommand(Section):
     command: Annotated[tuple[str, ...], NeedsConsent()] = ()
     """The program and its arguments, one text each; no shell reads them."""
     kind: Literal["test", "build", "lint", "types"] = "test"
-    """What it tells."""
+    """What it contains."""
     parser: CheckParser = "auto"
     """How its output is read; `auto` goes by the program."""
     paths: bool = False
@@ -191,7 +191,7 @@ class CheckSettings(Section):
     keep_keys: Annotated[tuple[VariableName, ...], UserOnly()] = ()
     """Environment variables that checks get although they look like keys or passwords."""
     commands: dict[str, CheckCommand] = Field(default_factory=dict)
-    """Checks by name, beside those that are found in the project."""
+    """Checks by name, in addition to those found in the project."""
 
 
 class LogSettings(Section):

@@ -1,4 +1,4 @@
-"""Finds the line of a setting in a TOML text, which the standard parser does not tell."""
+"""Finds the line of a setting in a TOML text, which the standard parser does not report."""
 
 import re
 

@@ -37,7 +37,7 @@ class UnknownKeyError(Exception):
 
 
 class NotATableError(Exception):
-    """At `path` stands a single value where a table of settings has to be."""
+    """`path` has a single value instead of a table of settings."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(dotted(path))

@@ -12,7 +12,7 @@ class NeedsConsent:
     """Marks a setting that a repository may set only when the user trusts it.
 
     An address, a source of keys or a routing preference decides who gets to see the user's
-    prompts and keys, so a repository that was merely cloned must not choose it. Nor may it raise
+    prompts and keys, so a repository that was merely cloned must not choose it. It must not raise
     what the user allowed to be spent.
     """
 

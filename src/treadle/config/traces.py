@@ -26,7 +26,7 @@ class RedactionRule(Section):
     pattern: Annotated[Pattern, UserOnly()]
     """A regular expression in the syntax of RE2."""
     replacement: Annotated[str | None, UserOnly()] = None
-    """What stands in its place; unset takes `[redacted:NAME]`."""
+    """The text that replaces it; unset takes `[redacted:NAME]`."""
 
 
 class RedactionSettings(Section):
@@ -48,7 +48,7 @@ class TraceSettings(Section):
     max_request: Annotated[Size, UserOnly()] = "50MB"
     """The largest request with spans that is taken, after decompression."""
     grpc_port: Annotated[int | None, UserOnly()] = Field(default=None, ge=1, le=65_535)
-    """Port for spans over OTLP/gRPC, beside HTTP (extra `grpc`); unset serves none."""
+    """Port for spans over OTLP/gRPC, in addition to HTTP (extra `grpc`); unset serves none."""
     models_read: Annotated[Literal["repository", "all"] | None, UserOnly()] = None
     """Records that models may read; unset: this repository's over MCP, all on the page."""
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)

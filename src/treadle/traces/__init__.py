@@ -1,4 +1,4 @@
-"""Spans: how they are made from events, kept and read."""
+"""Spans: how events become spans, and how spans are stored and read."""
 
 from treadle.traces.recorder import Loss, Recorder
 from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, Totals, Trace

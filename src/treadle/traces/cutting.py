@@ -57,7 +57,7 @@ def _escape_around(text: str, place: int) -> tuple[int, int] | None:
 
 
 def _escaped(text: str, place: int) -> bool:
-    """Whether the backslash at `place` is what another one stands before."""
+    """Whether another backslash precedes the one at `place`."""
     before = place
     while before > 0 and text[before - 1] == "\\":
         before -= 1

@@ -84,7 +84,7 @@ def read_span_lines(stream: BinaryIO, name: str) -> Iterator[Decoded]:
 
 
 def span_from_json(values: Mapping[str, Any]) -> Span:
-    """The span that `Span.to_json` was made of. Raises ValueError for anything else."""
+    """The span that `Span.to_json` returned. Raises ValueError for anything else."""
     unknown = values.keys() - _FIELDS
     if unknown:
         raise ValueError(f"a span has no {min(unknown)}")
@@ -219,7 +219,7 @@ def _error(name: str, number: int, what: str) -> ExchangeError:
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line; None when it is no JSON."""
+    """The value of a line; None if it is not JSON."""
     try:
         return json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError):

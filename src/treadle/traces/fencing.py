@@ -34,7 +34,7 @@ _OPENING = re.compile(r'<recorded-([0-9a-f]{12}) source=("(?:[^"\\\n]|\\[^\n])*+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A piece of recorded text and where it is from."""
+    """A recorded text and its source."""
 
     text: str
     source: str

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class Placed(Protocol):
-    """What a span must tell to be arranged."""
+    """The attributes of a span that its position in a tree depends on."""
 
     @property
     def span_id(self) -> str: ...

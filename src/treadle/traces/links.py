@@ -34,5 +34,5 @@ def new_experiment_link(trace_id: str, span_id: str) -> str:
 
 
 def _quoted(reference: str) -> str:
-    """Ids are opaque text; a lone surrogate in one is no reason to have no address."""
+    """Ids are opaque text; an id with a lone surrogate has an address too."""
     return quote(reference, safe="", errors="replace")

@@ -1,8 +1,8 @@
 """Spans as OTLP/JSON, one request on a line, as the collector's file exporter writes it.
 
-Ids that are no hexadecimal numbers of the right length are replaced by hashes of theirs, since
-OpenTelemetry knows no others; `treadle.trace_id` and the like then tell what they were. What a
-span holds beside its attributes goes along under the names of OpenInference.
+Ids that are not hexadecimal numbers of the right length are replaced by their hashes, since
+OpenTelemetry has no others; `treadle.trace_id` and similar attributes keep the originals. Data
+that is not an attribute of a span is exported under the names of OpenInference.
 """
 
 import json

@@ -25,8 +25,8 @@ class Recorder(Listener):
 
     Enter it before the session starts, and leave it after the session ended: leaving waits until
     everything is on disk. A span is written when it starts and again when it ends, so a process
-    that dies leaves its spans unfinished. When the store fails the session goes on, and `loss`
-    tells what is missing.
+    that dies leaves its spans unfinished. If the store fails, the session continues, and `loss`
+    counts what is missing.
     """
 
     def __init__(self, bus: EventBus, store: SpanWriter, *, repository: str | None = None) -> None:

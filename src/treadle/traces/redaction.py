@@ -13,7 +13,7 @@ def redacted(span: Span) -> tuple[Span, Mapping[str, int]]:
 
     All texts are looked at but the ids of the span, of its trace and of its parent: names, errors,
     inputs and outputs, labels, and names and values of all attributes at any depth. A value under
-    a telling name (`api_key`) is judged with that name.
+    a name that suggests a secret (`api_key`) is checked with that name.
     """
     spans, counts = redacted_all((span,))
     return spans[0], counts
@@ -22,8 +22,8 @@ def redacted(span: Span) -> tuple[Span, Mapping[str, int]]:
 def redacted_all(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
     """The same of many, which costs less for each.
 
-    A text is judged once however often it stands there, and those without anything suspicious in
-    them are only glanced at, all at once.
+    Each distinct text is checked once. One scan over all texts skips those without a suspicious
+    part.
     """
     every = _Texts()
     for span in spans:
@@ -42,14 +42,14 @@ def redacted_all(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, 
 
 
 _Named = tuple[str, str]
-"""A text, and the telling name of the attribute that it is the value of."""
+"""A text, and the name of its attribute if that suggests a secret."""
 
 _Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
-"""Texts that hold secrets: what is to stand in their place, and what was taken out."""
+"""Texts that contain secrets: the redacted text, and the redacted secrets."""
 
 
 class _Texts:
-    """The distinct texts of spans; apart, those under a name that may tell of a secret."""
+    """The distinct texts of spans; separately, those under a name that suggests a secret."""
 
     def __init__(self) -> None:
         self.plain: set[str] = set()

@@ -13,7 +13,7 @@ _AROUND = 20
 
 @dataclass(frozen=True, slots=True)
 class RedactionExample:
-    """A finding: where it stands, its first letters and its length, and what is around it."""
+    """A finding: its position, its first letters, its length and the text around it."""
 
     trace_id: str
     span_id: str
@@ -73,7 +73,7 @@ def _example(span: Span, field: str, text: str, match: str) -> RedactionExample:
 
 
 def _texts(span: Span) -> Iterator[tuple[str, str]]:
-    """Every text of a span that redaction looks at, with where it stands."""
+    """Every text of a span that redaction reads, with its position."""
     values = span.to_json()
     for name in ("trace_id", "span_id", "parent_id"):
         del values[name]

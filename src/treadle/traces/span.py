@@ -19,7 +19,7 @@ ANALYST_LABEL = "treadle:analyst"
 sums of the analyst leave out: asking must not change the answer."""
 
 EXPERIMENT_LABEL = "treadle:experiment"
-"""The label of every call that an experiment makes, those of its judge too."""
+"""The label of every call that an experiment makes, including those that compare outputs."""
 
 OWN_LABELS = (ANALYST_LABEL, EXPERIMENT_LABEL)
 """Labels of what Treadle's own analyst and experiments did, which lists leave out by default."""
@@ -75,7 +75,7 @@ class CostSource(StrEnum):
     """Where the cost of a call is from."""
 
     REPORTED = "reported"
-    """The provider or the instrumentation told it."""
+    """The provider or the instrumentation reported it."""
     PRICES = "prices"
     """Reckoned from the tokens and the table of prices."""
 

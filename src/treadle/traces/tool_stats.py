@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from treadle.traces.span import SpanStatus
 
 PREFIX = "execute_tool "
-"""What stands before the tool in the name of its spans."""
+"""The prefix of the tool in the name of its spans."""
 
 _COUNTS = """
     SELECT name, status, coalesce(error_type, ''), count(*), count(work_us), max(start_us)

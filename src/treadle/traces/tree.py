@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """A trace as it is shown: what was asked, what happened, what came of it."""
+    """A trace as it is shown: the question, the operations, the result."""
 
     trace_id: str
     run_id: str | None

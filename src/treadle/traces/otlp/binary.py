@@ -1,8 +1,8 @@
-"""Reads an export in protobuf, span by span, so that a broken one takes no other with it.
+"""Reads an export in protobuf span by span, so that a broken span does not affect others.
 
 It follows opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, which promise that
 the numbers of fields never change. The official parser refuses the whole message for one text that
-is no UTF-8, loses half a surrogate pair, and is no faster here (decision 0035).
+is not UTF-8, loses half a surrogate pair, and has the same speed here (decision 0035).
 """
 
 import struct
@@ -42,7 +42,7 @@ number its value, and where it ends. A field of an unexpected type is like an un
 
 
 class _MalformedError(Exception):
-    """The bytes are no protobuf message."""
+    """The bytes are not a protobuf message."""
 
 
 _BROKEN = (SpanFaultError, _MalformedError, IndexError, struct.error)
@@ -54,7 +54,7 @@ _SCHEMA_URL = 0x1A
 
 
 def decode_protobuf(body: bytes) -> Decoded:
-    """The spans of an ExportTraceServiceRequest. Raises OtlpError when it is no such message."""
+    """The spans of an ExportTraceServiceRequest. Raises OtlpError if it is not such a message."""
     return _Reader(body).read()
 
 
@@ -202,7 +202,7 @@ class _Reader:
         self._export.fault(str(error) if known else f"{what} is no protobuf message")
 
     def _part(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
-        """Read a field of a Span that has bytes and is no attribute."""
+        """Read a field of a Span that has bytes and is not an attribute."""
         match tag:
             case 0x0A:
                 raw.trace_id = self._data[start:stop].hex()

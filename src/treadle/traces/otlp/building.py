@@ -36,7 +36,7 @@ SPAN_ID_DIGITS = 16
 
 
 class OtlpError(TreadleError):
-    """The body is no export of traces at all, so nothing of it was taken."""
+    """The body is not an export of traces, so nothing of it was stored."""
 
 
 class SpanFaultError(Exception):
@@ -105,7 +105,7 @@ class Export:
         self._lost.append(what)
 
     def decoded(self) -> Decoded:
-        """What came of it. Raises OtlpError when there is something, but no span in it."""
+        """The result. Raises OtlpError if the body is not empty but contains no span."""
         if self._lost and not self._spans and not self._rejected:
             raise OtlpError(
                 f"The body holds no spans that can be read: {self._lost[0]}.",

@@ -70,7 +70,7 @@ def text_of(value: object, what: str) -> str:
 def id_of(value: object, what: str, digits: int) -> str:
     """An id in hex digits. Raises SpanFaultError.
 
-    Base64 is how protobuf's JSON writes bytes, so some exporters send it; its length tells it
+    Protobuf's JSON writes bytes as base64, so some exporters send it. Its length distinguishes it
     from hex digits.
     """
     text = text_of(value, what).lower()

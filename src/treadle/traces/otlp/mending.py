@@ -26,7 +26,7 @@ _LEVELS = 4 * (DEPTH_LIMIT + 8)
 _UNDECODED = re.compile("[\udc80-\udcff]+")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
-"""What may stand between documents: white space, the separator of RFC 7464, a byte order mark."""
+"""What may separate documents: white space, the separator of RFC 7464, a byte order mark."""
 
 
 def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:

@@ -55,7 +55,7 @@ _NO_TIME = -1
 
 
 def decode_json(body: bytes) -> Decoded:
-    """The spans of an export request in JSON. Raises OtlpError when it is no such request.
+    """The spans of an export request in JSON. Raises OtlpError if it is not such a request.
 
     Fields that are not known are ignored, as the protocol asks.
     """

@@ -176,7 +176,7 @@ class _Parser:
             self._place += 1
 
     def _value(self, bare: re.Pattern[str]) -> Value:
-        """Bare and quoted pieces that follow each other without a blank."""
+        """Bare and quoted parts that follow each other without a space."""
         start = self._place
         pieces = []
         while True:

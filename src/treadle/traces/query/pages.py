@@ -58,7 +58,7 @@ def list_name(rows: str, query: Query, sort: Sort) -> str:
 
 
 def write_cursor(position: Position, list_name: str) -> str:
-    """The cursor of a position in the list of that name, which must tell query and sort."""
+    """The cursor of a position in the list of that name, which must identify query and sort."""
     content = json.dumps([_mark(list_name), position.value, position.key])
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 

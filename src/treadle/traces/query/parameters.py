@@ -14,7 +14,7 @@ from treadle.traces.span import SpanKind, SpanStatus
 
 
 def _listed(value: object) -> object:
-    """A list as it is; a string as what stands between its commas, as addresses have lists."""
+    """A list unchanged; a string split at its commas, since addresses have lists in that form."""
     given = value if isinstance(value, list | tuple) else [value]
     pieces: list[object] = []
     for each in given:

@@ -1,6 +1,6 @@
 """The names of the query language: which there are, what each takes, and what it means.
 
-The parser reads queries by it, and whoever helps to write one is told of it.
+The parser reads queries with it, and the completion of a search bar lists it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from treadle.traces.span import REPOSITORY_LABEL, SpanKind, SpanStatus
 
 
 class Takes(StrEnum):
-    """What stands behind a name."""
+    """The kind of value that follows a name."""
 
     CHOICE = "choice"
     """One of a few fixed words."""
@@ -33,7 +33,7 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that may stand before a colon. `choices` are all values, where those are fixed.
+    """A name that may precede a colon. `choices` are all values, if those are fixed.
 
     `short` ones are brief forms for conditions that have another name too, and take one value.
     What is asked for begins with `prefix`, which is not written.
@@ -50,7 +50,7 @@ class Name:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """What may stand between it and its value."""
+        """The operators between it and its value."""
         if self.field in NUMERIC and not self.short:
             ordered = (Operator.MORE, Operator.AT_LEAST, Operator.LESS, Operator.AT_MOST)
             return (":", *(each.value for each in ordered))

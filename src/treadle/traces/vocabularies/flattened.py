@@ -11,7 +11,7 @@ Nested = dict[str, Any]
 
 
 def nested(attributes: Attributes, *prefixes: str) -> dict[str, Nested]:
-    """What stands under each prefix (which ends with a dot), by the parts of the names.
+    """The attributes under each prefix (which ends with a dot), by the parts of the names.
 
     All prefixes are looked for in one walk over the attributes.
     """

@@ -118,7 +118,7 @@ def _count(reading: Reading, usage: Mapping[str, Any]) -> None:
 
 
 def _total(costs: Mapping[str, Any]) -> float | None:
-    """The whole cost: as it is told, else the sum of its parts."""
+    """The whole cost: as reported, else the sum of its parts."""
     told = dollars(costs.get("total"))
     if told is not None:
         return told

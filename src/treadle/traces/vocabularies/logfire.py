@@ -1,7 +1,7 @@
 """Logfire and pydantic-ai: `logfire.…`, `pydantic_ai.…`, and what pydantic-ai names plainly.
 
 Model calls and tools are OpenTelemetry's vocabulary by now, which `gen_ai` reads; here is what
-they say beside it, and what earlier versions said instead.
+they add to it, and what earlier versions sent instead.
 """
 
 from typing import Any
@@ -75,7 +75,7 @@ def _read_call(reading: Reading, said: Attributes) -> None:
             reading.reasoning = count(details.get("reasoning_tokens"))
     _read_earlier(reading, said)
     if reading.raw.scope.startswith("logfire.") and _only_opened(reading, said):
-        # The answer to a stream comes as a span of its own, so this one is no second call.
+        # The answer to a stream comes as a separate span, so this one is not counted.
         reading.kind = SpanKind.OTHER
 
 

@@ -1,4 +1,4 @@
-"""From a foreign span to ours: each vocabulary that it speaks is read, the most telling first."""
+"""Maps a foreign span to ours: reads each of its vocabularies, the most specific first."""
 
 from collections.abc import Callable, Iterable
 
@@ -45,7 +45,7 @@ _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
 
 
 def to_span(raw: RawSpan) -> Span:
-    """The span that `raw` is, with everything derived that its attributes tell. Never raises."""
+    """The span that `raw` is, with all columns derived from its attributes. Never raises."""
     reading = Reading(raw)
     prefixes = {name.partition(".")[0] for name in raw.attributes}
     if not gen_ai.EARLIEST.isdisjoint(raw.attributes):
@@ -97,7 +97,7 @@ def _tells(event: SpanEvent) -> bool:
 
 
 def _name(reading: Reading) -> str:
-    """The name of a tool's span is made of the tool, so that statistics find all of its calls."""
+    """The name of a tool's span contains the tool, so that statistics find all of its calls."""
     if reading.kind is SpanKind.TOOL and reading.tool:
         return PREFIX + reading.tool
     return reading.name or reading.raw.name
@@ -106,7 +106,7 @@ def _name(reading: Reading) -> str:
 def _outcome(reading: Reading) -> tuple[SpanStatus, str | None]:
     """The status, and what went wrong in words.
 
-    A status that was set is believed. Most exporters leave it unset, and tell of a failure by an
+    A status that was set counts. Most exporters leave it unset, and report a failure by an
     exception or by `error.type`.
     """
     raw = reading.raw

@@ -163,7 +163,7 @@ def _call(value: Any) -> Any:
 
 
 def _of_parts(value: Mapping[str, Any]) -> list[Message]:
-    """Messages of one that is made of parts, as OpenTelemetry, Vercel and Anthropic have it."""
+    """Messages of one that consists of parts, as OpenTelemetry, Vercel and Anthropic have it."""
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
@@ -185,7 +185,7 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     texts = [each["text"] for each in shown if is_plain_text(each)]
     if shown and len(texts) == len(shown):
         whole = texts[0] if len(texts) == 1 else shown
-        # An empty text beside calls is only how some exporters say that there was none.
+        # An empty text next to calls means that there was no text: some exporters write it so.
         message["content"] = None if calls and not any(texts) else whole
     elif shown:
         message["content"] = shown
@@ -228,7 +228,7 @@ def _part(part: Any) -> Any:
 
 
 def _picture(part: Mapping[str, Any]) -> str | None:
-    """The address of an image, which may hold its bytes; None for what is no image."""
+    """The address of an image, which may contain its bytes; None if it is not an image."""
     source = part.get("source")
     inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")

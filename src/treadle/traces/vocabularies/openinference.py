@@ -142,7 +142,7 @@ def _prompts(found: Any, role: str) -> str | None:
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
-    """What stands under the one name that every entry of a list has."""
+    """The value under the one name that every entry of a list has."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 

@@ -1,4 +1,4 @@
-"""A span as OpenTelemetry tells it, before anybody asks what its attributes mean."""
+"""A span as OpenTelemetry reports it, before its attributes are interpreted."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum

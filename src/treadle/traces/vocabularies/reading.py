@@ -29,7 +29,7 @@ class Reading:
     reasoning: int | None = None
     total_tokens: int | None = None
     beside: bool | None = None
-    """Whether the source is known to count cached tokens beside its input (or else inside)."""
+    """Whether the source is known to count cached tokens outside of its input (or else inside)."""
     cost: float | None = None
     priceable: bool = True
     """Whether every count that prices depend on was understood."""
@@ -81,7 +81,7 @@ OPERATIONS = {
     SpanKind.APPROVAL: "approval",
     SpanKind.OTHER: "span",
 }
-"""The operation of a kind when nothing tells it more exactly."""
+"""The operation of a kind if no attribute is more specific."""
 
 
 def text(value: JsonValue) -> str | None:
@@ -139,7 +139,7 @@ def _number(value: JsonValue) -> int | float | None:
 
 
 def parsed(value: JsonValue) -> Any:
-    """The value of some JSON text; what is no JSON, or no text, is given back as it is."""
+    """The value of a JSON text; anything else is returned unchanged."""
     if not isinstance(value, str) or value[:1] not in _BEGINS:
         return value
     try:

@@ -2,7 +2,7 @@
 
 Providers count in two ways: OpenAI's input holds the tokens that were read from or written to its
 cache, Anthropic's and Bedrock's does not. Most instrumentations add up, as OpenTelemetry asks; the
-others are known by what made the span. Where the numbers themselves tell, they are believed.
+others are known by what made the span. If the numbers themselves show it, the numbers count.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from treadle.traces.span import CostSource, SpanKind
 from treadle.traces.vocabularies.reading import Reading, count, parsed
 
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
-"""Instrumentations that hand on what the provider counts beside its input."""
+"""Instrumentations that forward what the provider counts outside of its input."""
 
 _USUAL_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_demand"}
 
