@@ -53,7 +53,7 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
     inside = path.relative_to(os.path.realpath(root)).as_posix()
     from treadle.private_files import why_private  # compiles patterns, which few commands need
 
-    is_folder = path.is_dir()
+    is_folder = is_directory(path)
     spellings = (inside, PurePath(name).name)
     by_name = (why_private(each, is_folder=is_folder) for each in spellings)
     reason = next(filter(None, by_name), None) or why_private_file(path)
@@ -63,6 +63,11 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
             hint="Ask the person for what you need from it, or read an example file beside it.",
         )
     return path
+
+
+def is_directory(path: Path) -> bool:
+    """Whether `path` is a folder; not for a name that is too long, where `Path.is_dir` raises."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def why_private_file(path: Path) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.model import ApprovalSettings
-from treadle.paths import resolve_inside, why_private_file
+from treadle.paths import is_directory, resolve_inside, why_private_file
 from treadle.private_files import why_private
 from treadle.protected_files import why_protected
 from treadle.tools.contract import Policy, Subject
@@ -53,7 +53,7 @@ class Place:
     @property
     def private(self) -> str | None:
         """Why its path is read with consent only; None where it is not or there is none."""
-        is_folder = self.real is not None and self.real.is_dir()
+        is_folder = self.real is not None and is_directory(self.real)
         reasons = (why_private(path, is_folder=is_folder) for path in self.paths)
         by_name = next(filter(None, reasons), None)
         if by_name is None and self.real is not None:
