@@ -219,6 +219,7 @@ def test_a_link_to_lines_of_the_repository_names_a_function(tmp_path: Path) -> N
     [
         "<!-- as in shop/core/zeros.py -->",
         "- [x] I read https://x.org/a/b/blob/main/shop/core/zeros.py",
+        "- Checks\n  - [x] I read https://x.org/a/b/blob/main/shop/core/zeros.py",
     ],
 )
 def test_a_path_in_the_form_of_a_report_is_not_mentioned(tmp_path: Path, form: str) -> None:

@@ -181,7 +181,7 @@ def _template_heading(line: str) -> set[str]:
 def without_form(text: str) -> str:
     """`text` without what its form says: HTML comments and check boxes."""
     lines = without_comments(text).split("\n")
-    return "\n".join(line for line in lines if not _CHECK_BOX.match(line))
+    return "\n".join(line for line in lines if not _CHECK_BOX.match(line.strip()))
 
 
 def without_comments(text: str) -> str:
