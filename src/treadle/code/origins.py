@@ -27,15 +27,9 @@ _MARKED = re.compile(
 
 def origin_of(path: str, data: bytes) -> Origin:
     """By the folder, the name, or a marker in a comment among the first lines."""
-    by_path = origin_by_path(path)
-    if by_path is Origin.OWN and _MARKED.search(data, 0, _HEAD_BYTES):
-        return Origin.GENERATED
-    return by_path
-
-
-def origin_by_path(path: str) -> Origin:
-    """By the folder and the name alone."""
     if _VENDORED.search(path):
         return Origin.VENDORED
     is_generated = _BUILT.search(path) or _GENERATED.search(path)
-    return Origin.GENERATED if is_generated else Origin.OWN
+    if is_generated or _MARKED.search(data, 0, _HEAD_BYTES):
+        return Origin.GENERATED
+    return Origin.OWN

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.code.fields import SCALE
 from treadle.code.model import TEXT_KINDS, TYPE_KINDS, Kind, Origin, SearchResult
-from treadle.code.origins import origin_by_path
 from treadle.code.postings import PLACE_BITS, counts_in_items, groups, postings_of_term
 from treadle.code.questions import Question
 from treadle.code.terms import terms_of_word
@@ -293,8 +292,7 @@ def file_worth(path: str, origin: str) -> tuple[bool, bool, float]:
 
     Vendored and generated code is aside, and forms that people fill in.
     """
-    is_aside = origin != Origin.OWN or origin_by_path(path) is not Origin.OWN
-    is_aside = is_aside or bool(_FORM.search(path))
+    is_aside = origin != Origin.OWN or bool(_FORM.search(path))
     prior = _DECLARATION_PRIOR if DECLARATIONS.search(path) else 1.0
     return is_test(path), is_aside, prior * _ASIDE_PRIOR if is_aside else prior
 

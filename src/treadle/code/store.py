@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 GRAMMARS = "semble_grammars"
 """The package of the extra `grammars`."""
-SCHEMA_VERSION = 7 * 10 + (find_spec(GRAMMARS) is not None)
-"""Raised with the tables, the terms, or what a language extracts; another version is rebuilt.
+SCHEMA_VERSION = 8 * 10 + (find_spec(GRAMMARS) is not None)
+"""Raised with the tables, the terms, the origins, or what a language extracts.
 
-With the extra `grammars` more languages are parsed, so it counts as well.
+An index of another version is rebuilt. With the extra `grammars` more languages are parsed, so it
+counts as well.
 """
 
 _BUSY_SECONDS = 30.0
