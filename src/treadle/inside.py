@@ -81,7 +81,7 @@ class Folders:
         """Where the link there points, as it says."""
         folder, _, name = path.rpartition("/")
         if not BY_FOLDER:
-            return os.readlink(self._full(path))  # noqa: PTH115  (the text as it stands)
+            return os.readlink(self._full(path))  # noqa: PTH115  (the literal text)
         return os.readlink(name, dir_fd=self.at(folder))
 
     def entries(self, folder: str) -> Iterator[os.DirEntry[str]]:

@@ -1,7 +1,7 @@
 """Token estimates without a tokenizer: quick, linear in the length, seldom under the real count.
 
 The text is cut as the o200k pattern cuts it (a word with one sign or space before it, up to three
-digits, a run of signs, white space), then each piece weighs what pieces of its class and length
+digits, other characters, white space), then each part weighs what parts of its class and length
 cost on average, and the sum gets a margin. The weights were fitted with the exact o200k counts of
 300 files of code, prose and JSON; tests/llm/test_tokens.py holds the bounds.
 """
@@ -39,7 +39,7 @@ def estimate(text: str) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def _weight(piece: str) -> float:
-    """Average number of tokens of one piece."""
+    """Average number of tokens of one part."""
     first = piece[0]
     if first > "\x7f":
         return _other_script(piece)
@@ -67,7 +67,7 @@ def _signs(length: int) -> float:
 
 
 def _other_script(piece: str) -> float:
-    """Scripts outside ASCII, each with its own average; a piece is a run of one of them."""
+    """Scripts outside ASCII, each with its own average; a part is a run of one of them."""
     first = piece[0]
     if first < "\u0370":  # Latin with accents
         return float(len(piece))

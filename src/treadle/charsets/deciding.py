@@ -24,7 +24,7 @@ def charset_of(path: str, data: bytes, configured: Configured = lambda: None) ->
 
     In this order: a byte order mark; what the file declares, unless its bytes contradict it; for
     a `.properties` file ASCII or ISO-8859-1 with escapes, unless it is UTF-8; `configured`,
-    unless its bytes contradict it; UTF-8; else what its bytes tell.
+    unless its bytes contradict it; UTF-8; else what its bytes suggest.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         return UTF_8

@@ -11,7 +11,7 @@ _CANDIDATES = (
     "cp932", "euc-jp", "gb18030", "big5", "cp949", "windows-1250", "windows-1251", "windows-1252",
     "windows-1253", "windows-1254", "koi8-r", "iso-8859-2",
 )  # fmt: skip
-"""Encodings of source code that are in use; each more makes short texts harder to tell."""
+"""Encodings of source code that are in use; each makes short texts more ambiguous."""
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4

@@ -51,7 +51,7 @@ class EncodingError(TreadleError):
 class Charset:
     r"""An encoding, and how it is known.
 
-    `codec` is Python's name of it, None where the bytes of the file do not tell it: then only
+    `codec` is Python's name of it, None if the bytes of the file do not determine it: then only
     ASCII can be written. `rivals` are other encodings that the bytes fit about as well. With
     `escapes`, what it cannot write becomes `\uXXXX`, as in `.properties` files. `note` is a
     sentence for whoever edits the file.

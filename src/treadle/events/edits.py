@@ -1,4 +1,4 @@
-"""The events of proposals: what was staged, and what became of it."""
+"""The events of proposals: what was staged, and its outcome."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -43,4 +43,4 @@ class EditFailed(ProposalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditUndone(ProposalEvent):
-    """The change is taken back; what others changed beside it stays."""
+    """The change was undone; other changes next to it stay."""

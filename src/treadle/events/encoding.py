@@ -27,7 +27,7 @@ def event_json(envelope: Envelope) -> dict[str, object]:
 
 
 def plain(value: object) -> object:
-    """`value` made of dicts, lists, strings, numbers, booleans and None only.
+    """`value` converted to dicts, lists, strings, numbers, booleans and None only.
 
     Raises TypeError for a value that no event may carry.
     """

@@ -29,7 +29,7 @@ class SpanEnded(SpanWritten):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansLeftOut(Event):
-    """More spans were written at once than are told of; who shows a list reads it again.
+    """More spans were written at once than are announced; a front end reads its list again.
 
     There are `count` of them, up to `revision`.
     """

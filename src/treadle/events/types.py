@@ -26,7 +26,7 @@ class Delivery(StrEnum):
 class CallKey:
     """The place of a tool call in a session: the model reply (`turn`) and the call in it (`slot`).
 
-    Both count from 0; a session that goes on with a conversation goes on with its turns, so that
+    Both count from 0; a session that continues a conversation continues its turns, so that
     no key comes twice in it. The key, never the provider's call id, matches a call to its result.
     """
 
@@ -103,7 +103,7 @@ class StopReason(StrEnum):
     COMPLETED = "completed"
     """The model replied without calling a tool."""
     LENGTH = "length"
-    """The provider cut the reply at its length limit; what there is was shown."""
+    """The provider cut the reply at its length limit; the text until then was shown."""
     CONTENT_FILTER = "content_filter"
     TURN_LIMIT = "turn_limit"
     TOOL_CALL_LIMIT = "tool_call_limit"
@@ -147,7 +147,7 @@ class Usage:
     """Tokens of one model call or a sum of several; None is unknown, never 0.
 
     `cached` (read from the provider's cache) and `cache_write` are parts of `input`, `reasoning` is
-    one of `output`, as OpenAI-compatible servers report them; where a provider counts them beside,
+    one of `output`, as OpenAI-compatible servers report them; where a provider counts them apart,
     they were added when its answer was read.
     """
 
@@ -307,7 +307,7 @@ class ModelWaiting(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryCompacted(Event):
-    """The first `messages` of the conversation are told to the model as a summary from now on.
+    """A summary replaces the first `messages` of the conversation for the model from now on.
 
     The tokens are those of all messages before and after, estimated.
     """
@@ -331,7 +331,7 @@ class MessageQueued(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSteered(Event):
-    """A message that waited to steer a session is in the conversation, and the model is told it."""
+    """A message that waited to steer a session is in the conversation, and the model gets it."""
 
     text: str
 
@@ -391,7 +391,7 @@ class ToolCallCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallFailed(Event):
-    """A call failed; the model is told by the tool message, the person by this event."""
+    """A call failed; the model gets the tool message, the person sees this event."""
 
     key: CallKey
     call_id: str
@@ -422,7 +422,7 @@ class ToolProgress(Event):
 class ApprovalRequested(Event):
     """A call, or a proposal that it made, waits for a person to allow it.
 
-    The call's time limit stands still meanwhile. `subjects` are the paths and commands that it is
+    The call's time limit pauses meanwhile. `subjects` are the paths and commands that it is
     about; `preview` is what would change: of a proposal as a unified diff, else the arguments of
     the call as JSON.
     """

@@ -40,7 +40,7 @@ INSTRUCTIONS = (
     "first, with the question or the names in it as `hint`: one call usually suffices. Paths are "
     "relative to the root of the repository."
 )
-"""What a client tells its model about this server as a whole."""
+"""The description of the whole server that a client passes to its model."""
 
 _ABOUT_TRACES = (
     " The calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
@@ -135,7 +135,7 @@ class _Service:
 
     @property
     def instructions(self) -> str:
-        """What clients tell their models."""
+        """The instructions that clients pass to their models."""
         return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, calls: ToolCalls) -> None:
@@ -174,7 +174,7 @@ class _Service:
         return call_result(outcome)
 
     async def roots_changed(self, _context: Context, _params: types.NotificationParams) -> None:
-        """Look anew which repository is meant."""
+        """Determine the repository again."""
         self._repository.forget()
 
     def _tools(self, groups: frozenset[ToolGroup]) -> list[types.Tool]:
@@ -193,7 +193,7 @@ class _Service:
 
 @asynccontextmanager
 async def _progress(calls: ToolCalls, context: Context) -> AsyncIterator[None]:
-    """Meanwhile tell a client that has asked for it how far the first build of the index is."""
+    """Meanwhile report the progress of the first index build to a client that requested it."""
     with calls.bus.subscribe(IndexProgress) as events:
         telling = asyncio.create_task(_tell(events, context))
         try:

@@ -1,1 +1,1 @@
-"""What a person has in front of them: kept, told to pages, and changed by tools (docs/ui.md)."""
+"""The state of a person's screen: stored, sent to pages, and changed by tools (docs/ui.md)."""

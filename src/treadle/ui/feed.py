@@ -1,4 +1,4 @@
-"""Tells the bus of a server what changed in the state, and what its pages are asked."""
+"""Publishes changes of the state and requests to pages on the bus of a server."""
 
 import asyncio
 import contextlib
@@ -72,7 +72,7 @@ class UiFeed:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            # What cannot be read now is read later: nothing is seen as told before it is.
+            # A failed read is repeated later: nothing counts as published before it is.
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(self._keep_pages, tuple(self._pages))
                 await self._tell()

@@ -107,7 +107,7 @@ class CollapsedSpans(_Message):
 
 
 class ExperimentData(_Message):
-    """What is in the form, and what it was made from."""
+    """The content of the form, and its original."""
 
     type: Literal["experiment_data_response"] = "experiment_data_response"
     experiment_data: JsonValue = Field(alias="experimentData")

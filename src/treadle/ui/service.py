@@ -24,7 +24,7 @@ _ANSWER: TypeAdapter[UiAnswer] = TypeAdapter(AnyAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a request to a page: `page` is None where none is open.
+    """The result of a request to a page: `page` is None if none is open.
 
     `answer` is None where none came in time.
     """

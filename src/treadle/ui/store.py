@@ -117,7 +117,7 @@ class UiStore:
             return found
 
     def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
-        """Make the state different, by that page if one did it; what is the same is no change."""
+        """Change the state, for that page if a page did it; an equal state is not a change."""
         with self._connection() as connection, transaction(connection):
             before = _state(connection)
             if by is not None:
