@@ -46,6 +46,15 @@ def test_a_file_without_the_words_is_not_found(tmp_path: Path) -> None:
     assert ranked(tmp_path, SPREAD, "Fix the zeppelin", View.FILES) == []
 
 
+def test_many_files_of_one_text_are_not_all_looked_at(tmp_path: Path) -> None:
+    files = {f"p{number:03}/index.js": "export function spindle() {}\n" for number in range(120)}
+    write(tmp_path / "root", files)
+    with CodeIndex.open(tmp_path / "root", cache_dir=tmp_path / "cache") as index:
+        index.refresh()
+        found, _, _ = index.found("where the spindle is")
+    assert [file.path for file in found.files] == sorted(files)[:50]
+
+
 def test_the_order_in_which_files_came_decides_nothing(tmp_path: Path) -> None:
     """More items have one score than are candidates; ids follow the order of indexing."""
     files = {f"part{number:03}.py": "def spindle():\n    pass\n" for number in range(260)}

@@ -37,10 +37,16 @@ def is_text(language: str | None) -> bool:
 
 
 def best_files(connection: sqlite3.Connection, terms: Mapping[str, float]) -> dict[int, float]:
-    """The files with the highest scores, by id."""
+    """The `_BEST` files with the highest scores, by id; of equal ones the first by path."""
     scores = _scores(connection, terms)
     least = min(nlargest(_BEST, scores.values()), default=0.0)
-    return {file_id: score for file_id, score in scores.items() if score >= least}
+    best = {file_id: score for file_id, score in scores.items() if score > least}
+    equal = [file_id for file_id, score in scores.items() if score == least]
+    rows = connection.execute(
+        "SELECT id FROM files WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path LIMIT ?",
+        (str(equal), _BEST - len(best)),
+    )
+    return best | {file_id: least for (file_id,) in rows}
 
 
 def files_of(
