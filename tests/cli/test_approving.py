@@ -121,7 +121,7 @@ async def test_what_is_always_allowed_is_remembered_listed_and_revoked(repo: Pat
     assert other.out == '{"approvals": []}\n'
     assert treadle("tools", "approvals", "--revoke", "7", home=home, repo=repo).status == 1
     assert treadle("tools", "approvals", "--revoke", "1", home=home, repo=repo).status == 0
-    assert "Nothing is" in treadle("tools", "approvals", home=home, repo=repo).out
+    assert "no permanent approvals" in treadle("tools", "approvals", home=home, repo=repo).out
 
 
 async def test_ctrl_c_ends_a_question_at_once(repo: Path) -> None:
@@ -149,4 +149,4 @@ def test_without_a_terminal_what_needs_consent_is_refused(repo: Path) -> None:
     )
     assert (ran.status, ran.out) == (3, "")
     assert "It needs consent" in ran.err
-    assert "Nobody can be asked here." in ran.err
+    assert "No person can be asked here." in ran.err

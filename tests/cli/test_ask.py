@@ -17,7 +17,7 @@ CONTEXT = Call("request_code_context", {"token_budget": 2000, "hint": "add"}, id
 KEY = "sk-very-secret-0123456789abcdefghij"
 
 
-SOURCES = "\nSources (the code that the model was given)\n  calc.py:1-3  calc.add\n"
+SOURCES = "\nSources (the code that the model received)\n  calc.py:1-3  calc.add\n"
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ async def test_code_in_the_answer_is_held_against_the_disk(repo: Path) -> None:
         shown = await ask(provider, repo)
         told = lines(await ask(provider, repo, "--json"))[-1]["quotes"]
     assert shown.out.endswith(
-        "\nQuoted (the code in the answer, held against the disk)\n"
-        "  ✓ as it is in calc.py:1-1\n"
-        "  ✓ at other bytes than the answer says, in calc.py:3-3\n"
-        "  ✗ not so in calc.py\n"
+        "\nQuoted (the code in the answer, compared with the files)\n"
+        "  ✓ matches calc.py:1-1\n"
+        "  ✓ matches at other bytes than stated, calc.py:3-3\n"
+        "  ✗ differs from calc.py\n"
     )
     assert [(q["verdict"], q["start_line"]) for q in told] == [
         ("exact", 1), ("moved", 3), ("different", 0),

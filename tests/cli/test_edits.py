@@ -46,7 +46,7 @@ def stage(repo: Path, arguments: object = TWO) -> str:
 
 
 def test_what_was_staged_is_listed_shown_applied_undone_and_redone(repo: Path) -> None:
-    assert run(repo, "list").out == "Nothing was proposed.\n"
+    assert run(repo, "list").out == "This repository has no proposals.\n"
     proposal = stage(repo)
     listed = run(repo, "list").out.splitlines()
     assert listed[0].split() == ["ID", "STATE", "STAGED", "LINES", "WHAT"]

@@ -21,7 +21,7 @@ def repo(tmp_path: Path) -> Path:
 def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> None:
     ran = treadle("tools", home=tmp_path)
     assert ran.status == 2
-    assert "what is it to do: list, schema, call" in ran.err
+    assert "an action is missing: list, schema, call" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> No
         (["serach", "x"], 2, "Did you mean `treadle search`?"),
         (["search"], 2, "required: query"),
         (["tools", "fly"], 2, "choose from 'list', 'schema', 'call'"),
-        (["search", "x", "--top-k", "0"], 2, "not a whole number of at least 1"),
+        (["search", "x", "--top-k", "0"], 2, "not a whole number from 1"),
         (["search", "x", "--nonsense"], 2, "unrecognized arguments: --nonsense"),
         (["--json", "search", "x"], 2, "`treadle search --json …`"),
         (["--repo", "calc", "search", "x"], 2, "`treadle search --repo …`"),
@@ -77,7 +77,7 @@ def test_an_empty_repository_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = treadle("search", "x", home=tmp_path / "home", repo=tmp_path / "empty")
     assert (ran.status, ran.out) == (0, "")
-    assert "nothing to search" in ran.err
+    assert "is empty" in ran.err
 
 
 def test_a_home_that_cannot_be_written_is_said(repo: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_home_folder_is_not_indexed_by_accident(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "name one with --repo" in done.stderr
+    assert "pass one with --repo" in done.stderr
 
 
 @pytest.mark.parametrize(

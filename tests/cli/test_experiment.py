@@ -57,7 +57,7 @@ async def test_a_question_is_changed_run_again_cancelled_resumed_and_compared(
     assert "mine" in made.out
     assert (wrong.status, wrong.out) == (2, "")
     assert wrong.err == "parameters.temperature: Input should be less than or equal to 2.\n"
-    assert dry.err == "Nothing would be wrong.\n"
+    assert dry.err == "The change is valid.\n"
     assert edited.out.split() == [reference, "v1"]
     assert cancelled.status == 130
     assert "2 of 4 runs" in cancelled.err
@@ -70,7 +70,7 @@ async def test_a_question_is_changed_run_again_cancelled_resumed_and_compared(
     assert json.loads(listed.out)["pagination"]["total"] == 1
     runs: list[dict[str, Any]] = [json.loads(line) for line in lines.out.splitlines()]
     assert [each["content"] for each in runs] == ["old", "old", "new", "new"]
-    assert stopped.out == f"Batch {batch} does not run: finished.\n"
+    assert stopped.out == f"Batch {batch} is not running: its state is finished.\n"
 
 
 @pytest.mark.slow
@@ -94,13 +94,13 @@ async def test_a_run_tells_a_program_how_far_it_is(tmp_path: Path, repo: Path) -
 def test_what_is_missing_is_told(tmp_path: Path, repo: Path) -> None:
     home = tmp_path / "home"
     for words, told in (
-        (["new"], "Name recorded calls, or a query for them."),
+        (["new"], "Pass recorded calls, or a query that finds them."),
         (["new", "LAST"], "No trace has been recorded yet."),
-        (["run"], "Name an experiment, or a batch to resume."),
+        (["run"], "Pass an experiment, or a batch to resume."),
         (["show", "x"], "There is no experiment x."),
-        (["edit", "x"], "There is nothing to change."),
-        (["edit", "x", "--data", "[1]"], "--data is no JSON object."),
-        (["edit", "x", "--set", "y"], "'y' is no NAME=VALUE."),
+        (["edit", "x"], "No change is given."),
+        (["edit", "x", "--data", "[1]"], "--data is not a JSON object."),
+        (["edit", "x", "--set", "y"], "'y' is not in the form NAME=VALUE."),
         (["cancel", "x"], "There is no batch x."),
     ):
         ran = treadle("experiment", *words, home=home, repo=repo)

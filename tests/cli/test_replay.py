@@ -131,7 +131,7 @@ def test_what_is_no_cassette_is_said_so(repo: Path) -> None:
         tape.write_text(content)
         ran = replay(repo)
         assert ran.status == 2
-        assert "is no cassette that can be read" in ran.err
+        assert "is not a readable cassette" in ran.err
     tape.write_text('{"line": "head", "version": 99, "treadle": "9.9"}\n')
     assert "newer version of Treadle (9.9)" in replay(repo).err
 
@@ -141,5 +141,5 @@ async def test_a_file_that_is_there_is_not_written_over(repo: Path) -> None:
     async with FakeProvider() as provider:
         ran = await record(provider, repo)
     assert ran.status == 2
-    assert "is there already" in ran.err
+    assert "already exists" in ran.err
     assert (repo.parent / "tape.jsonl").read_text() == "mine"

@@ -52,7 +52,7 @@ async def test_a_question_goes_on_from_any_message(repo: Path) -> None:
         assert "Another branch ends at message 3" in shown
         assert "[2] You: Second?" in sessions(repo, "show", "last", "--at", "3").out
         ran = sessions(repo, "branch", "last", "--at", "3")
-        assert "goes on from message 3" in ran.out
+        assert "continues from message 3" in ran.out
         await ask(provider, repo, "Third?", "--session", "last")
         assert said(provider) == ["First?", "One.", "Second?", "Two.", "Third?"]
 
@@ -74,7 +74,7 @@ async def test_a_title_that_was_given_stays(repo: Path) -> None:
         await ask(provider, repo, "First?")
         renamed = sessions(repo, "rename", "last", " Adding  numbers ")
         await ask(provider, repo, "Second?", "--session", "last")
-    assert renamed.out == "The conversation “First?” is now called “Adding numbers”.\n"
+    assert renamed.out == "The conversation “First?” is renamed to “Adding numbers”.\n"
     assert "Adding numbers" in sessions(repo, "list").out
 
 
@@ -94,7 +94,7 @@ async def test_an_export_holds_all_of_it(repo: Path) -> None:
     text = target.read_text()
     for part in ("## You\n\nWhat?", '- `read_file` `{"path": "calc.py"}`', "It `adds`."):
         assert part in text
-    assert "is there already" in sessions(repo, *first).err
+    assert "already exists" in sessions(repo, *first).err
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ async def test_a_conversation_is_deleted_when_it_is_meant(repo: Path) -> None:
         await ask(provider, repo, "First?")
     assert sessions(repo, "delete", "last").status == 2
     assert "Deleted: First?" in sessions(repo, "delete", "last", "--yes").out
-    assert "No conversation yet" in sessions(repo, "list").err
+    assert "There are no conversations" in sessions(repo, "list").err
 
 
 @pytest.mark.parametrize("way", ["killed", "cut"])
@@ -120,12 +120,12 @@ async def test_what_was_shown_of_a_reply_is_kept_and_marked(repo: Path, way: str
             process.send_signal(signal.SIGKILL)
         await ended(process)
         shown = sessions(repo, "show", "last").out
-        assert "[1] Treadle: Half an ans\n  (cut off: " in shown
+        assert "[1] Treadle: Half an ans\n  (incomplete: " in shown
         again = await ask(provider, repo, "Second?", "--session", "last")
     assert again.out.startswith("Whole.")
     told = [str(message["content"]) for message in provider.requests[1].messages[1:]]
     assert told[1] == "Half an ans"
-    assert told[2].startswith("The reply above was cut off")
+    assert told[2].startswith("The reply above was interrupted")
     assert told[2].endswith("Second?")
 
 

@@ -51,5 +51,6 @@ def test_stats_tell_how_calls_went(tmp_path: Path) -> None:
     assert found[0]["latency_ms"]["max"] >= found[0]["latency_ms"]["p50"] > 0
     assert "1 not_found" in treadle("tools", "stats", "--since", "1h", home=home).out
     assert (
-        treadle("tools", "stats", "--since", "2100-01-01", home=home).out == "No tool was called.\n"
+        treadle("tools", "stats", "--since", "2100-01-01", home=home).out
+        == "No tool calls are recorded.\n"
     )

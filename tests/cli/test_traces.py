@@ -205,4 +205,4 @@ def test_nothing_that_fits_is_no_failure(home: Path) -> None:
         ran = treadle("traces", action, "nowhere", home=home)
 
         assert (ran.status, ran.out) == (0, "")
-        assert "Nothing that is recorded" in ran.err
+        assert "No recorded " in ran.err

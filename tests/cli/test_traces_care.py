@@ -43,7 +43,7 @@ def test_what_is_exported_is_taken_in_elsewhere_as_it_was(home: Path) -> None:
     seed(home, *spans, span("c", trace_id="other"))
     file = home.parent / "spans.jsonl"
     done = traces(home, "export", "trace:trace", "-o", str(file))
-    assert (done.status, done.err) == (0, f"2 spans written to {file}.\n")
+    assert (done.status, done.err) == (0, f"Wrote 2 spans to {file}.\n")
     elsewhere = home.parent / "elsewhere"
     taken = treadle("traces", "import", str(file), home=elsewhere)
     assert (taken.status, taken.out) == (0, "2 spans taken.\n")
@@ -99,7 +99,7 @@ def test_deleting_needs_a_yes(home: Path) -> None:
     refused = traces(home, "delete", "trace", "trace")
     assert (refused.status, "--yes" in refused.err) == (2, True)
     done = traces(home, "delete", "trace", "trace", "--yes")
-    assert done.out.startswith("1 spans of 1 traces deleted")
+    assert done.out.startswith("Deleted 1 spans of 1 traces")
     assert traces(home, "delete", "trace", "trace", "--yes").status == 1
     assert len(stored(home, "other")) == 1
 
@@ -143,7 +143,7 @@ def test_the_worst_faults_of_all_spans_are_told_up_to_a_limit(home: Path) -> Non
     as_json = json.loads(traces(home, "faults", "--limit", "3", "kind:tool", "--json").out)
 
     assert told.out.count("disk is full") == 4
-    assert "5 findings in 5 spans, the worst 2 shown" in told.err
+    assert "5 findings in 5 spans; the worst 2 are shown" in told.err
     assert (as_json["spans"], as_json["unexamined"], as_json["total"]) == (5, 0, 5)
     assert [each["severity"] for each in as_json["findings"]] == ["high", "high", "low"]
 
@@ -174,5 +174,5 @@ def test_however_many_spans_are_new_all_are_examined_first(
     assert traces_faults.run(options) == 0
 
     told = capsys.readouterr().err
-    assert "4 spans were examined for the first time" in told
+    assert "4 spans examined for the first time" in told
     assert "4 findings in 4 spans" in told

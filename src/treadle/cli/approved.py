@@ -40,7 +40,7 @@ def list_approvals(root: Path, *, as_json: bool) -> int:
         ]
         say(table(rows, ("NUMBER", "TOOL", "PATH OR COMMAND", "PROGRAM", "ALLOWED")))
     else:
-        say("Nothing is always allowed in this repository.")
+        say("This repository has no permanent approvals.")
     return 0
 
 
@@ -50,8 +50,8 @@ def revoke(root: Path, which: str, *, as_json: bool) -> int:
     count = GrantStore(approvals_path()).revoke(root, number)
     if not count and number is not None:
         raise NotFoundError(
-            f"There is no approval {number} in this repository.",
-            hint="`treadle tools approvals` lists them.",
+            f"This repository has no approval {number}.",
+            hint="List the approvals with `treadle tools approvals`.",
         )
     if as_json:
         print_json({"revoked": count})

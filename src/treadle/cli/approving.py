@@ -12,8 +12,8 @@ from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.tools.approvals import Approvals
 from treadle.visible import printable
 
-_CHOICES = "Allow it? y: yes, once · s: for this session · a: always here · n: no"
-_WHY = "Why not? The model is told; press Enter to say nothing"
+_CHOICES = "Allow it? y: yes, once · s: for this session · a: always in this repository · n: no"
+_WHY = "Why not? The model sees your reason; press Enter to give none"
 _PREVIEW_LINES = 40
 _PREVIEW_CHARACTERS = 2_000
 

@@ -19,11 +19,11 @@ from treadle.errors import TreadleError
 from treadle.events.types import ApprovalScope
 
 _CHOICES = (
-    "Apply it? y: yes · h: hunk by hunk · e: edit first · v: side by side · "
-    "s: yes, and these files for this session · n: no"
+    "Apply it? y: yes · h: hunk by hunk · e: edit first · v: side by side · s: yes, and allow "
+    "these files for this session · n: no"
 )
 _HUNK = "Apply this hunk? y/n"
-_WHY = "Why not? The model is told; press Enter to say nothing"
+_WHY = "Why not? The model sees your reason; press Enter to give none"
 _SHOWN_LINES = 200
 _EDITORS = ("VISUAL", "EDITOR")
 
@@ -76,8 +76,8 @@ class EditAsker:
             _put(line)
         if len(lines) > _SHOWN_LINES:
             tell(
-                f"  … {len(lines) - _SHOWN_LINES} more lines; "
-                f"`treadle edits show {proposal_id}` has all of them"
+                f"  … {len(lines) - _SHOWN_LINES} more lines; `treadle edits show {proposal_id}` "
+                "shows all of them"
             )
         return proposal
 
@@ -155,7 +155,9 @@ async def _in_editor(path: str, data: bytes) -> bytes:
         finally:
             signal.signal(signal.SIGINT, before)
         if status != 0:
-            raise OSError(f"The editor {command!r} ended with status {status}; nothing is changed.")
+            raise OSError(
+                f"The editor {command!r} exited with status {status}; the proposal is unchanged."
+            )
         return await asyncio.to_thread(file.read_bytes)
 
 
@@ -164,7 +166,8 @@ async def _started(command: str, file: Path) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(*shlex.split(command), str(file))
     except (OSError, ValueError) as error:  # not installed; a quote that stays open
         raise OSError(
-            f"The editor {command!r} cannot be started ({error}). Set EDITOR to one that can."
+            f"The editor {command!r} cannot be started ({error}). Set EDITOR to an installed "
+            "editor."
         ) from error
 
 

@@ -75,7 +75,7 @@ def _consent(root: Path, check: Check, program: Program) -> None:
     tell_line(f"  The program is {program}.")
     answer = ""
     while sys.stdin.isatty() and answer not in {"y", "yes", "a", "always"}:
-        prompt("Allow it? y: yes, once · a: always here · n: no")
+        prompt("Allow it? y: yes, once · a: always in this repository · n: no")
         answer = sys.stdin.readline().strip().lower()
         if answer in {"", "n", "no"}:
             break
@@ -83,8 +83,8 @@ def _consent(root: Path, check: Check, program: Program) -> None:
         store.remember(root, [grant], SystemClock().now_us())
     elif answer not in {"y", "yes"}:
         raise UsageError(
-            f"The check {check.name} is not run: you did not allow {program}.",
-            hint="Look at that program, then give --yes to run it.",
+            f"The check {check.name} did not run: you did not allow {program}.",
+            hint="Inspect that program, then pass --yes to run it.",
         )
 
 
@@ -100,12 +100,15 @@ def _list(checks: Checks, *, as_json: bool) -> int:
         lines = [(c.name, c.kind, c.origin, c.command()) for c in found]
         say(table(lines, ("NAME", "KIND", "FROM", "COMMAND")))
     else:
-        say("No check was found here; checks are set in [checks.commands] of the configuration.")
+        say(
+            "Treadle found no checks in this repository. Set them in [checks.commands] of the "
+            "configuration."
+        )
     return ExitStatus.DONE
 
 
 def _show(ran: CheckRun) -> None:
-    where = " (in a copy with the proposal)" if ran.scratch else ""
+    where = " (in a copy with the proposal applied)" if ran.scratch else ""
     for each in ran.reading.diagnostics[:_SHOWN]:
         say(_line(each))
     if ran.reading.total > _SHOWN:

@@ -62,13 +62,13 @@ def repository(options: argparse.Namespace) -> Path:
         if holds_home(root):
             raise UsageError(
                 f"{root} is a home directory or a filesystem root, not a repository.",
-                hint="Go to a repository, or name one with --repo PATH.",
+                hint="Change to a repository, or pass one with --repo PATH.",
             )
         return root
     if not given.exists():
-        raise UsageError(f"--repo: {given} does not exist.", hint="Give the path of a folder.")
+        raise UsageError(f"--repo: {given} does not exist.", hint="Pass the path of a folder.")
     if not given.is_dir():
-        raise UsageError(f"--repo: {given} is not a folder.", hint="Give the path of a folder.")
+        raise UsageError(f"--repo: {given} is not a folder.", hint="Pass the path of a folder.")
     return given.resolve()
 
 
@@ -80,13 +80,13 @@ def positive(text: str) -> int:
     """A whole number of at least 1 and at most `MOST`, for argparse."""
     value = int(text) if text.isdecimal() and len(text) <= len(str(MOST)) else 0
     if not 1 <= value <= MOST:
-        limits = f"at least 1 and at most {MOST:,}"
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number of {limits}")
+        limits = f"from 1 to {MOST:,}"
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a whole number {limits}")
     return value
 
 
 def allow_program(parser: argparse.ArgumentParser) -> None:
     """Add the option that is consent to a program inside the repository."""
     parser.add_argument(
-        "--yes", action="store_true", help="run a program inside the repository without a question"
+        "--yes", action="store_true", help="run a program inside the repository without asking"
     )

@@ -32,7 +32,7 @@ async def opened(options: argparse.Namespace) -> AsyncIterator["Experiments"]:
     bus = EventBus()
     async with recording(bus, settings.traces.redaction, root) as recorded:
         if recorded.store is None:
-            raise StoreError(recorded.missing or "There are no traces here.")
+            raise StoreError(recorded.missing or "There are no traces.")
         async with experimenting(recorded.store, recorded, settings, os.environ, bus) as trying:
             yield trying.experiments
 

@@ -29,19 +29,19 @@ COMMANDS = {
     "ask": Entry("ask", "ask a question about a repository"),
     "index": Entry("index", "build or refresh the code index"),
     "search": Entry("search", "find code by symbol or by meaning"),
-    "context": Entry("context", "print what a model would be given for a question"),
+    "context": Entry("context", "print the code that a model receives for a question"),
     "tools": Entry("tools", "list the tools, show their schemas, call one"),
-    "edits": Entry("edits", "list, show, apply, refuse and undo proposed changes"),
-    "checks": Entry("checks", "list the checks of a repository, run one"),
+    "edits": Entry("edits", "list, show, apply, deny and undo proposed edits"),
+    "checks": Entry("checks", "list and run the checks of a repository"),
     "mcp": Entry("mcp", "serve the tools to an editor or agent over MCP"),
-    "serve": Entry("serve", "serve a repository over HTTP, to pages and programs"),
-    "traces": Entry("traces", "read what was recorded"),
-    "agent": Entry("agent", "ask what went wrong, what is slow, what costs"),
-    "experiment": Entry("experiment", "change a recorded call, run it again, compare"),
+    "serve": Entry("serve", "serve a repository over HTTP to browsers and programs"),
+    "traces": Entry("traces", "read, exchange and delete recorded traces"),
+    "agent": Entry("agent", "ask what failed, what is slow, what is expensive"),
+    "experiment": Entry("experiment", "change a recorded model call, run it again, compare"),
     "sessions": Entry("sessions", "list, show and resume saved conversations"),
-    "models": Entry("models", "list the models in reach, test one, keep keys"),
-    "config": Entry("config", "show the settings and where they come from"),
-    "doctor": Entry("doctor", "check that everything works, and say what does not"),
+    "models": Entry("models", "list the available models, test one, manage keys"),
+    "config": Entry("config", "show the settings and their sources"),
+    "doctor": Entry("doctor", "check the installation and report problems"),
 }
 
 
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
         """Raise the mistake as an error of ours, which `main` prints."""
         if message.endswith("required: ACTION"):
             actions = next(a.choices for a in self._actions if a.dest.endswith("action"))
-            message = f"what is it to do: {', '.join(actions or ())}?"
+            message = f"an action is missing: {', '.join(actions or ())}"
             raise UsageError(f"{self.prog}: {message}", hint=f"See `{self.prog} --help`.")
         raise UsageError(f"{self.prog}: {message}.", hint=f"See `{self.prog} --help`.")
 
@@ -133,8 +133,8 @@ def _run(words: list[str]) -> int:
         return ExitStatus.DONE
     if words[0] != name:
         raise UsageError(
-            f"The option {words[0]} stands before the command.",
-            hint=f"Write it behind: `treadle {name} {words[0]} …`.",
+            f"The option {words[0]} comes before the command.",
+            hint=f"Put it after the command: `treadle {name} {words[0]} …`.",
         )
     if name not in COMMANDS:
         import difflib
@@ -199,8 +199,8 @@ def _overview() -> Parser:
         prog="treadle",
         usage="treadle COMMAND [OPTIONS]",
         description=f"A code-aware LLM assistant with a flight recorder.\n\ncommands:\n{rows}",
-        epilog='Try `treadle ask "How does this project start?"` in a repository; '
-        "`treadle COMMAND --help` tells more.",
+        epilog='Try `treadle ask "How does this project start?"` in a repository; `treadle COMMAND '
+        "--help` describes a command.",
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
@@ -239,8 +239,8 @@ def _refusal(error: OSError) -> str:
     what = (error.strerror or str(error)).rstrip(".")
     about = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, str | bytes) else ""
     return (
-        f"The system refuses: {what}{about}. Check that it is there, that you may use it, and "
-        "that the disk has room."
+        f"A system call failed: {what}{about}. Check that the file exists, that you have "
+        "permission, and that the disk has space."
     )
 
 

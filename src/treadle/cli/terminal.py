@@ -32,10 +32,10 @@ _QUEUEING = 10.0
 """Seconds without data after which it is said that the provider is the one that keeps waiting."""
 _ARGUMENTS_SHOWN = 100
 _QUOTE_MARKS = {
-    QuoteVerdict.EXACT: "✓ as it is in",
-    QuoteVerdict.MOVED: "✓ at other bytes than the answer says, in",
-    QuoteVerdict.DIFFERENT: "✗ not so in",
-    QuoteVerdict.UNREADABLE: "✗ no file that may be read:",
+    QuoteVerdict.EXACT: "✓ matches",
+    QuoteVerdict.MOVED: "✓ matches at other bytes than stated,",
+    QuoteVerdict.DIFFERENT: "✗ differs from",
+    QuoteVerdict.UNREADABLE: "✗ not a readable file:",
 }
 
 
@@ -133,7 +133,7 @@ class Terminal:
                 self._bar(done, total)
                 self._now("indexing the repository" if done < total else "connecting to a model")
             case ev.ModelDelta(text=text, reasoning=False) if self._answer_at_once:
-                self._now("waiting for more of the answer")
+                self._now("waiting for the rest of the answer")
                 self._answer(self._cutter.feed(text), raw=text)
                 self._preview()
             case ev.ModelDelta():
@@ -160,15 +160,15 @@ class Terminal:
             self._answer(self._cutter.feed(outcome.text), raw=outcome.text)
         self._end_line()
         if not outcome.text.strip():
-            tell("The model gave no answer in words.")
+            tell("The model replied without text.")
         if outcome.sources:
-            say("\nSources (the code that the model was given)")
+            say("\nSources (the code that the model received)")
         for source in outcome.sources:
             lines = f"{source.start_line}-{source.end_line}"
             changed = " (changed since)" if source.stale else ""
             say_line(f"  {source.file}:{lines}  {source.name}".rstrip() + changed)
         if outcome.quotes:
-            say("\nQuoted (the code in the answer, held against the disk)")
+            say("\nQuoted (the code in the answer, compared with the files)")
         for quote in outcome.quotes:
             lines = f":{quote.start_line}-{quote.end_line}" if quote.start_line else ""
             say_line(f"  {_QUOTE_MARKS[quote.verdict]} {quote.file}{lines}")
@@ -222,7 +222,7 @@ _RESOLVED = {
     ev.ApprovalScope.SESSION: "allowed for this session",
     ev.ApprovalScope.ALWAYS: "always allowed in this repository",
     ev.ApprovalScope.DENIED: "denied",
-    ev.ApprovalScope.WITHDRAWN: "the question is settled without an answer",
+    ev.ApprovalScope.WITHDRAWN: "the request ended without an answer",
 }
 
 
@@ -243,7 +243,7 @@ def _call_line(event: Event) -> str | None:
         case ev.ApprovalResolved(scope=scope):
             return f"  {_RESOLVED[scope]}"
         case ev.ToolCallLate():
-            return "  (a result came after its call had ended; it is not used)"
+            return "  (a result arrived after its call had ended and was ignored)"
     return None
 
 
@@ -254,15 +254,15 @@ def _model_line(event: Event) -> str | None:  # noqa: PLR0911  (one return for e
         case ev.FallbackApplied(reason=reason, change=change):
             return f"! {reason} {change[:1].upper()}{change[1:]}."
         case ev.PromptConstructed(left_out=left_out, reason=reason) if left_out:
-            return f"! Left out of the prompt: {reason}"
+            return f"! Not included in the prompt: {reason}"
         case ev.ModelWaiting(seconds=seconds, text=text) if seconds >= _QUEUEING:
             return f"! {text}"
         case ev.HistoryCompacted(messages=messages):
-            return f"! The first {messages} messages are told to the model as a summary now."
+            return f"! A summary replaces the first {messages} messages in the prompt."
         case ev.MessageQueued(text=text):
             return f"  (waits: {_shortened(text)})"
         case ev.MessageSteered(text=text):
-            return f"  (told the model meanwhile: {_shortened(text)})"
+            return f"  (sent to the model: {_shortened(text)})"
         case ev.Notice(text=text):
             return f"! {text}"
     return None

@@ -26,7 +26,7 @@ def show_stats(since: str | None, *, as_json: bool) -> int:
         headers = ("TOOL", "CALLS", "SUCCESS", "P50", "P95", "MAX", "NOT DONE")
         say(table([_row(stats) for stats in found], headers))
     else:
-        say("No tool was called.")
+        say("No tool calls are recorded.")
     return 0
 
 
@@ -38,8 +38,8 @@ def moment(text: str, now: float) -> int:
         return int(datetime.fromisoformat(text).timestamp() * 1e6)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"--since: {text!r} is no time.",
-            hint="Give it as 30m, 12h, 7d or 2026-01-31.",
+            f"--since: {text!r} is not a time.",
+            hint="Use a form such as 30m, 12h, 7d or 2026-01-31.",
         ) from error
 
 

@@ -35,23 +35,32 @@ def add_query(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
         "query",
         nargs="+" if required else "*",
         metavar="QUERY",
-        help="such as: status:error model:gpt* since:2h 'not found' (see docs/trace-queries.md)",
+        help=(
+            "a query, such as: status:error model:gpt* since:2h 'not found' (see "
+            "docs/trace-queries.md)"
+        ),
     )
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add what says which part of a list is shown, and in which order."""
     parser.add_argument(
-        "--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)"
+        "--limit",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="the maximum number of results (default: 20)",
     )
-    parser.add_argument("--cursor", metavar="CURSOR", help="go on after the page that named it")
+    parser.add_argument(
+        "--cursor", metavar="CURSOR", help="continue after the page that returned this cursor"
+    )
     parser.add_argument(
         "--sort",
         choices=_ORDERS,
         default="newest",
-        help="the newest, the oldest or the largest first (default: newest)",
+        help="sort by newest, oldest or largest (default: newest)",
     )
-    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    parser.add_argument("--reverse", action="store_true", help="reverse the order")
 
 
 def listed_query(options: argparse.Namespace) -> Query:

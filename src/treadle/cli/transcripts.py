@@ -10,10 +10,10 @@ from treadle.session.conversation import MessageState
 _RESULT_SHOWN = 200
 
 _STATES = {
-    MessageState.PENDING: "no reply came",
-    MessageState.GENERATING: "cut off: the process ended",
-    MessageState.FAILED: "cut off: the reply failed",
-    MessageState.CANCELLED: "cut off: cancelled",
+    MessageState.PENDING: "no reply arrived",
+    MessageState.GENERATING: "incomplete: the process ended",
+    MessageState.FAILED: "incomplete: the reply failed",
+    MessageState.CANCELLED: "incomplete: cancelled",
 }
 
 

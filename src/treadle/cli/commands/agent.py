@@ -26,27 +26,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
-    parser.add_argument("--thread", metavar="ID", help="about that thread")
-    parser.add_argument("--run", metavar="ID", help="about that run")
+    parser.add_argument("--thread", metavar="ID", help="ask about this thread")
+    parser.add_argument("--run", metavar="ID", help="ask about this run")
     parser.add_argument(
-        "--trace", metavar="ID", help="about that trace: an id, the beginning of one, or `last`"
+        "--trace", metavar="ID", help="ask about this trace: its id, a prefix of its id, or `last`"
     )
-    parser.add_argument("--span", metavar="ID", help="about that span")
+    parser.add_argument("--span", metavar="ID", help="ask about this span")
     parser.add_argument(
-        "--label", metavar="NAME", action="append", default=[], help="about spans with that label"
+        "--label",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="ask about spans with this label",
     )
-    parser.add_argument("--experiment", metavar="ID", help="about that experiment")
+    parser.add_argument("--experiment", metavar="ID", help="ask about this experiment")
     parser.add_argument(
         "--agent", metavar="NAME", help=f"the agent to ask (default: {ORCHESTRATOR})"
     )
     parser.add_argument(
         "--conversation",
         metavar="ID",
-        help="go on with what was asked before: an id, the beginning of one, or `last`",
+        help="continue an earlier conversation: its id, a prefix of its id, or `last`",
     )
     parser.add_argument("--list", action="store_true", help="list the agents")
     parser.add_argument(
-        "--conversations", action="store_true", help="list what agents were asked before"
+        "--conversations", action="store_true", help="list the earlier conversations with agents"
     )
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
 
@@ -60,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     question = sys.stdin.read() if options.question == "-" else options.question or ""
     if not question.strip():
         raise UsageError(
-            "The question is empty.", hint='Write it behind: `treadle agent "what went wrong?"`.'
+            "The question is empty.", hint='Pass a question: `treadle agent "what went wrong?"`.'
         )
     screen = screen_for(options, answer_at_once=False)
     return exit_status(screen, lambda screen: _ask(options, question, screen))
@@ -130,7 +134,7 @@ def _list(options: argparse.Namespace) -> int:
         )
         return ExitStatus.DONE
     rows = [(each.name, each.origin.value, each.header.description) for each in agents]
-    say(table(rows, ("AGENT", "FROM", "WHAT IT IS FOR")))
+    say(table(rows, ("AGENT", "FROM", "PURPOSE")))
     return ExitStatus.DONE
 
 
@@ -142,7 +146,10 @@ def _list_conversations(options: argparse.Namespace) -> int:
         print_json({"conversations": data})
         return ExitStatus.DONE
     if not found:
-        tell('Nothing was asked yet. Begin with `treadle agent "what went wrong?"`.')
+        tell(
+            'There are no conversations with agents. Start one with `treadle agent "what went '
+            'wrong?"`.'
+        )
         return ExitStatus.DONE
     rows = [
         (short_id(str(row.id)), when(row.updated_us), str(row.turns), row.agent or "", row.title)
@@ -153,5 +160,5 @@ def _list_conversations(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "Ask about recorded traces: what went wrong, what is slow, what costs.", configure, run
+    "Ask about recorded traces: what failed, what is slow, what is expensive.", configure, run
 )

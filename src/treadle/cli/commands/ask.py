@@ -28,13 +28,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "question", nargs="?", help="the question; `-` reads it from standard input"
     )
     parser.add_argument(
-        "--session", metavar="ID", help="go on with a saved conversation: an id, a prefix or `last`"
+        "--session",
+        metavar="ID",
+        help="continue a saved conversation: its id, a prefix of its id, or `last`",
     )
     parser.add_argument(
         "--at",
         metavar="MESSAGE",
         type=int,
-        help="with --session: go on from that message, by its number in `treadle sessions show`",
+        help="with --session: continue from this message, by its number in `treadle sessions show`",
     )
     add_serving_options(parser)
     tape = parser.add_mutually_exclusive_group()
@@ -45,29 +47,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--replay",
         metavar="FILE",
         type=Path,
-        help="replay a recorded session: no model is asked, no tool runs",
+        help="replay a recorded session without calling a model or running tools",
     )
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a model is asked."""
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model to ask")
-    parser.add_argument("--no-tools", action="store_true", help="offer the model no tools")
-    parser.add_argument("--no-stream", action="store_true", help="wait for whole replies")
+    parser.add_argument("--no-tools", action="store_true", help="do not offer tools to the model")
+    parser.add_argument(
+        "--no-stream", action="store_true", help="print each reply when it is complete"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask, show what happens, and give the exit status."""
     if options.at is not None and options.session is None:
-        raise UsageError(
-            "--at names a message of no conversation.", hint="Name the conversation with --session."
-        )
+        raise UsageError("--at requires --session.", hint="Pass the conversation with --session.")
     if options.replay is None:
         asked = _Asked(options.session, options.at, options.record)
         return serve(options, options.question or "", asked)
     if options.question is not None or options.session is not None:
         raise UsageError(
-            "A replay asks what was recorded.", hint="Leave out the question and --session."
+            "--replay takes neither a question nor --session: it repeats the recorded question.",
+            hint="Remove the question and --session.",
         )
     return exit_status(screen_for(options), lambda screen: _replay(options.replay, screen))
 
@@ -85,7 +88,7 @@ def serve(options: argparse.Namespace, question: str, asked: _Asked | str | None
     """Ask `question` (`-`: what standard input holds) in a saved conversation, or in a new one."""
     text = sys.stdin.read() if question == "-" else question
     if not text.strip():
-        raise UsageError("The question is empty.", hint='Write it behind: `treadle ask "…"`.')
+        raise UsageError("The question is empty.", hint='Pass a question: `treadle ask "…"`.')
     where = asked if isinstance(asked, _Asked) else _Asked(asked)
     return exit_status(screen_for(options), lambda screen: _ask(options, text, where, screen))
 
@@ -146,4 +149,4 @@ async def _run(
     return outcome, assistant.missing
 
 
-COMMAND = Command("Answer a question about a repository, with its code at hand.", configure, run)
+COMMAND = Command("Answer a question about a repository, using its code.", configure, run)

@@ -11,9 +11,9 @@ from treadle.config.loader import load
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", help="the checks of this repository, and where they are from")
-    run_one = actions.add_parser("run", help="run one; the exit status is 1 when it fails")
-    run_one.add_argument("name", help="its name, as `checks list` has it")
+    actions.add_parser("list", help="list the checks of this repository and where each is defined")
+    run_one = actions.add_parser("run", help="run a check; the exit status is 1 if it fails")
+    run_one.add_argument("name", help="the check's name, as `checks list` shows it")
     allow_program(run_one)
 
 
@@ -26,4 +26,4 @@ def run(options: argparse.Namespace) -> int:
     return check(root, settings, name, agreed=agreed, as_json=options.json)
 
 
-COMMAND = Command("List the checks of a repository, and run one.", configure, run)
+COMMAND = Command("List and run the checks of a repository.", configure, run)

@@ -15,13 +15,13 @@ from treadle.errors import UsageError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("show", help="every setting, its value and where it is from")
-    actions.add_parser("path", help="the files that are read")
-    actions.add_parser("check", help="whether the configuration can be used")
+    actions.add_parser("show", help="show every setting, its value and its source")
+    actions.add_parser("path", help="list the configuration files that Treadle reads")
+    actions.add_parser("check", help="check that the configuration is valid")
     trusting = actions.add_parser(
-        "trust", help="accept what a repository in trusted_roots sets now, where it needs consent"
+        "trust", help="consent to the current settings of a repository in trusted_roots"
     )
-    trusting.add_argument("--forget", action="store_true", help="forget what was accepted")
+    trusting.add_argument("--forget", action="store_true", help="revoke the consent")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": not loaded.warnings, "warnings": list(loaded.warnings)})
     else:
-        say("The configuration can be used.")
+        say("The configuration is valid.")
     return 0
 
 
@@ -47,7 +47,7 @@ def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
     if forget:
         note(root, None)
         accepted: tuple[str, ...] = ()
-        told = "What was accepted of this repository is forgotten."
+        told = "The consent for this repository is revoked."
     else:
         if not load(root, os.environ, {}).is_listed:
             raise UsageError(
@@ -55,7 +55,7 @@ def _trust(root: Path, *, forget: bool, as_json: bool) -> int:
                 hint=f"Add it to trusted_roots in {config_paths(root)[0]} first.",
             )
         accepted = accept(root)
-        told = f"Accepted: {', '.join(accepted) or 'nothing needs it'}."
+        told = f"Accepted: {', '.join(accepted) or 'no setting needs consent'}."
     if as_json:
         print_json({"accepted": list(accepted)})
     else:
@@ -101,4 +101,4 @@ def _flat(values: dict[str, object], prefix: str = "") -> list[tuple[str, object
     return rows
 
 
-COMMAND = Command("Show the settings, where they come from, and check them.", configure, run)
+COMMAND = Command("Show the settings and their sources, and validate them.", configure, run)

@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the question and the budget."""
     parser.add_argument("query", help="a question or a symbol")
     parser.add_argument(
-        "--budget", type=positive, default=4_000, metavar="N", help="tokens that it may take"
+        "--budget", type=positive, default=4_000, metavar="N", help="the maximum number of tokens"
     )
 
 
@@ -30,9 +30,11 @@ def _show(result: dict[str, object]) -> str:
         in_line(f"{e['file']}:{e['lines']}  {e['canonical_path']}") + f"\n{e['snippet']}"
         for e in entries
     ]
-    parts.append(f"{result['omitted']} more left out by the budget." if result["omitted"] else "")
+    parts.append(
+        f"{result['omitted']} more items did not fit into the budget." if result["omitted"] else ""
+    )
     parts.append(str(result.get("note", "")))
     return "\n\n".join(part for part in parts if part)
 
 
-COMMAND = Command("Print the code that a model would be given for a question.", configure, run)
+COMMAND = Command("Print the code that a model receives for a question.", configure, run)

@@ -38,4 +38,4 @@ def _as_json(finding: Finding) -> dict[str, str | None]:
     }
 
 
-COMMAND = Command("Check that everything works, and say what does not.", configure, run)
+COMMAND = Command("Check the installation and report problems.", configure, run)

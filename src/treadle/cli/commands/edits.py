@@ -20,54 +20,54 @@ from treadle.toolbox.wording import counted
 
 _SHOWN = 20
 _ACTIONS = {
-    "redo": (Edits.redo, "make a change again that was undone"),
-    "restage": (Edits.restage, "place a proposal anew on files that have changed"),
+    "redo": (Edits.redo, "apply a change again after undoing it"),
+    "restage": (Edits.restage, "rebase a proposal onto files that have changed"),
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="the proposals of this repository, newest first")
+    listing = actions.add_parser("list", help="list the proposals of this repository, newest first")
     listing.add_argument(
         "--state", choices=[state.value for state in ProposalState], help="only those"
     )
     listing.add_argument("--limit", type=positive, default=_SHOWN, metavar="N", help="at most N")
-    show = actions.add_parser("show", help="a proposal with its diff")
+    show = actions.add_parser("show", help="show a proposal with its diff")
     _add_proposal(show)
     show.add_argument(
-        "--side-by-side", action="store_true", help="the old and the new beside each other"
+        "--side-by-side", action="store_true", help="show the old and new text side by side"
     )
     approve = actions.add_parser("approve", help="apply a proposal, or some of its hunks")
     _add_proposal(approve)
-    _add_hunks(approve, "apply only these hunks, by their numbers in `edits show`; deny the rest")
-    deny = actions.add_parser("deny", help="refuse a proposal, or some of its hunks")
+    _add_hunks(approve, "apply only these hunks, by their numbers in `edits show`; deny the others")
+    deny = actions.add_parser("deny", help="deny a proposal, or some of its hunks")
     _add_proposal(deny)
-    _add_hunks(deny, "refuse only these hunks, by their numbers in `edits show`")
-    deny.add_argument("--because", metavar="WORDS", help="why; kept with the proposal")
-    undo = actions.add_parser("undo", help="undo a change, and keep what others changed next to it")
+    _add_hunks(deny, "deny only these hunks, by their numbers in `edits show`")
+    deny.add_argument("--because", metavar="WORDS", help="the reason, stored with the proposal")
+    undo = actions.add_parser("undo", help="undo a change, and keep later changes by others")
     _add_proposal(undo)
     undo.add_argument(
         "--keep-changed",
         action="store_true",
-        help="undo only the files in which the change is still as it was made; keep the others",
+        help="undo only in files that have not changed since the edit; skip the other files",
     )
     for name, (_, text) in _ACTIONS.items():
         _add_proposal(actions.add_parser(name, help=text))
     check = actions.add_parser("check", help="run a check on a copy with the proposal applied")
     _add_proposal(check)
-    check.add_argument("name", nargs="?", help="the check (default: list what there is)")
+    check.add_argument("name", nargs="?", help="the check (default: list the available checks)")
     allow_program(check)
 
 
 def _add_proposal(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("proposal", help="an id, a prefix of one, or LAST")
+    parser.add_argument("proposal", help="an id, a prefix of an id, or LAST")
 
 
 def _add_hunks(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--hunk", metavar="N", type=positive, action="append", help=text)
     parser.add_argument(
-        "--file", metavar="PATH", action="append", help="the same for all hunks of this file"
+        "--file", metavar="PATH", action="append", help="select all hunks of this file"
     )
 
 
@@ -89,7 +89,11 @@ def _list(edits: Edits, options: argparse.Namespace) -> int:
         print_json({"proposals": [listed_proposal(each) for each in proposals]})
         return 0
     if not proposals:
-        say("There is no such proposal in this repository." if states else "Nothing was proposed.")
+        say(
+            "This repository has no such proposal."
+            if states
+            else "This repository has no proposals."
+        )
         return 0
     rows = [
         (short_id(str(each.id)), each.state.value, when(each.created_us), _size(each), each.summary)
@@ -137,9 +141,11 @@ def _say_stale(path: str, fresh: Freshness) -> None:
 
 
 _STALE = {
-    Freshness.CHANGED: "it has changed since; `treadle edits restage` places the change anew",
-    Freshness.GONE: "it is not there any more",
-    Freshness.IN_THE_WAY: "something is in its place already",
+    Freshness.CHANGED: (
+        "it has changed since; `treadle edits restage` rebases the proposal onto the current files"
+    ),
+    Freshness.GONE: "it no longer exists",
+    Freshness.IN_THE_WAY: "another file already exists at its path",
 }
 
 
@@ -201,10 +207,10 @@ def _told(proposal: Proposal, options: argparse.Namespace) -> int:
         for warning in proposal.warnings:
             tell_line(f"! {warning}")
     if proposal.state is ProposalState.APPLIED:
-        tell(f"`treadle edits undo {short_id(str(proposal.id))}` takes it back.")
+        tell(f"Undo it with `treadle edits undo {short_id(str(proposal.id))}`.")
     if proposal.state is ProposalState.PARTLY_UNDONE and proposal.reason:
         tell(proposal.reason)
     return 0
 
 
-COMMAND = Command("List, show, apply, refuse and undo proposed changes.", configure, run)
+COMMAND = Command("List, show, apply, deny and undo proposed edits.", configure, run)

@@ -39,4 +39,6 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-COMMAND = Command("Change a recorded model call, run it again, compare.", configure, run)
+COMMAND = Command(
+    "Change a recorded model call, run it again, and compare the results.", configure, run
+)

@@ -10,8 +10,8 @@ from treadle.cli.trace_queries import Actions
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("cancel", help="stop what runs; what ran is kept")
-    parser.add_argument("batch", help="the id of a batch, the beginning of it, or LAST")
+    parser = actions.add_parser("cancel", help="cancel a running batch and keep its completed runs")
+    parser.add_argument("batch", help="the batch: its id, a prefix of its id, or LAST")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,7 +28,10 @@ async def _cancel(options: argparse.Namespace) -> int:
     if options.json:
         print_json(batch_answer(batch))
     elif batch.state is BatchState.RUNNING:
-        say(f"Batch {short_id(batch.id)} stops within a second.")
+        say(f"Batch {short_id(batch.id)} is stopping. It takes up to a second.")
     else:
-        say(f"Batch {short_id(batch.id)} does not run: {batch.state.value.replace('_', ' ')}.")
+        say(
+            f"Batch {short_id(batch.id)} is not running: its state is "
+            f"{batch.state.value.replace('_', ' ')}."
+        )
     return 0

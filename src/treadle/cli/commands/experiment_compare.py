@@ -19,14 +19,14 @@ _DIFF_LINES = 20
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("compare", help="figures, outputs and verdict of a batch")
-    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
-    parser.add_argument("--batch", metavar="BATCH", help="which one (default: the newest)")
+    parser = actions.add_parser("compare", help="show the figures, outputs and verdict of a batch")
+    parser.add_argument("experiment", help="the experiment: its id, a prefix of its id, or LAST")
+    parser.add_argument("--batch", metavar="BATCH", help="the batch (default: the newest)")
     parser.add_argument(
         "--base", metavar="NAME", help="compare with this variant, or with `recorded`"
     )
-    parser.add_argument("--judge", metavar="MODEL", help="let this model judge the outputs first")
-    parser.add_argument("--criteria", metavar="TEXT", help="what the judge goes by")
+    parser.add_argument("--judge", metavar="MODEL", help="first have this model score the outputs")
+    parser.add_argument("--criteria", metavar="TEXT", help="the criterion for scoring")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ async def _compare(options: argparse.Namespace) -> int:
                 options.judge,
                 criteria=options.criteria or CRITERIA,
                 base=options.base,
-                progress=lambda done, total: tell(f"{done} of {total} questions to the judge"),
+                progress=lambda done, total: tell(f"{done} of {total} pairs scored"),
             )
         else:
             comparison = await asyncio.to_thread(experiments.compare, batch_id, base=options.base)
@@ -64,7 +64,7 @@ def _newest(experiments: "Experiments", reference: str) -> str:
     ran = [batch for batch in experiments.batches(experiment.id) if batch.outcomes]
     if not ran:
         raise NotFoundError(
-            "The experiment was not run yet.", hint=f"`treadle experiment run {reference}`."
+            "The experiment has no runs.", hint=f"Run it with `treadle experiment run {reference}`."
         )
     return ran[-1].id
 
@@ -75,7 +75,7 @@ def say_comparison(comparison: "Comparison") -> None:
     for compared in comparison.variants:
         _say_variant(compared)
     if not comparison.variants:
-        say("There is nothing beside it.")
+        say("There is no other variant to compare with.")
 
 
 def _say_variant(compared: "VariantComparison") -> None:
@@ -88,13 +88,13 @@ def _say_variant(compared: "VariantComparison") -> None:
     say(f"  tokens    {shown_difference(compared.tokens)}")
     say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
     say(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
-    cut = f", {compared.truncated} cut off (before: {compared.base_truncated})"
+    cut = f", {compared.truncated} truncated (baseline: {compared.base_truncated})"
     shown = cut if compared.truncated or compared.base_truncated else ""
-    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs the same{shown}")
+    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs are the same{shown}")
     for judged in compared.judged:
         say(
-            f"  judge     {judged.model}: {judged.new} for it, {judged.base} against, "
-            f"{judged.ties} even ({judged.swayed} swayed by the order), "
+            f"  scores    {judged.model}: {judged.new} prefer this variant, {judged.base} prefer "
+            f"the baseline, {judged.ties} ties ({judged.swayed} changed with the order), "
             f"{judged.unreadable} unreadable"
         )
     if compared.output is None or compared.output.same:

@@ -14,9 +14,15 @@ from treadle.errors import ExitStatus, UsageError
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("edit", help="change its prompt, model, parameters or tools")
-    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
-    parser.add_argument("--data", metavar="JSON", help="a merge patch of the request; `-` reads it")
+    parser = actions.add_parser(
+        "edit", help="change the prompt, model, parameters or tools of an experiment"
+    )
+    parser.add_argument("experiment", help="the experiment: its id, a prefix of its id, or LAST")
+    parser.add_argument(
+        "--data",
+        metavar="JSON",
+        help="a JSON merge patch of the request; `-` reads it from standard input",
+    )
     parser.add_argument("--system", metavar="TEXT", help="the text of the system message")
     parser.add_argument("--model", metavar="MODEL", help="PROVIDER/MODEL")
     parser.add_argument(
@@ -24,17 +30,19 @@ def configure(actions: Actions) -> None:
         action="append",
         default=[],
         metavar="NAME=JSON",
-        help="a parameter, such as temperature=0; null takes it away",
+        help="a parameter, such as temperature=0; null removes it",
     )
     parser.add_argument(
         "--var",
         action="append",
         default=[],
         metavar="NAME=TEXT",
-        help="what `{{NAME}}` in messages stands for",
+        help="the value of `{{NAME}}` in messages",
     )
     parser.add_argument("--note", default="", help="why")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be wrong")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="report the errors without saving the change"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     patch = _patch(options)
     if not patch:
         raise UsageError(
-            "There is nothing to change.", hint="See `treadle experiment edit --help`."
+            "No change is given.", hint="See `treadle experiment edit --help` for the options."
         )
     return asyncio.run(_edit(options, patch))
 
@@ -59,7 +67,7 @@ async def _edit(options: argparse.Namespace, patch: dict[str, Any]) -> int:
             for problem in problems:
                 tell_line(f"{problem.field}: {problem.message}")
             if not options.json and not problems:
-                tell("Nothing would be wrong.")
+                tell("The change is valid.")
             return ExitStatus.USAGE if problems else ExitStatus.DONE
         changed = await asyncio.to_thread(
             experiments.edit, options.experiment, patch, note=options.note
@@ -91,16 +99,20 @@ def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--data is no JSON: {error}.", hint="Give one JSON object.") from error
+        raise UsageError(
+            f"--data is not valid JSON: {error}.", hint="Pass one JSON object."
+        ) from error
     if not isinstance(value, dict):
-        raise UsageError("--data is no JSON object.", hint='Give one such as {"model": "…"}.')
+        raise UsageError(
+            "--data is not a JSON object.", hint='Pass an object such as {"model": "…"}.'
+        )
     return value
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise UsageError(f"{text[:50]!r} is no NAME=VALUE.", hint="Write NAME=VALUE.")
+        raise UsageError(f"{text[:50]!r} is not in the form NAME=VALUE.", hint="Write NAME=VALUE.")
     return name, value
 
 

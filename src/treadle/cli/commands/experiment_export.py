@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("export", help="write all of it as JSON, or its runs line by line")
-    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
+    parser = actions.add_parser(
+        "export", help="write an experiment as JSON, or its runs as JSON lines"
+    )
+    parser.add_argument("experiment", help="the experiment: its id, a prefix of its id, or LAST")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="default: standard output (-)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the output file (default: -, standard output)",
     )
     parser.add_argument(
         "--format",
         choices=("json", "jsonl"),
         default="json",
-        help="json: all of it; jsonl: each run on a line (default: json)",
+        help="json: the whole experiment; jsonl: one run per line (default: json)",
     )
 
 

@@ -11,11 +11,17 @@ from treadle.cli.trace_queries import Actions, fitted_table
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("list", help="the experiments, the last changed one first")
+    parser = actions.add_parser("list", help="list the experiments, most recently changed first")
     parser.add_argument(
-        "--limit", type=positive, default=20, metavar="N", help="at most so many (default: 20)"
+        "--limit",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="the maximum number of experiments (default: 20)",
     )
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="after the first N")
+    parser.add_argument(
+        "--offset", type=int, default=0, metavar="N", help="skip the first N experiments"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +43,7 @@ async def _list(options: argparse.Namespace) -> int:
         print_json({"data": data, "pagination": pagination})
         return 0
     if not found:
-        tell("There are no experiments. Make one: `treadle experiment new LAST`.")
+        tell("There are no experiments. Create one with `treadle experiment new LAST`.")
         return 0
     rows = [
         (
@@ -51,5 +57,5 @@ async def _list(options: argparse.Namespace) -> int:
     ]
     say(fitted_table(rows, ("EXPERIMENT", "CHANGED", "CALLS", "VERSION", "NAME")))
     if total > offset + len(found):
-        tell(f"{len(found)} of {total:,} shown; the next: --offset {offset + len(found)}")
+        tell(f"{len(found)} of {total:,} shown; next page: --offset {offset + len(found)}")
     return 0

@@ -12,32 +12,36 @@ from treadle.errors import UsageError
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("new", help="make one from recorded model calls")
+    parser = actions.add_parser("new", help="create an experiment from recorded model calls")
     set_repository_use(parser, RepositoryUse.RECORDS)
     parser.add_argument(
         "calls",
         nargs="*",
         metavar="CALL",
-        help="SPAN or TRACE/SPAN; of a TRACE (or LAST) its last model call",
+        help="SPAN or TRACE/SPAN; TRACE or LAST selects its last model call",
     )
     parser.add_argument(
         "--query",
         action="append",
         metavar="QUERY",
-        help="in place of calls: the newest calls of a query, such as label:checkout",
+        help="instead of calls: the newest calls that match a query, such as label:checkout",
     )
     parser.add_argument(
-        "--limit", type=positive, default=20, metavar="N", help="of a query (default: 20)"
+        "--limit",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="the maximum number of calls from a query (default: 20)",
     )
-    parser.add_argument("--name", default="", help="what to call it")
+    parser.add_argument("--name", default="", help="the name of the experiment")
 
 
 def run(options: argparse.Namespace) -> int:
     """Make it and print its id."""
     if bool(options.calls) == bool(options.query):
         raise UsageError(
-            "Name recorded calls, or a query for them.",
-            hint="`treadle traces list --spans kind:model` lists calls.",
+            "Pass recorded calls, or a query that finds them.",
+            hint="List calls with `treadle traces list --spans kind:model`.",
         )
     return asyncio.run(_make(options))
 

@@ -19,36 +19,51 @@ if TYPE_CHECKING:
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("run", help="run its variants, or resume a batch")
-    parser.add_argument("experiment", nargs="?", help="its id, the beginning of it, or LAST")
+    parser = actions.add_parser("run", help="run the variants of an experiment, or resume a batch")
+    parser.add_argument(
+        "experiment", nargs="?", help="the experiment: its id, a prefix of its id, or LAST"
+    )
     parser.add_argument("--n", type=positive, default=5, metavar="N", help="times (default: 5)")
     parser.add_argument(
         "--variant",
         action="append",
         default=[],
         metavar="NAME",
-        help="original, current or v2, also with @PROVIDER/MODEL (default: original and current)",
+        help="original, current or v2; may end in @PROVIDER/MODEL (default: original and current)",
     )
     parser.add_argument(
         "--model",
         action="append",
         default=[],
         metavar="MODEL",
-        help="run the variants with this model too, PROVIDER/MODEL",
-    )
-    parser.add_argument("--cost", type=float, metavar="USD", help="begin no run beyond this cost")
-    parser.add_argument(
-        "--tokens", type=positive, metavar="N", help="begin no run beyond so many tokens"
+        help="also run the variants with this model, PROVIDER/MODEL",
     )
     parser.add_argument(
-        "--at-once", type=positive, default=1, metavar="N", help="runs at a time (default: 1)"
+        "--cost", type=float, metavar="USD", help="start no more runs above this cost"
     )
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds of a run (default: 60)"
+        "--tokens",
+        type=positive,
+        metavar="N",
+        help="start no more runs above this number of tokens",
     )
-    parser.add_argument("--resume", metavar="BATCH", help="run what is missing of this batch")
     parser.add_argument(
-        "--retry-failed", action="store_true", help="with --resume: failed runs once more"
+        "--at-once",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="the number of concurrent runs (default: 1)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="the timeout of a run in seconds (default: 60)",
+    )
+    parser.add_argument("--resume", metavar="BATCH", help="run the missing runs of this batch")
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="with --resume: repeat failed runs"
     )
 
 
@@ -56,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
     """Run, then print the comparison. Ctrl-C cancels; what ran is kept."""
     if bool(options.experiment) == bool(options.resume):
         raise UsageError(
-            "Name an experiment, or a batch to resume.",
-            hint="`treadle experiment list` shows what there is.",
+            "Pass an experiment, or a batch to resume.",
+            hint="List experiments with `treadle experiment list`.",
         )
     return asyncio.run(_run(options))
 
@@ -71,7 +86,7 @@ async def _run(options: argparse.Namespace) -> int:
         if options.json:
             print_json({"type": "batch", "id": batch_id})
         else:
-            tell(f"Batch {short_id(batch_id)}; Ctrl-C cancels it.")
+            tell(f"Batch {short_id(batch_id)} started; Ctrl-C cancels it.")
         batch = await experiments.carry_out(
             batch_id, _watch(options), budget=budget, retry_failed=options.retry_failed
         )
@@ -131,4 +146,4 @@ def _tell_end(batch: "Batch") -> None:
         return
     reason = f" {batch.reason}" if batch.reason else ""
     again = f"treadle experiment run --resume {short_id(batch.id)}"
-    tell(f"It is {state}.{reason} Go on with `{again}`.")
+    tell(f"The batch is {state}.{reason} Resume it with `{again}`.")

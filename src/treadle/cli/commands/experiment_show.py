@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("show", help="what it is, its changes and its runs")
-    parser.add_argument("experiment", help="its id, the beginning of it, or LAST")
+    parser = actions.add_parser("show", help="show an experiment, its changes and its runs")
+    parser.add_argument("experiment", help="the experiment: its id, a prefix of its id, or LAST")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,18 +16,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", nargs="?", type=Path, metavar="PATH", help="the repository (the same as --repo)"
     )
-    parser.add_argument("--watch", action="store_true", help="go on and refresh at every change")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running, and refresh the index at every change"
+    )
     parser.add_argument(
         "--report",
         action="store_true",
-        help="say how many files were read how, and list those that were not read as code",
+        help="count the files by how they were parsed, and list those without code structure",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Refresh the index and say what was done."""
     if options.path is not None and options.repo is not None:
-        raise UsageError("The repository is given twice.", hint="Give PATH or --repo, not both.")
+        raise UsageError("The repository is given twice.", hint="Pass PATH or --repo, not both.")
     options.repo = options.repo or options.path
     root = repository(options)
     index = open_index(root)
@@ -43,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def _watch(index: CodeIndex, root: Path, options: argparse.Namespace) -> None:
     from watchfiles import watch
 
-    tell(f"Watching {root}; Ctrl-C ends it.")
+    tell(f"Watching {root}; Ctrl-C stops it.")
     for _changes in watch(root, raise_interrupt=True):
         _refresh(index, options)
 
@@ -57,9 +59,9 @@ def _refresh(index: CodeIndex, options: argparse.Namespace) -> None:
         return
     status = index.status()
     say(
-        f"{status.files:,} files, {status.items:,} items: {report.added} new, "
-        f"{report.changed} changed, {report.removed} removed, {len(report.skipped)} left out "
-        f"({report.seconds:.2f} s)."
+        f"{status.files:,} files, {status.items:,} items: {report.added} new, {report.changed} "
+        f"changed, {report.removed} removed, {len(report.skipped)} skipped ({report.seconds:.2f} "
+        "s)."
     )
     if options.report:
         _tell_readings(index.readings(), report)

@@ -22,8 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all-traces",
         action="store_true",
-        help="let the tools read the traces of other repositories and programs too "
-        "(default: only what Treadle recorded in this repository)",
+        help="let the tools read the traces of other repositories and programs (default: only "
+        "those that Treadle recorded in this repository)",
     )
 
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     groups = groups_named(options.tools)
     root = None if options.repo is None else repository(options)
     if sys.stdin.isatty():
-        tell("This waits for an MCP client on standard input (docs/mcp.md); Ctrl-C ends it.")
+        tell("Waiting for an MCP client on standard input (docs/mcp.md); Ctrl-C stops the server.")
     from treadle.mcp.server import serve_stdio
 
     # The thread that waits for the client's next line cannot be cancelled, so Ctrl-C ends the
@@ -45,5 +45,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "Serve the tools to an editor or agent over MCP (standard input and output).", configure, run
+    "Serve the tools over MCP to an editor or agent (standard input and output).", configure, run
 )

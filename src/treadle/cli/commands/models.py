@@ -29,14 +29,19 @@ _LONGEST_LINE = 20_000
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", help="what each provider in reach offers")
-    test = actions.add_parser("test", help="ask a model one small question with a tool")
-    test.add_argument("model", nargs="?", metavar="PROVIDER/MODEL", help="default: the one in use")
-    key = actions.add_parser("key", help="keep the key of a provider, or delete it")
+    actions.add_parser("list", help="list the models of each available provider")
+    test = actions.add_parser("test", help="send a small question and a tool to a model")
+    test.add_argument(
+        "model",
+        nargs="?",
+        metavar="PROVIDER/MODEL",
+        help="the model (default: the configured model)",
+    )
+    key = actions.add_parser("key", help="store or delete the API key of a provider")
     todo = key.add_subparsers(dest="key_action", required=True, metavar="ACTION")
-    keep = todo.add_parser("set", help="keep a key, which is asked for or read from standard input")
+    keep = todo.add_parser("set", help="store a key, read from a prompt or from standard input")
     keep.add_argument("provider", metavar="PROVIDER")
-    delete = todo.add_parser("delete", help="delete the kept key")
+    delete = todo.add_parser("delete", help="delete the stored key")
     delete.add_argument("provider", metavar="PROVIDER")
 
 
@@ -66,7 +71,7 @@ def _list(found: list[ProviderModels], options: argparse.Namespace) -> int:
         if (more := len(provider.models) - _SHOWN) > 0:
             rows.append((f"{provider.provider}: {more} more (see --json)", ""))
     if not rows:
-        tell("No model is in reach. `treadle doctor` says what to do.")
+        tell("No model is available. `treadle doctor` reports the reason.")
         return ExitStatus.PROVIDER
     say(table(rows, ("MODEL", "WINDOW")))
     return ExitStatus.DONE
@@ -81,7 +86,9 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
         if options.json:
             print_json({"provider": provider, "deleted": gone})
         else:
-            say(f"The key of {provider} is deleted." if gone else f"No key of {provider} is kept.")
+            say(
+                f"The key of {provider} is deleted." if gone else f"No key of {provider} is stored."
+            )
         return ExitStatus.DONE
     place = keep_key(settings, os.environ, provider, _entered(provider))
     state = state_of(settings, os.environ, provider)
@@ -89,9 +96,9 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
         print_json({"provider": provider, "kept": place, "base_url": state.base_url})
         return ExitStatus.DONE
     where = "the system keyring" if place is Place.KEYRING else str(kept_keys.path())
-    say(f"The key of {provider} for {state.base_url} is kept in {where}.")
+    say(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
-        tell(f"! {state.key_name} is set and wins over it.")
+        tell(f"! {state.key_name} is set and overrides the stored key.")
     return ExitStatus.DONE
 
 
@@ -146,4 +153,4 @@ def _provider_json(provider: ProviderModels) -> dict[str, object]:
     }
 
 
-COMMAND = Command("List the models in reach, test one, keep keys.", configure, run)
+COMMAND = Command("List the available models, test a model, and manage API keys.", configure, run)

@@ -15,20 +15,22 @@ from treadle.errors import UsageError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the query and how much to show of what."""
-    parser.add_argument("query", help="a symbol, a path or a question in words")
-    parser.add_argument("--top-k", type=positive, default=10, metavar="N", help="results to show")
+    parser.add_argument("query", help="a symbol, a path or a question")
+    parser.add_argument(
+        "--top-k", type=positive, default=10, metavar="N", help="the number of results"
+    )
     parser.add_argument(
         "--view",
         choices=[view.value for view in View],
         default=View.ITEMS.value,
-        help="what to rank",
+        help="what to rank: items or files",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Refresh the index, search it, print the results."""
     if not options.query.strip():
-        raise UsageError("The query is empty.", hint='Write it behind: `treadle search "…"`.')
+        raise UsageError("The query is empty.", hint='Pass a query: `treadle search "…"`.')
     gc.disable()  # it took a tenth of the time and found nothing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a third of the time to load numpy
     root = repository(options)
@@ -50,11 +52,11 @@ def run(options: argparse.Namespace) -> int:
     for note in results.notes:
         tell(note)
     if not results.files:
-        tell(f"There is nothing to search in {root}; `treadle index --report` says why.")
+        tell(f"The index of {root} is empty; `treadle index --report` shows the reason.")
     elif not results.results:
         files = "1 file" if results.files == 1 else f"{results.files:,} files"
         tell(f"Nothing in {files} matches {options.query!r}.")
     return 0
 
 
-COMMAND = Command("Find code by symbol, by path or by meaning.", configure, run)
+COMMAND = Command("Find code by symbol, path or meaning.", configure, run)

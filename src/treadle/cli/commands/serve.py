@@ -27,14 +27,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="the address to bind to (default: %(default)s)"
     )
     parser.add_argument(
-        "--port", type=_port, default=7070, metavar="N", help="0: any (default: %(default)s)"
+        "--port",
+        type=_port,
+        default=7070,
+        metavar="N",
+        help="the port; 0 selects a free port (default: %(default)s)",
     )
     parser.add_argument(
         "--require-token",
         action="store_true",
-        help="let nobody in without the token, not even your own programs on this machine",
+        help="require the token from every program, including your own on this machine",
     )
-    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,11 +83,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _say(root: Path, served: "Ready") -> None:
     address = served.address
-    say(f"Serving {root} at {address}  (Ctrl-C ends it)")
+    say(f"Serving {root} at {address}  (Ctrl-C stops it)")
     say(f"  page  {served.page}\n  API   {address}/api/openapi.json\n  MCP   {address}/mcp")
     where = served.token_path or f"the variable {VARIABLE}"
     if served.knows_user:
-        say(f"  Your own programs on this machine need no token; all others need that in {where}")
+        say(
+            "  Your own programs on this machine need no token; all others need the token in "
+            f"{where}"
+        )
     else:
         say(f"  Every program needs the token in {where}, as `Authorization: Bearer TOKEN`")
 
@@ -102,7 +109,7 @@ def _open(served: "Ready") -> None:
     except webbrowser.Error:
         opened = False
     if not opened:
-        tell(f"! No browser could be opened here. Open {served.page} yourself.")
+        tell(f"! Treadle could not open a browser. Open {served.page} yourself.")
 
 
 def _redirect(page: str) -> str:
@@ -121,4 +128,4 @@ def _port(text: str) -> int:
     return value
 
 
-COMMAND = Command("Serve a repository over HTTP, on this machine.", configure, run)
+COMMAND = Command("Serve a repository over HTTP on this machine.", configure, run)

@@ -19,41 +19,47 @@ from treadle.session import Conversation, ConversationStore, Entry
 
 T = TypeVar("T")
 
-_REFERENCE = "an id, the beginning of one, or `last`"
+_REFERENCE = "an id, a prefix of an id, or `last`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    rows = actions.add_parser("list", help="the conversations about this repository")
+    rows = actions.add_parser("list", help="list the conversations about this repository")
     rows.add_argument("--limit", type=positive, default=20, metavar="N", help="how many")
-    rows.add_argument("--all", action="store_true", help="those of every repository")
+    rows.add_argument(
+        "--all", action="store_true", help="list the conversations about every repository"
+    )
 
     def about(name: str, text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text)
         action.add_argument("session", help=_REFERENCE)
         return action
 
-    show = about("show", "one conversation as text, each message with its number")
+    show = about("show", "show a conversation as text, each message with its number")
     _add_at(show, "show the branch that ends at this message")
-    resume = about("resume", "go on with one")
+    resume = about("resume", "continue a conversation")
     resume.add_argument("question", nargs="?", help="the next question (default: ask for it)")
     add_serving_options(resume)
-    branch = about("branch", "go on from an earlier message; what came after it is kept")
-    _add_at(branch, "the message to go on from", required=True)
-    rename = about("rename", "give one another title")
+    branch = about(
+        "branch", "continue from an earlier message; the later messages are kept as a branch"
+    )
+    _add_at(branch, "the message to continue from", required=True)
+    rename = about("rename", "rename a conversation")
     rename.add_argument("title", help="the new title")
-    export = about("export", "write one out as Markdown or JSON")
+    export = about("export", "export a conversation as Markdown or JSON")
     export.add_argument(
         "--format",
         choices=("markdown", "json"),
         default="markdown",
-        help="markdown: the branch in use; json: every message of every branch",
+        help="markdown: the current branch; json: every message of every branch",
     )
-    export.add_argument("--output", metavar="FILE", type=Path, help="a new file (default: print)")
-    _add_at(export, "the branch that ends at this message")
-    delete = about("delete", "take one out for good, with all its branches")
-    delete.add_argument("--yes", action="store_true", help="do not ask")
+    export.add_argument(
+        "--output", metavar="FILE", type=Path, help="the new file (default: standard output)"
+    )
+    _add_at(export, "export the branch that ends at this message")
+    delete = about("delete", "permanently delete a conversation and its branches")
+    delete.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _add_at(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
@@ -91,7 +97,7 @@ def _list(options: argparse.Namespace) -> int:
         print_json({"sessions": [summary_answer(row) for row in found]})
         return 0
     if not found:
-        tell('No conversation yet. Begin one with `treadle ask "…"`.')
+        tell('There are no conversations. Start one with `treadle ask "…"`.')
         return 0
     rows = [
         (short_id(str(row.id)), when(row.updated_us), str(row.turns), row.title) for row in found
@@ -117,20 +123,20 @@ def _branch(options: argparse.Namespace) -> int:
         print_json({"ok": True, "id": str(found.id), "at": options.at})
     else:
         command = f'treadle ask --session {short_id(str(found.id))} "…"'
-        say(f"It goes on from message {options.at}: `{command}`.")
+        say(f"The conversation continues from message {options.at}: `{command}`.")
     return 0
 
 
 def _rename(options: argparse.Namespace) -> int:
     title = " ".join(options.title.split())
     if not title:
-        raise UsageError("The title is empty.", hint="Write it behind the conversation.")
+        raise UsageError("The title is empty.", hint="Pass the title after the conversation.")
     root = repository(options)
     found = stored(lambda store: store.rename(options.session, title, root=root))
     if options.json:
         print_json({"ok": True, "id": str(found.id), "title": title})
     else:
-        say_line(f"The conversation “{found.title}” is now called “{title}”.")
+        say_line(f"The conversation “{found.title}” is renamed to “{title}”.")
     return 0
 
 
@@ -148,7 +154,8 @@ def _export(options: argparse.Namespace) -> int:
             file.write(text)
     except FileExistsError as error:
         raise UsageError(
-            f"{options.output} is there already.", hint="Export to another file, or remove it."
+            f"{options.output} already exists.",
+            hint="Choose another file, or remove the existing one.",
         ) from error
     tell(f"Written to {options.output}.")
     return 0
@@ -160,9 +167,12 @@ def _delete(options: argparse.Namespace) -> int:
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(
-                "A conversation is deleted for good.", hint="Say so with --yes, or export it first."
+                "Deleting a conversation is permanent and needs confirmation.",
+                hint="Confirm with --yes, or export the conversation first.",
             )
-        tell_line(f"{found.title} ({found.turns} turns) will be gone for good. Delete it? [y/N]")
+        tell_line(
+            f"{found.title} ({found.turns} turns) will be permanently deleted. Delete it? [y/N]"
+        )
         if _prompt().lower() not in ("y", "yes"):
             return 1
     stored(lambda store: store.delete(str(found.id), root=root))
@@ -179,7 +189,7 @@ def _resume(options: argparse.Namespace) -> int:
     if not sys.stdin.isatty():
         return serve(options, "-", options.session)
     conversation, _ = _loaded(options, None)
-    tell(f"{conversation.title}\nYour next question; an empty line ends.")
+    tell(f"{conversation.title}\nType your next question and end it with an empty line.")
     status = 0
     while question := _prompt():
         status = serve(options, question, str(conversation.id))

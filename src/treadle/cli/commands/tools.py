@@ -24,21 +24,28 @@ from treadle.visible import in_json
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", help="the tools, one a line")
-    schema = actions.add_parser("schema", help="the JSON schema of a tool, or of all")
+    actions.add_parser("list", help="list the tools, one per line")
+    schema = actions.add_parser("schema", help="print the JSON schema of a tool, or of all tools")
     schema.add_argument("name", nargs="?", help="the tool (default: all)")
     call = actions.add_parser("call", help="run a tool and print its result")
     call.add_argument("name", help="the tool")
     call.add_argument(
-        "--args", default="{}", metavar="JSON", help="its arguments as JSON; `-` reads them"
+        "--args",
+        default="{}",
+        metavar="JSON",
+        help="the arguments as JSON; `-` reads them from standard input",
     )
-    stats = actions.add_parser("stats", help="how often each was called, how it went, how long")
+    stats = actions.add_parser(
+        "stats", help="show call counts, outcomes and durations of each tool"
+    )
     stats.add_argument(
-        "--since", metavar="TIME", help="only calls since then: 30m, 12h, 7d, a date"
+        "--since", metavar="TIME", help="count only calls since this time: 30m, 12h, 7d or a date"
     )
-    approvals = actions.add_parser("approvals", help="what you have allowed here for good")
+    approvals = actions.add_parser(
+        "approvals", help="list the permanent approvals of this repository"
+    )
     approvals.add_argument(
-        "--revoke", metavar="NUMBER", type=_number_or_all, help="forget that one, or `all`"
+        "--revoke", metavar="NUMBER", type=_number_or_all, help="revoke this approval, or `all`"
     )
 
 
@@ -83,7 +90,7 @@ def _list(registry: Registry, options: argparse.Namespace) -> int:
         )
         return 0
     rows = [(tool.name, tool.effect.value, tool.description.split(". ")[0]) for tool in registry]
-    say(table(rows, ("NAME", "EFFECT", "WHAT IT DOES")))
+    say(table(rows, ("NAME", "EFFECT", "PURPOSE")))
     return 0
 
 
@@ -154,5 +161,5 @@ def _pretty(result: dict[str, object]) -> str:
 
 
 COMMAND = Command(
-    "List the tools, show their schemas, call one, see how calls went.", configure, run
+    "List the tools, show their schemas, call a tool, and show call statistics.", configure, run
 )

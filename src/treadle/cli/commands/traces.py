@@ -43,4 +43,4 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-COMMAND = Command("Read, exchange and delete what was recorded.", configure, run)
+COMMAND = Command("Read, exchange and delete recorded traces.", configure, run)

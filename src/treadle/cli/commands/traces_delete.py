@@ -18,11 +18,11 @@ _FIELDS = {"thread": Field.THREAD, "run": Field.RUN, "trace": Field.TRACE}
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("delete", help="delete threads, runs or traces for good")
+    parser = actions.add_parser("delete", help="permanently delete threads, runs or traces")
     set_repository_use(parser, RepositoryUse.NONE)
-    parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids are of")
+    parser.add_argument("what", choices=tuple(_FIELDS), help="what the ids identify")
     parser.add_argument("ids", nargs="+", metavar="ID", help="a whole id")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,22 +32,25 @@ def run(options: argparse.Namespace) -> int:
         count = store.summary(Query((any_of(_FIELDS[options.what], ids),))).sums.totals.spans
         if not count:
             raise NotFoundError(
-                f"Nothing is recorded of the {options.what} {', '.join(ids)}.",
-                hint="`treadle traces list --json` shows whole ids.",
+                f"Nothing is recorded for the {options.what} {', '.join(ids)}.",
+                hint="`treadle traces list --json` shows full ids.",
             )
-        if not options.yes and not _agreed(f"Delete {count:,} spans for good?"):
+        if not options.yes and not _agreed(f"Permanently delete {count:,} spans?"):
             return ExitStatus.CANCELLED
         gone = store.delete(**{f"{options.what}s": ids})
     if options.json:
         print_json(asdict(gone))
     else:
-        say(f"{gone.spans:,} spans of {gone.traces:,} traces deleted, {shown_size(gone.bytes)}.")
+        say(f"Deleted {gone.spans:,} spans of {gone.traces:,} traces ({shown_size(gone.bytes)}).")
     return 0
 
 
 def _agreed(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("Nobody can be asked here.", hint="Say --yes to delete them.")
+        raise UsageError(
+            "Deleting needs confirmation, and standard input is not a terminal.",
+            hint="Confirm with --yes.",
+        )
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

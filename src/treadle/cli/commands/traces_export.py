@@ -12,16 +12,20 @@ from treadle.cli.trace_queries import Actions, add_query, typed_query
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("export", help="write whole spans as JSON lines")
+    parser = actions.add_parser("export", help="write complete spans as JSON lines")
     add_query(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="default: standard output (-)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the output file (default: -, standard output)",
     )
     parser.add_argument(
         "--format",
         choices=("jsonl", "otlp-json"),
         default="jsonl",
-        help="jsonl loses nothing; otlp-json is what OpenTelemetry tools read (default: jsonl)",
+        help="jsonl is lossless; otlp-json is for OpenTelemetry tools (default: jsonl)",
     )
 
 
@@ -48,5 +52,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"spans": written, "file": options.output})
     else:
-        tell(f"{written:,} spans written to {options.output}.")
+        tell(f"Wrote {written:,} spans to {options.output}.")
     return 0

@@ -22,14 +22,14 @@ _QUOTED = 160
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("faults", help="what went wrong, also where no status says so")
+    parser = actions.add_parser("faults", help="list faults, including those that no status shows")
     add_query(parser)
     parser.add_argument(
         "--limit",
         type=positive,
         default=_MOST_FINDINGS,
         metavar="N",
-        help=f"findings to show, the worst (default: {_MOST_FINDINGS})",
+        help=f"the maximum number of findings, worst first (default: {_MOST_FINDINGS})",
     )
 
 
@@ -54,10 +54,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for finding in findings:
         _show(finding)
-    shown = f", the worst {len(findings)} shown" if len(findings) < found.total else ""
+    shown = f"; the worst {len(findings)} are shown" if len(findings) < found.total else ""
     tell(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
     if found.unexamined:
-        tell(f"{found.unexamined:,} spans came just now and were not looked at. Ask again.")
+        tell(f"{found.unexamined:,} new spans are not examined yet. Run the command again.")
     return 0
 
 
@@ -66,7 +66,7 @@ def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
     done = 0
     while (number := store.examine(rules, most=_AT_ONCE)) == _AT_ONCE:
         done += number
-        tell(f"{done:,} spans were examined for the first time, and more are.")
+        tell(f"{done:,} spans examined for the first time so far.")
 
 
 def _show(finding: "Finding") -> None:

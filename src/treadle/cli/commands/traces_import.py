@@ -14,9 +14,11 @@ from treadle.cli.trace_queries import Actions
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("import", help="take spans from files (JSON lines or OTLP/JSON)")
+    parser = actions.add_parser("import", help="import spans from files (JSON lines or OTLP/JSON)")
     set_repository_use(parser, RepositoryUse.SETTINGS)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="may be compressed")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="the files; they may be compressed"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,10 +54,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     say(f"{taken:,} spans taken.")
     if rejected:
-        tell_line(f"{rejected:,} were left out: {'; '.join(reasons)}")
+        tell_line(f"{rejected:,} spans were rejected: {'; '.join(reasons)}")
     if damaged:
-        tell_line(f"{damaged:,} fields could not be read: {'; '.join(warnings)}")
+        tell_line(f"{damaged:,} fields were not readable: {'; '.join(warnings)}")
     if redactions:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(redactions.items()))
-        tell_line(f"Secrets taken out of them: {kinds}.")
+        tell_line(f"Secrets removed: {kinds}.")
     return 0

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("list", help="the latest runs, or those that fit a query")
+    parser = actions.add_parser("list", help="list the latest runs, or those that match a query")
     add_query(parser)
     add_page(parser)
     what = parser.add_mutually_exclusive_group()
@@ -63,11 +63,11 @@ def _show(
         say(fitted_table(rows, headers))
         if page.next_cursor:
             more = "" if page.total is None else f" of {page.total:,}"
-            tell(f"{len(rows)}{more} shown; the next: --cursor {page.next_cursor}")
+            tell(f"{len(rows)}{more} shown; next page: --cursor {page.next_cursor}")
     elif options.query or options.repo:
-        tell("Nothing that is recorded fits.")
+        tell("No recorded trace matches.")
     else:
-        tell('Nothing is recorded yet. Try `treadle ask "…"`.')
+        tell('There are no traces. Record one with `treadle ask "…"`.')
     return 0
 
 

@@ -16,11 +16,21 @@ from treadle.errors import UsageError
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("prune", help="delete what is old, or more than is to be kept")
+    parser = actions.add_parser("prune", help="delete old traces, or the oldest above a size limit")
     set_repository_use(parser, RepositoryUse.SETTINGS)
-    parser.add_argument("--older-than", type=_age, metavar="AGE", help="such as 12h, 30d or 4w")
-    parser.add_argument("--max-size", type=_size, metavar="SIZE", help="such as 500MB or 2GB")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument(
+        "--older-than",
+        type=_age,
+        metavar="AGE",
+        help="delete traces older than this, such as 12h, 30d or 4w",
+    )
+    parser.add_argument(
+        "--max-size",
+        type=_size,
+        metavar="SIZE",
+        help="reduce the traces to this size, such as 500MB or 2GB",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="report what would be deleted")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     done = "would be deleted" if options.dry_run else "deleted"
     room = shown_size(gone.bytes)
     kept = left - gone.spans if options.dry_run else left
-    say(f"{gone.traces:,} traces with {gone.spans:,} spans {done}, about {room}; {kept:,} left.")
+    say(f"{gone.traces:,} traces with {gone.spans:,} spans {done}, about {room}; {kept:,} remain.")
     return 0
 
 
@@ -48,8 +58,8 @@ def _configured(options: argparse.Namespace) -> tuple[int | None, int | None]:
     settings = load(repository(options), os.environ, {}).settings.traces
     if settings.keep is None and settings.max_size is None:
         raise UsageError(
-            "Nothing says what is to go.",
-            hint="Give --older-than or --max-size, or set traces.keep or traces.max_size.",
+            "No limit is given or configured.",
+            hint="Pass --older-than or --max-size, or set traces.keep or traces.max_size.",
         )
     return (
         None if settings.keep is None else age_us(settings.keep),

@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("redact-preview", help="try a rule of redaction on what is stored")
+    parser = actions.add_parser("redact-preview", help="try a redaction rule on stored spans")
     add_query(parser)
     parser.add_argument(
-        "--pattern", metavar="RE2", help="without it the rules of your settings are tried"
+        "--pattern",
+        metavar="RE2",
+        help="the regular expression (default: the rules of your settings)",
     )
     parser.add_argument(
-        "--limit", type=positive, default=1_000, metavar="N", help="newest spans (default: 1000)"
+        "--limit",
+        type=positive,
+        default=1_000,
+        metavar="N",
+        help="the number of newest spans to search (default: 1000)",
     )
 
 
@@ -58,11 +64,11 @@ def _rules(options: argparse.Namespace) -> "dict[str, Rule]":
         try:
             return {"pattern": Rule("pattern", options.pattern)}
         except ValueError as error:
-            raise UsageError(f"--pattern: {error}.", hint="It has to be one for RE2.") from error
+            raise UsageError(f"--pattern: {error}.", hint="Use RE2 syntax.") from error
     settings = load(repository(options), os.environ, {}).settings.traces.redaction
     if not settings.rules:
         raise UsageError(
-            "There is no rule to try.",
-            hint="Give --pattern, or set one in [traces.redaction.rules.NAME].",
+            "There is no redaction rule to try.",
+            hint="Pass --pattern, or set a rule in [traces.redaction.rules.NAME].",
         )
     return {name: Rule(name, rule.pattern) for name, rule in settings.rules.items()}

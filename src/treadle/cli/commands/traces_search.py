@@ -15,7 +15,7 @@ _LONGEST = 400
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("search", help="the spans that hold a text, and where")
+    parser = actions.add_parser("search", help="find the spans that contain a text")
     add_query(parser, required=True)
     add_page(parser)
 
@@ -31,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     for hit in page.data:
         _show(hit)
     if not page.data:
-        tell("Nothing that is recorded holds it.")
+        tell("No recorded span contains the text.")
     elif page.next_cursor:
-        tell(f"{len(page.data)} shown; the next: --cursor {page.next_cursor}")
+        tell(f"{len(page.data)} shown; next page: --cursor {page.next_cursor}")
     return 0
 
 

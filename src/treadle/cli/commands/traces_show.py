@@ -12,9 +12,9 @@ from treadle.traces import trace_lines, trace_to_json, view_trace
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("show", help="one run as a tree")
+    parser = actions.add_parser("show", help="show a trace as a tree")
     set_repository_use(parser, RepositoryUse.NONE)
-    parser.add_argument("trace", help="LAST, a trace id or the beginning of one")
+    parser.add_argument("trace", help="the trace: LAST, its id, or a prefix of its id")
 
 
 def run(options: argparse.Namespace) -> int:

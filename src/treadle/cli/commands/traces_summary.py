@@ -18,10 +18,12 @@ from treadle.traces.tree import one_line
 
 def configure(actions: Actions) -> None:
     """Add the sub-command."""
-    parser = actions.add_parser("summary", help="counts, cost, latency and the worst, of a set")
+    parser = actions.add_parser(
+        "summary", help="show counts, cost, latency and the worst spans of a set"
+    )
     add_query(parser)
-    parser.add_argument("--thread", metavar="ID", help="of this thread")
-    parser.add_argument("--run", metavar="ID", help="of this run", dest="run_id")
+    parser.add_argument("--thread", metavar="ID", help="spans of this thread")
+    parser.add_argument("--run", metavar="ID", help="spans of this run", dest="run_id")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(summary_answer(summary))
     elif not summary.sums.totals.spans:
-        tell("Nothing that is recorded fits.")
+        tell("No recorded span matches.")
     else:
         say("\n".join(_lines(summary)))
     return 0
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 def _lines(summary: Summary) -> Iterator[str]:
     totals = summary.sums.totals
     yield f"{totals.spans:,} spans: {describe(totals)}"
-    yield f"from first to last {duration(summary.wall_us)}, busy {duration(summary.sums.busy_us)}"
+    yield f"{duration(summary.wall_us)} from first to last, {duration(summary.sums.busy_us)} busy"
     yield f"status: {_counts(summary.by_status)}"
     yield f"operations: {_counts(summary.by_operation)}"
     if summary.labels:
