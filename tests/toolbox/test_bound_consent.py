@@ -62,7 +62,7 @@ def test_what_was_always_allowed_still_asks_for_protected_files(bench: Bench) ->
     for old, new in (("a:", "b:"), ("b:", "c:")):
         bench.edit({"file": "Makefile", "replace": {"old": old, "new": new}})
     assert len(bench.questions) == 2
-    assert "always asks" in bench.questions[0].reason
+    assert "always needs approval" in bench.questions[0].reason
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_path_and_glob_choose_the_files(
 def test_an_ignored_folder_is_told_not_passed_over_in_silence(tree: Repository) -> None:
     result = tree.ok("grep", pattern="find", path="build")
     assert result["total_matches"] == 0
-    assert "left out by the ignore files" in result["note"]
+    assert "excluded by an ignore file" in result["note"]
 
 
 def test_the_end_of_a_line_is_found_before_either_line_end(tree: Repository) -> None:

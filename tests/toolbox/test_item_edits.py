@@ -399,7 +399,7 @@ def test_a_setter_is_told_from_its_property_by_lines(bench: Bench) -> None:
 def test_a_name_with_other_capitals_is_refused(bench: Bench) -> None:
     source = "public class A {\n  int a, b = 2;\n}\n"
     said = _refusal(bench, "Main.java", source.replace("A {", "Cart {"), "cart", "int a = 1;")
-    assert "With other capitals there is the class Cart" in said
+    assert "An item with different capitals exists: class Cart" in said
 
 
 @pytest.mark.parametrize("code", ["a: 3", ""])

@@ -361,7 +361,7 @@ async def test_time_up_is_a_result_with_what_there_was(desk: Desk) -> None:
     desk.commands = {"slow": {"command": ["bash", "-c", "echo a.c:1: error: x; sleep 100"],
                               "timeout": 1}}  # fmt: skip
     result = await desk.ok(check="slow")
-    assert (result["status"], result["reason"]) == ("timed_out", "It was ended after 1 seconds.")
+    assert (result["status"], result["reason"]) == ("timed_out", "It was stopped after 1 seconds.")
     assert result["diagnostics"][0]["file"] == "a.c"
 
 

@@ -163,7 +163,7 @@ async def test_an_experiment_is_offered_for_a_model_call_alone(tools: Tools) -> 
     )
     assert await tools.failed("navigate_to_experiment", spanId="tool") == (
         ErrorKind.VALIDATION,
-        "The span 'tool' is no model call but execute_tool.",
+        "The span 'tool' is not a model call; its operation is execute_tool.",
     )
 
 

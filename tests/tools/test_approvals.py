@@ -152,7 +152,7 @@ async def test_what_only_reads_is_run_and_what_writes_asks(root: Path) -> None:
         done(await at.call("touch", paths=["a"]))
         failure = denied(await at.call("change", paths=["a"]))
         assert failure.message == (
-            "Not allowed: change a. It would change something. Nobody can be asked here."
+            "Not allowed: change a. It would change something. No person can be asked here."
         )
         with at.approvals.attend():
             calling = asyncio.ensure_future(at.call("change", paths=["a"]))
@@ -248,7 +248,7 @@ async def test_a_question_is_withdrawn_with_its_call_and_with_the_last_front_end
             assert at.approvals.pending() == ()
             left = asyncio.ensure_future(at.call(command="b"))
             await at.question()
-        assert "Nobody can be asked here." in denied(await left).message
+        assert "No person can be asked here." in denied(await left).message
         await settle()
         scopes = [event.scope for event in at.seen(ApprovalResolved)]
         assert scopes == [ApprovalScope.WITHDRAWN] * 2

@@ -78,8 +78,8 @@ def test_text_survives_any_number_of_encodings(text: str, times: int) -> None:
 @pytest.mark.parametrize(
     ("raw", "hint"),
     [
-        ('{"text": "half', "too early"),
-        ('{"text": "a"', "too early"),
+        ('{"text": "half', "incomplete"),
+        ('{"text": "a"', "incomplete"),
         ("{'text': 'a'}", "double quotes"),
         ("please", "double quotes"),
         ("{} {}", "double quotes"),

@@ -239,7 +239,7 @@ async def test_without_a_front_end_a_call_fails_at_once_and_clearly() -> None:
     async with front() as at:
         failure = failure_of(await at.caller.call("open_page", CALL))
         assert (failure.kind, failure.effect) == (ErrorKind.UNAVAILABLE, Effect.NONE)
-        assert "run by a front end, and none is connected" in failure.message
+        assert "A front end runs the tool" in failure.message
         at.bridge.connect("page", runs=["another"])
         assert failure_of(await at.caller.call("open_page", CALL)).kind is ErrorKind.UNAVAILABLE
         by_hand = await at.dispatcher.call("open_page", CALL)
@@ -292,7 +292,7 @@ async def test_a_front_end_that_stays_away_fails_its_calls(name: str, effect: Ef
         await at.clock.advance(15)
         failure = failure_of(await future)
         assert (failure.kind, failure.effect) == (ErrorKind.UNAVAILABLE, effect)
-        assert "has left and did not come back" in failure.message
+        assert "disconnected and did not reconnect" in failure.message
 
 
 async def test_a_call_that_comes_while_the_front_end_is_away_waits_for_it() -> None:
@@ -415,7 +415,7 @@ async def test_messages_as_json_there_and_back() -> None:
 )
 async def test_a_message_that_cannot_be_read_is_a_clear_error(text: str | bytes) -> None:
     bridge = Bridge(EventBus())
-    with bridge.connect("page") as page, pytest.raises(UsageError, match="message cannot be read"):
+    with bridge.connect("page") as page, pytest.raises(UsageError, match="message is invalid"):
         await receive(page, text)
 
 

@@ -90,7 +90,7 @@ def test_an_excerpt_says_how_much_there_was_and_uses_most_of_the_limit() -> None
     assert shown["type"] == "excerpt"
     assert shown["characters"] == len(content)
     assert shown["tokens"] == estimate(content)
-    assert "Ask for less" in shown["hint"]
+    assert "Request less" in shown["hint"]
 
 
 def test_a_short_message_is_left_alone() -> None:

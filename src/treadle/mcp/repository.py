@@ -79,7 +79,9 @@ def _first_folder(roots: list[types.Root]) -> Path:
     folder = next((path for path in paths if path.is_dir()), None)
     if folder is None:
         named = ", ".join(map(str, paths))
-        raise UsageError(f"No root of this client is a folder here: {named}.", hint=_GIVE_ONE)
+        raise UsageError(
+            f"This client's roots do not include a folder on this machine: {named}.", hint=_GIVE_ONE
+        )
     return folder.resolve()
 
 
@@ -88,8 +90,8 @@ def _enclosing(folder: Path) -> Path:
     root = find_root(folder)
     if holds_home(root):
         raise UsageError(
-            f"It is not known which repository to read: this server was started in {root}, and "
-            "the client named no root.",
+            f"The repository is unknown: this server was started in {root}, and the client sent no "
+            "root.",
             hint=_GIVE_ONE,
         )
     return root

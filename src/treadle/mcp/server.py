@@ -35,16 +35,16 @@ from treadle.mcp.repository import Context, Repository
 from treadle.mcp.translation import call_result, failed_result, listed_tools
 
 INSTRUCTIONS = (
-    "Treadle reads one repository on this machine. Its index is brought up to date before each "
-    "answer, so answers are never stale. For a question about the code call request_code_context "
-    "first, with the question or the names in it as `hint`: one call usually suffices. Paths are "
-    "relative to the root of the repository."
+    "Treadle reads one repository on this machine. Its index is refreshed before each answer, so "
+    "answers are current. For a question about the code call request_code_context first, with the "
+    "question or the names in it as `hint`: one call usually suffices. Paths are relative to the "
+    "root of the repository."
 )
 """The description of the whole server that a client passes to its model."""
 
 _ABOUT_TRACES = (
-    " The calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
-    "get_span_content report what went wrong there, with evidence."
+    " Calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
+    "get_span_content report their faults, with evidence."
 )
 
 

@@ -16,7 +16,7 @@ BRIEF_TOKENS = 1_500
 
 MaxTokens = Annotated[
     int,
-    Field(ge=200, le=100_000, description="Most tokens of the answer."),
+    Field(ge=200, le=100_000, description="Maximum tokens of the answer."),
     TokenBudget(),
 ]
 """The argument of a tool whose output is cut at a number of tokens."""

@@ -64,7 +64,7 @@ def _load(tool: str, raw: str) -> Any:
             f"The arguments of {tool} are not valid JSON: {where}.",
             expected="a JSON object",
             received=_cut(raw),
-            hint="They end too early: send the whole object."
+            hint="They are incomplete: send the whole object."
             if early
             else "Send one JSON object, with double quotes and escaped line breaks.",
         ) from error
@@ -140,7 +140,7 @@ def _readable(tool: str, schema: JsonSchema, error: ValidationError) -> ToolErro
             message, received = f"{_own_words(first)}{more}.", _shown(first["input"])
             expected = in_words(wanted) if field and wanted else ""
         case "string_unicode":
-            expected = "text in valid Unicode, without half a surrogate pair"
+            expected = "text in valid Unicode, without an unpaired surrogate"
             received = _shown(first["input"])
             message = f"`{field}` of {tool} is not valid Unicode{more}."
         case _:
@@ -178,7 +178,7 @@ def _known_arguments(schema: JsonSchema) -> str:
     fields = schema.get("properties", {})
     required = schema.get("required", [])
     named = [f"`{name}`{'' if name in required else ' (optional)'}" for name in fields]
-    return f"The arguments are {', '.join(named)}." if named else "There are no arguments."
+    return f"The arguments are {', '.join(named)}." if named else "The tool takes no arguments."
 
 
 def _own_words(error: ErrorDetails) -> str:

@@ -170,7 +170,7 @@ async def _publish_nowhere(_event: Event) -> None:
 
 
 async def _nobody_decides(_question: "Question") -> "Decision":
-    raise RuntimeError("nothing can be approved outside a dispatcher")
+    raise RuntimeError("there is no approval outside a dispatcher")
 
 
 T = TypeVar("T")

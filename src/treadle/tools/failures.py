@@ -116,7 +116,7 @@ def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:
         ErrorKind.UNKNOWN_TOOL,
         f"There is no tool named {name[:100]!r}.",
         received=name[:100],
-        hint=f"The tools are: {', '.join(known)}." if known else "There are no tools here.",
+        hint=f"The tools are: {', '.join(known)}." if known else "No tools are available.",
     )
 
 
@@ -124,6 +124,6 @@ def no_front_end(name: str) -> ToolFailure:
     """The failure of a call of a tool that only a front end can run, when there is none."""
     return ToolFailure(
         ErrorKind.UNAVAILABLE,
-        f"The tool {name} is run by a front end, and none is connected.",
-        hint="Go on without it, or ask the person to open the front end.",
+        f"A front end runs the tool {name}, and none is connected.",
+        hint="Continue without it, or ask the person to open the front end.",
     )

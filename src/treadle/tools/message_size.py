@@ -9,10 +9,10 @@ EXCERPT = "excerpt"
 """The `type` of a result that shows only the beginning and the end of a larger one."""
 
 _HINT = (
-    "Only the beginning and the end of the result are shown. Ask for less in one call to see "
-    "the rest; do not repeat a call that changes something."
+    "Only the beginning and the end of the result are shown. Request less per call to see the "
+    "rest; do not repeat a call that changes something."
 )
-_SHORT_HINT = "Ask for less in one call."
+_SHORT_HINT = "Request less per call."
 
 _HEAD_SHARE = 2 / 3
 """The beginning of a result says what it is; the end often holds the error or the sum."""

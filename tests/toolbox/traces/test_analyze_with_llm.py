@@ -167,7 +167,7 @@ def test_an_answer_in_no_form_is_said_to_be_none(recordings: Recordings, reply: 
     asked(recordings, Say(reply))
     answer = recordings.ok("analyze_with_llm", spanIds=["x0"])
     assert answer["verdicts"] == []
-    assert "did not answer in the form" in answer["note"]
+    assert "did not follow the requested format" in answer["note"]
     assert len(answer["findings"]) == 1
 
 
@@ -175,7 +175,7 @@ def test_without_a_model_the_detectors_answer(recordings: Recordings) -> None:
     recordings.record(*flights())
     answer = recordings.ok("analyze_with_llm", spanIds=["x0"])
     assert answer["model"] is None
-    assert answer["note"].startswith("No model was asked")
+    assert answer["note"].startswith("No model was called")
     assert answer["findings"][0]["span_id"] == "x0"
 
 

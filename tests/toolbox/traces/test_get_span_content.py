@@ -41,7 +41,7 @@ def test_a_span_is_judged_with_evidence(recordings: Recordings) -> None:
     text = text_at(span, issue["field"])
     assert text is not None
     assert text[issue["start"] : issue["end"]] == issue["context"]
-    assert found["assessment"].startswith("It ended well, but there is 1 fault")
+    assert found["assessment"].startswith("It ended with status ok, but there is 1 fault")
     assert found["link"] == "/traces/t1?span=x0"
 
 

@@ -35,8 +35,8 @@ HEAD_LINES = 20
 """Lines of the beginning that are shown of a check that failed and told of no place."""
 
 _NONE_FOUND = (
-    "None was found in the project's files; a person can set checks in [checks.commands] of the "
-    "configuration."
+    "No checks were found in the project's files; a person can set them in [checks.commands] of "
+    "the configuration."
 )
 
 _ENDING_SECONDS = 60.0
@@ -47,18 +47,18 @@ class RunCheckArguments(Arguments):
     """Which check, and of what."""
 
     check: str | None = Field(
-        default=None, description="Name of the check; left out: list the checks that there are."
+        default=None, description="Name of the check. Default: list the available checks."
     )
     paths: list[str] = Field(
         default_factory=list,
         max_length=100,
-        description="Files or folders to check, where the check takes paths; empty: all. For "
-        "pytest also `file::test`.",
+        description="Files or folders to check, if the check takes paths; empty: all. "
+        "pytest also takes `file::test`.",
     )
     proposal: str | None = Field(
         default=None,
-        description="Id of a proposal of edits: check a copy of the repository that has it "
-        "applied; the repository itself is not touched.",
+        description="Id of an edit proposal: check a copy of the repository with the "
+        "proposal applied; the repository stays unchanged.",
     )
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
@@ -121,7 +121,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
     description = (
         "Run a test, build, lint or type check of this project: status, counts, and problems with "
         "file and line. Use it after an edit, or before one with the id of its proposal. Call it "
-        "without `check` to list the checks; other commands cannot be run."
+        "without `check` to list the checks; it runs no other commands."
     )
     tool_class = ToolClass.BACKGROUND
     effect = ToolEffect.WRITE
@@ -194,7 +194,7 @@ class RunCheck(Tool[RunCheckArguments, RunCheckResult]):
 
         def listed(number: int) -> RunCheckResult:
             left_out = len(rows) - number
-            more = f"Not shown: {counted(left_out, 'check')}. Give more max_tokens."
+            more = f"Not shown: {counted(left_out, 'check')}. Call again with a larger max_tokens."
             return RunCheckResult(checks=rows[:number], more=more if left_out else None)
 
         if not rows:
@@ -287,7 +287,10 @@ def _more(diagnostics: int, lines: int, status: CheckStatus) -> str | None:
         left_out.append(f"{counted(lines, 'line')} of output")
     if not left_out:
         return None
-    return f"Not shown: {' and '.join(left_out)}. Give more max_tokens, or check fewer paths."
+    return (
+        f"Not shown: {' and '.join(left_out)}. Call again with a larger max_tokens, or check fewer "
+        "paths."
+    )
 
 
 def _described(diagnostic: Diagnostic) -> CheckDiagnostic:

@@ -93,9 +93,8 @@ class CodeItemEdges(Tool[EdgesArguments, EdgesResult]):
     name = "code_item_edges"
     description = (
         "List what an item contains, imports, calls, uses as a type, inherits from, overrides or "
-        "tests, and what does that to it: callers, subclasses, tests. Edges that cannot be "
-        "resolved are listed with the reason. Check `possible` before you say that nothing uses an "
-        "item."
+        "tests; or its callers, subclasses, tests and other users. Edges that cannot be resolved "
+        "are listed with the reason. Check `possible` before you say that nothing uses an item."
     )
     arguments = EdgesArguments
     result = EdgesResult
@@ -187,7 +186,7 @@ def _result(item: FoundItem, found: EdgeList, edges: list[EdgeShown], offset: in
         unresolved=sum(edge.target is None for edge in found.edges),
         possible=_possible(possible),
         more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
-        note="More files mention this name than were looked through." if found.cut else None,
+        note="The search stopped early: more files mention this name." if found.cut else None,
     )
 
 

@@ -50,8 +50,8 @@ class CodeItemLookup(Tool[LookupArguments, LookupResult]):
     name = "code_item_lookup"
     description = (
         "Find functions, classes, methods, types, constants, document headings and configuration "
-        "keys by name or canonical path, with file, lines and signature. Use it when you know what "
-        "something is called. If nothing matches, the error names the nearest items."
+        "keys by name or canonical path, with file, lines and signature. Use it when you know the "
+        "name. If nothing matches, the error names the nearest items."
     )
     arguments = LookupArguments
     result = LookupResult

@@ -38,7 +38,7 @@ class GrepArguments(Arguments):
         min_length=1,
         description="Regular expression (RE2), matched line by line.",
     )
-    literal: bool = Field(default=False, description="Take the pattern as plain text.")
+    literal: bool = Field(default=False, description="Match the pattern as plain text.")
     ignore_case: bool = Field(default=False, description="Ignore case.")
     path: str = Field(default=".", description="Folder or file to search.")
     glob: str | None = Field(
@@ -90,8 +90,8 @@ class Grep(Tool[GrepArguments, GrepResult]):
     name = "grep"
     description = (
         "Find every line that matches a regular expression or a plain text, in all files that are "
-        "not ignored. Use it for exact strings, such as an error message or a name. All matches "
-        "are counted, shown or not."
+        "not ignored. Use it for exact strings, such as an error message or a name. The totals "
+        "count all matches, shown or not."
     )
     arguments = GrepArguments
     result = GrepResult
@@ -183,12 +183,14 @@ class Grep(Tool[GrepArguments, GrepResult]):
         if found.stopped:
             return (
                 f"Stopped after {TIME_LIMIT:.0f} seconds and {found.searched:,} files; the totals "
-                "are of those. Search a smaller folder."
+                "cover only those. Search a smaller folder."
             )
         inside = place.relative_to(self._workspace.root).as_posix()
         rules = IgnoreRules(self._workspace.root)
         if place.is_dir() and inside != "." and rules.ignored(inside, is_dir=True):
-            return f"{inside} is left out by the ignore files; name a file in it to search that."
+            return (
+                f"{inside} is excluded by an ignore file; to search an ignored file, give its path."
+            )
         return None
 
     def _fitted(self, arguments: GrepArguments, found: _Found, note: str | None) -> GrepResult:
@@ -199,7 +201,7 @@ class Grep(Tool[GrepArguments, GrepResult]):
             if count < found.total:
                 more = (
                     f"{found.total - count:,} matches are not shown; narrow the pattern, path or "
-                    "glob, or give more max_tokens."
+                    "glob, or give a larger max_tokens."
                 )
             return GrepResult(
                 files=self._shown(found.hits[:count], arguments.context_lines),
@@ -247,7 +249,7 @@ def _glob_filter(glob: str) -> Callable[[str], bool]:
     if prod(map(len, choices)) > GLOB_CHOICES:
         raise ToolError(
             ErrorKind.VALIDATION,
-            f"The braces of the glob stand for more than {GLOB_CHOICES:,} patterns.",
+            f"The braces of the glob expand to more than {GLOB_CHOICES:,} patterns.",
             field="glob",
             expected="fewer alternatives",
             received=glob,

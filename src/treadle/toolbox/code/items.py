@@ -17,13 +17,13 @@ ItemName = Annotated[
     Field(
         min_length=1,
         max_length=500,
-        description="Name of the item, or its canonical path or the end of it: `refresh`, "
+        description="Name, canonical path or end of the canonical path of the item: `refresh`, "
         "`CodeIndex.refresh`, `Store::open`.",
     ),
 ]
 InFile = Annotated[
     str | None,
-    Field(description="Only items of the file with this path, or end of a path."),
+    Field(description="Only items in files with this path or path ending."),
 ]
 OfKind = Annotated[Kind | None, Field(description="Only items of this kind.")]
 
@@ -68,5 +68,5 @@ def none_of_that_name(name: str, found: "Lookup") -> ToolError:
         received=name,
         hint=f"The nearest: {nearest}."
         if nearest
-        else "Search for what it does with request_code_context, or for its text with grep.",
+        else "Search by meaning with request_code_context, or by text with grep.",
     )

@@ -25,7 +25,7 @@ class ListDirArguments(Arguments):
     path: str = Field(
         default=".", description="Folder, relative to the repository root or absolute inside it."
     )
-    include_ignored: bool = Field(default=False, description="Also list what ignore files exclude.")
+    include_ignored: bool = Field(default=False, description="Also list ignored entries.")
     offset: int = Field(default=0, ge=0, description="Entries to skip.")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 

@@ -58,12 +58,12 @@ class Matcher:
                 field="pattern",
                 expected="a regular expression in RE2 syntax (no look-around, no back-references)",
                 received=pattern[:200],
-                hint="Set literal to true to search for the text as it stands.",
+                hint="Set literal to true to search for it as plain text.",
             ) from error
         if self._regex.programsize > LARGEST_PROGRAM:
             raise ToolError(
                 ErrorKind.LIMIT,
-                "The pattern is too large once its repetitions are written out.",
+                "The pattern is too large after its repetitions are expanded.",
                 field="pattern",
                 received=pattern[:200],
                 hint="Use fewer or smaller counted repetitions, such as `{1,100}`.",

@@ -26,7 +26,7 @@ class ReadFileArguments(Arguments):
     )
     start_line: int = Field(default=1, ge=1, description="First line, counting from 1.")
     end_line: int | None = Field(
-        default=None, ge=1, description="Last line, included. Default: the last of the file."
+        default=None, ge=1, description="Last line, inclusive. Default: the end of the file."
     )
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
@@ -57,8 +57,8 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
     name = "read_file"
     description = (
         "Read a file, or some of its lines, exactly as it is on disk. To find code by what it "
-        "does, use request_code_context. The answer has the byte range shown, the size and hash of "
-        "the file, and how to get the rest."
+        "does, use request_code_context. The answer has the byte range shown, the size and hash "
+        "of the file, and how to get the rest."
     )
     arguments = ReadFileArguments
     result = ReadFileResult
@@ -83,7 +83,7 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
                 ErrorKind.VALIDATION,
                 f"`end_line` {last} is before `start_line` {first}.",
                 field="end_line",
-                expected=f"a line from {first} on",
+                expected=f"a line number of at least {first}",
                 received=str(last),
             )
         opened = self._workspace.opened(path)
@@ -113,10 +113,10 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
         if passage.encoding not in READABLE:
             raise ToolError(
                 ErrorKind.UNAVAILABLE,
-                f"{name} is {passage.encoding}, {passage.total_bytes:,} bytes, and cannot be "
-                "shown as text.",
+                f"{name} is {passage.encoding}, {passage.total_bytes:,} bytes, and cannot be shown "
+                "as text.",
                 field="path",
-                hint="get_file_metadata tells its size and hash.",
+                hint="get_file_metadata returns its size and hash.",
             )
         if passage.start is None and first > 1:
             raise ToolError(
@@ -140,7 +140,9 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
             if data.endswith(b"\n"):
                 more = f"Call again with start_line {last + 1} for the lines after {last}."
             else:
-                more = f"Line {last} is cut; use a larger max_tokens, or grep for a part of it."
+                more = (
+                    f"Line {last} is truncated; use a larger max_tokens, or grep for a part of it."
+                )
         if charset is not None and charset.codec is not None:
             return self._decoded(path, first, passage, data, charset, more)
         if text.encode() != data:
@@ -181,8 +183,8 @@ class ReadFile(Tool[ReadFileArguments, ReadFileResult]):
             text=data.decode(charset.codec or "utf-8", "backslashreplace"),
             encoding=charset.name,
             more=more,
-            note=f"The file is {charset.name}. Edit it with `replace` or `lines`, which count no "
-            "bytes: new text is written in its encoding.",
+            note=f"The file is {charset.name}. Edit it with `replace` or `lines`, which do "
+            "not use byte offsets: new text is written in its encoding.",
         )
 
 

@@ -35,12 +35,12 @@ class CodeContextArguments(Arguments):
     """How much, and about what."""
 
     token_budget: Annotated[int, TokenBudget()] = Field(
-        ge=1, description="Most tokens of the answer; 2000 to 8000 is typical."
+        ge=1, description="Maximum tokens of the answer; 2000 to 8000 is typical."
     )
     hint: str | None = Field(
         default=None,
-        description="What to look for: a question, names, or what the code does. Default: the "
-        "user's last message, which only a Treadle session has.",
+        description="What to look for: a question, names, or what the code does. Default: "
+        "the user's last message (only in Treadle sessions).",
     )
 
 
@@ -94,9 +94,12 @@ class RequestCodeContext(Tool[CodeContextArguments, CodeContextResult]):
         if not query:
             raise ToolError(
                 ErrorKind.VALIDATION,
-                "There is nothing to search for: no hint, and no user message.",
+                (
+                    "There is nothing to search for: the call has no hint, and there is no user "
+                    "message."
+                ),
                 field="hint",
-                expected="what to look for, in words or names",
+                expected="a question, names, or what the code does",
                 received="nothing",
             )
         budget = arguments.token_budget
@@ -192,7 +195,7 @@ class _Answer:
         message = self._message(found.entries, found.omitted)
         if not found.entries and self.smallest is not None:
             enough = (self.smallest // 10 + 1) * 10
-            note = f"No snippet fits; a token_budget of {enough} would do."
+            note = f"No snippet fits; the smallest token_budget with a result is {enough}."
             message = message.model_copy(update={"note": note})
         elif found.notes:
             noted = message.model_copy(update={"note": " ".join(found.notes)})

@@ -52,7 +52,7 @@ class Workspace:
                 received=name,
                 hint=f"The nearest: {', '.join(nearest)}."
                 if nearest
-                else "List the folder with list_dir to see what there is.",
+                else "List the folder with list_dir to see its files.",
             )
         return path
 
@@ -66,7 +66,7 @@ class Workspace:
                 field="path",
                 expected="a file",
                 received="a folder",
-                hint="Use list_dir to see what is in it.",
+                hint="List its files with list_dir.",
             )
         if not path.is_file():  # a pipe or a device, which might never end
             raise ToolError(ErrorKind.UNAVAILABLE, f"{name!r} is not a regular file.", field="path")
@@ -85,16 +85,16 @@ class Workspace:
                 ErrorKind.UNAVAILABLE,
                 f"{sendable(relative)!r} cannot be read: {error.strerror}.",
                 field="path",
-                hint="Look with list_dir whether it is still there, and call again.",
+                hint="Check with list_dir that the file still exists, then call again.",
             ) from error
         size = os.fstat(opened.fileno()).st_size
         if size > MOST_BYTES:
             opened.close()
             raise ToolError(
                 ErrorKind.LIMIT,
-                f"{sendable(relative)!r} has {size:,} bytes; at most {MOST_BYTES:,} are read.",
+                f"{sendable(relative)!r} has {size:,} bytes; the limit is {MOST_BYTES:,}.",
                 field="path",
-                hint="Use grep, which stops after some seconds.",
+                hint="Use grep, which has a time limit instead of a size limit.",
             )
         return opened
 
@@ -108,7 +108,7 @@ class Workspace:
                 field="path",
                 expected="a folder",
                 received="a file",
-                hint="Use read_file to see what is in it.",
+                hint="Read it with read_file.",
             )
         return path
 

@@ -14,8 +14,8 @@ from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEf
 EXPECTED_HASH = Field(
     default=None,
     pattern=r"^[0-9a-f]{64}$",
-    description="The `content_hash` that read_file or get_file_metadata returned: the edit is "
-    "refused if the file has changed since. Give it with ranges.",
+    description="`content_hash` from read_file or get_file_metadata: the edit is refused if "
+    "the file has changed since. Give it with ranges.",
 )
 
 
@@ -61,8 +61,8 @@ class CodeEdit(EditPart):
         given = [each for each in (self.item, self.replace, self.range, self.lines) if each]
         if len(given) != 1:
             raise ValueError(
-                "an edit needs exactly one of `item`, `replace`, `range` and `lines`, "
-                f"and this one has {len(given) or 'none'}"
+                "an edit needs exactly one of `item`, `replace`, `range` and `lines`, but this "
+                f"edit has {len(given) or 'none'}"
             )
         return self
 
@@ -80,10 +80,10 @@ class ApplyCodeEdit(Tool[ApplyCodeEditArguments, EditResult]):
 
     name = "apply_code_edit"
     description = (
-        "Change existing files: replace an item by canonical path, a passage by its exact text, or "
-        "a range of bytes or lines. Put all changes that belong together into one call: they are "
-        "made together or not at all, against the files as they are now, and must not overlap. A "
-        "person sees the diff and approves it before anything is written."
+        "Change existing files: replace an item by canonical path, a text by its exact content, "
+        "or a range of bytes or lines. Put related changes into one call: all of them are "
+        "applied, or none. They refer to the files as they are now and must not overlap. A person "
+        "sees the diff and approves it before anything is written."
     )
     arguments = ApplyCodeEditArguments
     result = EditResult

@@ -27,8 +27,8 @@ class ApplyPatch(Tool[ApplyPatchArguments, EditResult]):
     description = (
         "Change, add, delete or rename files by one patch: a unified diff, or `*** Begin Patch` / "
         "`*** Update File: path` / `@@ enclosing line` / lines that begin with space, - or + / "
-        "`*** End Patch`. Context and removed lines must match the file; line numbers need not. "
-        "All of it is applied, or nothing, after a person approves the diff."
+        "`*** End Patch`. Context and removed lines must match the file; line numbers need not. A "
+        "person approves the diff; then all of it is applied, or nothing."
     )
     arguments = ApplyPatchArguments
     result = EditResult

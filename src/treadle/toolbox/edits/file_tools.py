@@ -29,9 +29,9 @@ class FileArguments(Arguments):
 class CreateFileArguments(FileArguments):
     """A new file and what is in it."""
 
-    content: str = Field(description="The whole content, with the line end of its last line.")
+    content: str = Field(description="The whole content, including the final line end.")
     on_exists: Literal["refuse", "overwrite"] = Field(
-        default="refuse", description="What to do when there is a file of that name."
+        default="refuse", description="What to do if the file exists."
     )
 
 
@@ -44,7 +44,7 @@ class DeleteFileArguments(FileArguments):
 class RenameFileArguments(FileArguments):
     """The file and its new path."""
 
-    target: str = Field(min_length=1, description="The new path; folders are made as needed.")
+    target: str = Field(min_length=1, description="The new path; missing folders are created.")
     expected_hash: str | None = EXPECTED_HASH
 
     def paths(self) -> tuple[str, ...]:
@@ -89,8 +89,8 @@ class CreateFile(_FileTool[CreateFileArguments]):
 
     name = "create_file"
     description = (
-        "Create a file with its whole content; missing folders are made. Where the file exists "
-        "already it is refused, unless `on_exists` is `overwrite`. A person approves it first."
+        "Create a file with its whole content and any missing folders. An existing file is "
+        "refused, unless `on_exists` is `overwrite`. A person approves it first."
     )
     arguments = CreateFileArguments
 
@@ -117,8 +117,8 @@ class RenameFile(_FileTool[RenameFileArguments]):
 
     name = "rename_file"
     description = (
-        "Rename or move a file inside the repository; nothing may be at `target`. References to "
-        "it in other files are not changed. A person approves it first."
+        "Rename or move a file inside the repository; `target` must not exist. References to it "
+        "in other files are not changed. A person approves it first."
     )
     arguments = RenameFileArguments
 

@@ -95,9 +95,9 @@ def exact_edit(source: Editable, entry: Entry, code: str) -> RangeEdit:
             return replace(request, note=" ".join(filter(None, (each.note, lost))))
         changed = changed or other
     raise NotEditableError(
-        f"{entry} was not changed, since the edit would also change {changed}.",
-        hint="Check that `code` is complete and balanced. If the other item is to change too, "
-        "use `replace`, `range` or `lines`.",
+        f"{entry} was not changed, because the edit would also change {changed}.",
+        hint="Check that `code` is complete and balanced. To change the other item too, use "
+        "`replace`, `range` or `lines`.",
     )
 
 

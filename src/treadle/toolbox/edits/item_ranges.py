@@ -32,10 +32,13 @@ class ItemCode(EditPart):
     """A whole item and what it becomes."""
 
     canonical_path: ItemName
-    kind: Kind | None = Field(default=None, description="Its kind, where several share the path.")
+    kind: Kind | None = Field(
+        default=None, description="Its kind, if several items share the path."
+    )
     code: str = Field(
-        description="The whole new item, with its doc comment, attributes and decorators; empty "
-        "removes it. A plain comment above the item stays unless `code` begins with one."
+        description="The whole new item, with its doc comment, attributes and decorators; "
+        "empty deletes it. A plain comment above the item stays unless `code` "
+        "begins with one."
     )
 
 
@@ -95,7 +98,7 @@ class ItemRanges:
         except CallFailedError as error:
             why = f"the file, or the new code in it, {error}"
         except OSError as error:
-            why = f"no process could be started to parse it ({error})"
+            why = f"no parser process could be started ({error})"
         raise EditError(
             ErrorKind.VALIDATION,
             f"The items of {path} cannot be edited: {why}.",
@@ -109,13 +112,13 @@ class ItemRanges:
         if answer.is_file:
             return EditError(
                 ErrorKind.VALIDATION,
-                f"{name!r} is the whole file {path}, and no item in it has that name"
-                f"{f' and the kind {kind.value}' if kind else ''}. An edit of an item never "
-                "replaces a file.",
+                f"{name!r} is the whole file {path}, and the file has no item with that "
+                f"name{f' and the kind {kind.value}' if kind else ''}. An item edit never replaces "
+                "a file.",
                 path=path,
                 number=number,
                 hint="Use `replace` or `lines` for a part of it, or create_file with `on_exists` "
-                "`overwrite` for all of it.",
+                "`overwrite` for the whole file.",
             )
         if answer.other is not None:
             return EditError(
@@ -123,7 +126,7 @@ class ItemRanges:
                 f"{path} has no item {name!r}.",
                 path=path,
                 number=number,
-                hint=f"With other capitals there is the {sendable(answer.other)}.",
+                hint=f"An item with different capitals exists: {sendable(answer.other)}.",
             )
         self.index.refresh()
         found = self.index.lookup(name, kind=kind, limit=1)
@@ -135,7 +138,7 @@ class ItemRanges:
             f"{path} has no item {name!r}.",
             path=path,
             number=number,
-            hint=f"There is one in {sendable(elsewhere[0].file)}.",
+            hint=f"{sendable(elsewhere[0].file)} has one.",
         )
 
 
@@ -156,5 +159,5 @@ def _several(number: int, path: str, name: str, items: "Sequence[Candidate]") ->
         f"{name!r} is the path of {len(items)} items in {PurePath(path).name}: {listed}{more}.",
         path=path,
         number=number,
-        hint=f"{way} to say which one.",
+        hint=f"{way} to select one.",
     )

@@ -24,8 +24,8 @@ from treadle.tools.contract import Policy, Subject, ToolContext, ToolError
 if TYPE_CHECKING:  # it brings libraries that are slow to import
     from treadle.code import CodeIndex
 
-_ANEW = "Read the file again, and make the edit for what is there."
-_EDITED_FIRST = "The person changed the edit before approving it: `preview` shows what was applied."
+_ANEW = "Read the file again, and base the edit on its current text."
+_EDITED_FIRST = "The person changed the edit before approving it: `preview` shows the applied text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Proposer:
             self.edits.deny(proposal.id)
             raise ToolError(
                 ErrorKind.VALIDATION,
-                f"The edit is refused, since it would break a file: {proposal.warnings[0]}",
-                hint="Nothing is written. Send the edit again so that the result can be parsed.",
+                f"The edit is refused because it would break a file: {proposal.warnings[0]}",
+                hint="Nothing was written. Send a corrected edit whose result parses.",
             )
         return proposal
 

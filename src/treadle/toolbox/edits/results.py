@@ -16,13 +16,11 @@ PREVIEW_TOKENS = 2_000
 """Of the diffs in one result; the person sees them whole."""
 _NAMED = 3
 _NOBODY = (
-    "Nobody can be asked here: nothing is written until a person approves it "
-    "(`treadle edits approve {}`)."
+    "No person can approve here: nothing is written until one does (`treadle edits approve {}`)."
 )
-_DENIED = "The person denied the hunks that are counted as `denied`; they are not applied."
+_DENIED = "The person denied the hunks counted as `denied`; they are not applied."
 _OUT_OF_DATE = (
-    "Code of these files that you were given before is out of date: read it again before you "
-    "edit there."
+    "Your earlier copies of these files are outdated: read them again before you edit them."
 )
 
 

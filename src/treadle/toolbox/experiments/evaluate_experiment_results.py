@@ -59,8 +59,8 @@ class EvaluateExperimentResults(Tool[EvaluateArguments, EvaluateResult]):
     name = "evaluate_experiment_results"
     description = (
         "Compare the newest runs of an experiment with the original: outputs, tool calls, cost, "
-        "tokens and duration, with paired differences, intervals and a verdict when it was "
-        "repeated."
+        "tokens and duration; with repeated runs also paired differences, intervals and a "
+        "verdict."
     )
     arguments = EvaluateArguments
     result = EvaluateResult
@@ -232,5 +232,10 @@ def _scaled(value: float | None, scale: float) -> float | None:
 
 def _next(compared: VariantComparison) -> str:
     if compared.verdict.value == "not enough runs":
-        return "Run it at least 5 times with run_experiment to tell a difference from chance."
-    return "Tell the person the verdict with its figures; change it further if it is not better."
+        return (
+            "Run it at least 5 times with run_experiment to distinguish a difference from chance."
+        )
+    return (
+        "Report the verdict and its figures to the person; change the experiment further if it is "
+        "not better."
+    )

@@ -17,7 +17,7 @@ from treadle.traces.fencing import quotable
 
 CACHE_SECONDS = 300.0
 _KEPT = 1_000
-_CACHED = "The span has not changed since this was found out."
+_CACHED = "This result is cached; the span has not changed since."
 
 
 class ValidArguments(Arguments):
@@ -49,9 +49,9 @@ class IsValidForOptimize(Tool[ValidArguments, ValidResult]):
 
     name = "is_valid_for_optimize"
     description = (
-        "Report whether a span is a chat request that can be run again here, so that an experiment "
-        "can change its prompt, model or parameters. If not, `reason` says what is missing. Call "
-        "it first."
+        "Report whether a span is a chat request that can be run again here, so that an "
+        "experiment can change its prompt, model or parameters. If not, `reason` says what is "
+        "missing. Call it first."
     )
     arguments = ValidArguments
     result = ValidResult

@@ -27,7 +27,7 @@ ExperimentId = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="Which experiment; left out: the one that is open on the page.",
+        description="The experiment. Default: the one open on the page.",
     ),
 ]
 
@@ -46,7 +46,7 @@ async def meant(experiments: Experiments, ui: Ui, experiment_id: str | None) -> 
             ErrorKind.NOT_FOUND,
             "No experiment is open.",
             field="experimentId",
-            hint="Name one with experimentId, or a model call with apply_experiment_data's spanId.",
+            hint="Give an experimentId, or a model call as spanId of apply_experiment_data.",
         )
     try:
         return await asyncio.to_thread(experiments.get, wanted)

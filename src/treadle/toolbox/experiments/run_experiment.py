@@ -39,8 +39,8 @@ class RunArguments(Arguments):
         Field(
             ge=1,
             le=MOST,
-            description="How often. From 2 on the original is run as often beside it, so that they "
-            "can be told apart; a verdict takes at least 5.",
+            description="Number of runs. From 2 on, the original runs as often for "
+            "comparison; a verdict needs at least 5.",
         ),
     ] = 1
     experimentId: ExperimentId = None
@@ -69,8 +69,8 @@ class RunExperiment(Tool[RunArguments, RunResult]):
 
     name = "run_experiment"
     description = (
-        "Run the newest version of an experiment n times, at most 60 seconds each. It costs money, "
-        "so a person is asked first. Then call evaluate_experiment_results."
+        "Run the newest version of an experiment n times, at most 60 seconds each. It costs "
+        "money, so a person is asked first. Then call evaluate_experiment_results."
     )
     tool_class = ToolClass.BACKGROUND
     effect = ToolEffect.SPENDS
@@ -133,7 +133,7 @@ def _refused(experiment: Experiment, error: UsageError) -> RunResult:
         runs=0,
         failed=0,
         state="refused",
-        next_step="Mend the request with apply_experiment_data.",
+        next_step="Fix the request with apply_experiment_data.",
     )
 
 
@@ -158,7 +158,7 @@ def _ran(experiment: Experiment, batch: Batch, characters: int) -> RunResult:
         state=batch.state.value,
         next_step="Compare with evaluate_experiment_results."
         if good
-        else "Look at the error; change the request with apply_experiment_data.",
+        else "Read the error, and change the request with apply_experiment_data.",
     )
 
 

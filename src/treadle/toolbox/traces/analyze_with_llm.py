@@ -49,7 +49,7 @@ class AnalyzeWithLlmArguments(Arguments):
         Field(
             min_length=1,
             max_length=1_000,
-            description="The spans; the first 20 of different content are read.",
+            description="The spans; the first 20 with distinct content are read.",
         ),
         BeforeValidator(as_list),
     ]
@@ -139,7 +139,7 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
 
     name = "analyze_with_llm"
     description = (
-        "Have a language model evaluate up to 20 recorded spans for what detectors cannot see: "
+        "Have a language model evaluate up to 20 recorded spans for what detectors cannot find: "
         "wrong reasoning, contradictory instructions, results that miss the question. Quotes that "
         "are not in the span are dropped. It costs a model call: narrow the spans down with "
         "fetch_spans_summary first."
@@ -252,11 +252,11 @@ class AnalyzeWithLlm(TraceTool[AnalyzeWithLlmArguments, AnalyzeWithLlmResult]):
 
 
 def _without_model(why: str) -> str:
-    return f"No model was asked ({why.rstrip('.')}): these are the detectors' findings alone."
+    return f"No model was called ({why.rstrip('.')}): these findings come only from the detectors."
 
 
 def _note(verdicts: judging.Verdicts) -> str | None:
-    return None if verdicts.readable else "The model did not answer in the form asked for."
+    return None if verdicts.readable else "The model's answer did not follow the requested format."
 
 
 def _answer(
@@ -288,7 +288,7 @@ def _answer(
             unverified=opinion.verdicts.unverified,
             findings=findings[: counts["findings"]],
             left_out=cut,
-            more="Call again with a larger maxTokens for what is left out." if cut else None,
+            more="Call again with a larger maxTokens for the rest." if cut else None,
             cached=opinion.cached or None,
         )
 

@@ -39,9 +39,9 @@ class FetchGroupsArguments(Arguments):
     until: Until = None
     own: Own = None
     bucketSize: Annotated[
-        int, Field(ge=1, le=31_622_400, description="Seconds of a group by time.")
+        int, Field(ge=1, le=31_622_400, description="Seconds per time bucket.")
     ] = 3_600
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most groups to list.")] = 50
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum number of groups.")] = 50
     offset: Offset = 0
     maxTokens: MaxTokens = BRIEF_TOKENS
 

@@ -40,7 +40,7 @@ class FetchRunsArguments(Arguments):
     since: Since = None
     until: Until = None
     own: Own = None
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most runs to list.")] = 50
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum number of runs.")] = 50
     offset: Offset = 0
     cursor: Cursor = None
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -61,8 +61,8 @@ class FetchRuns(TraceTool[FetchRunsArguments, FetchRunsResult]):
     name = "fetch_runs"
     description = (
         "List recorded runs (a user message and everything it triggered), newest first, with "
-        "status, duration, calls, errors, tokens, cost, models and labels. Then get_run_details "
-        "shows one of them, fetch_spans_summary the figures of many."
+        "status, duration, calls, errors, tokens, cost, models and labels. get_run_details then "
+        "shows one run, fetch_spans_summary the totals of several."
     )
     arguments = FetchRunsArguments
     result = FetchRunsResult

@@ -29,7 +29,7 @@ from treadle.toolbox.traces.scope import (
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 
-NOTE = "Texts are beginnings of recorded data. get_span_content reads a span and finds its faults."
+NOTE = "Texts are truncated recorded data. get_span_content reads a span and finds its faults."
 
 
 class FetchSpansArguments(Arguments):
@@ -46,7 +46,7 @@ class FetchSpansArguments(Arguments):
     since: Since = None
     until: Until = None
     own: Own = None
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum number of spans.")] = 10
     offset: Offset = 0
     cursor: Cursor = None
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -69,7 +69,7 @@ class FetchSpans(TraceTool[FetchSpansArguments, FetchSpansResult]):
     description = (
         "List recorded spans (model calls, tool calls, other operations), newest first, with "
         "status, error, duration, tokens, cost and the beginning of input and output. "
-        "get_span_content shows what one contains."
+        "get_span_content shows the content of one."
     )
     arguments = FetchSpansArguments
     result = FetchSpansResult

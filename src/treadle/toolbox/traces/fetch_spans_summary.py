@@ -73,7 +73,7 @@ class FetchSpansSummaryArguments(Arguments):
     @model_validator(mode="after")
     def _about_something(self) -> Self:
         if not (self.threadIds or self.runIds or self.labels or self.period or self.since):
-            raise ValueError("Give one of threadIds, runIds, labels, period and since.")
+            raise ValueError("Give at least one of threadIds, runIds, labels, period and since.")
         return self
 
 
@@ -189,7 +189,7 @@ class _Material:
             ),
             outliers=list(self.outliers[: counts["outliers"]]),
             left_out=cut,
-            more="Call again with a larger maxTokens for what is left out." if cut else None,
+            more="Call again with a larger maxTokens for the rest." if cut else None,
         )
 
 
@@ -198,10 +198,10 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     name = "fetch_spans_summary"
     description = (
-        "Start an analysis here: sums over all recorded spans of threads, runs, labels or a period "
-        "(counts, cost, tokens, latency percentiles, models, tools) and what is wrong: errors, "
-        "faults in contents that no status shows, repeated failures, and the slowest and most "
-        "expensive spans."
+        "Start an analysis here: totals over all recorded spans of threads, runs, labels or a "
+        "period (counts, cost, tokens, latency percentiles, models, tools), and the problems: "
+        "errors, faults in contents that no status shows, repeated failures, and the slowest and "
+        "most expensive spans."
     )
     arguments = FetchSpansSummaryArguments
     result = FetchSpansSummaryResult

@@ -43,8 +43,8 @@ class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
 
     name = "get_run_details"
     description = (
-        "Show one recorded run: question, answer, status, totals, and all its spans in order of "
-        "start, each with its parent. fetch_spans_summary with runIds reports what is wrong in it."
+        "Show one recorded run: question, answer, status, totals, and all its spans by start "
+        "time, each with its parent. fetch_spans_summary with runIds reports its faults."
     )
     arguments = GetRunDetailsArguments
     result = GetRunDetailsResult
@@ -58,7 +58,7 @@ class GetRunDetails(TraceTool[GetRunDetailsArguments, GetRunDetailsResult]):
                 f"There is no run {arguments.runId!r}.",
                 field="runId",
                 received=arguments.runId,
-                hint="fetch_runs lists the runs that were recorded.",
+                hint="List the recorded runs with fetch_runs.",
             )
         return fitted(
             lambda limit: self._reader.spans(

@@ -54,14 +54,14 @@ class GetSpanContentArguments(Arguments):
         Field(min_length=1, max_length=MOST_SPANS, description="The spans, at most 5."),
         BeforeValidator(as_list),
     ]
-    raw: Annotated[bool, Field(description="Whether to show the recorded texts as well.")] = False
+    raw: Annotated[bool, Field(description="Whether to include the recorded texts.")] = False
     fields: Annotated[
         tuple[ContentField, ...],
-        Field(min_length=1, description="Which texts, with raw."),
+        Field(min_length=1, description="With raw: which texts."),
         BeforeValidator(as_list),
     ] = CONTENT_FIELDS
     offset: Annotated[
-        int, Field(ge=0, description="Characters of each text to pass over, with raw.")
+        int, Field(ge=0, description="With raw: characters of each text to skip.")
     ] = 0
     maxTokens: MaxTokens = BRIEF_TOKENS
 
@@ -133,9 +133,9 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
 
     name = "get_span_content"
     description = (
-        "Read up to 5 recorded spans: the error each states, and faults in its content that its "
-        "status does not show, each with place and quote. Set raw to get the recorded input and "
-        "output as well."
+        "Read up to 5 recorded spans: the recorded error of each, and faults in its content that "
+        "its status does not show, each with location and quote. Set raw to get the recorded "
+        "input and output as well."
     )
     arguments = GetSpanContentArguments
     result = GetSpanContentResult
@@ -247,7 +247,7 @@ def _record_faults(span: Span) -> tuple[str, ...]:
 def _explicit_error(span: Span) -> str | None:
     if span.status is not SpanStatus.ERROR:
         return None
-    return short(span.error, 400) or "It ended with an error and does not say which."
+    return short(span.error, 400) or "It ended with an error and gives no reason."
 
 
 def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str:
@@ -257,7 +257,7 @@ def _assessment(span: Span, faults: Sequence[tuple[Finding, str | None]]) -> str
         SpanStatus.UNFINISHED: "It has not ended",
         SpanStatus.CANCELLED: "It was cancelled",
         SpanStatus.DENIED: "It was not allowed",
-        SpanStatus.OK: "It ended well",
+        SpanStatus.OK: "It ended with status ok",
     }[span.status]
     if not faults:
         return f"{ended}; no fault was found in its content."
@@ -302,7 +302,7 @@ def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
     told = []
     if unfit:
         what = counted(unfit, "span")
-        told.append(f"{what} did not fit: call again with them alone or a larger maxTokens.")
+        told.append(f"{what} did not fit: call again for fewer spans or with a larger maxTokens.")
     if others > 0:
         told.append(f"{counted(others, 'span')} more have these ids in other traces.")
     if any(each.issues_left_out for each in data):
@@ -319,7 +319,7 @@ def _rest(data: Sequence[SpanContent], others: int, unfit: int) -> str | None:
     if cut is not None:
         span, piece = cut
         told.append(
-            f"Texts go on: call again with raw, spanIds [{span.span_id!r}], "
-            f"fields [{piece.field!r}] and offset {piece.end}."
+            f"More text follows: call again with raw, spanIds [{span.span_id!r}], fields "
+            f"[{piece.field!r}] and offset {piece.end}."
         )
     return " ".join(told) or None

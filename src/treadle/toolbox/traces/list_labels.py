@@ -22,7 +22,7 @@ class ListLabelsArguments(Arguments):
 
     threadId: Annotated[str | None, Field(description="Only labels of this thread.")] = None
     own: Own = None
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most labels to list.")] = 100
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum number of labels.")] = 100
     offset: Offset = 0
     maxTokens: MaxTokens = BRIEF_TOKENS
 

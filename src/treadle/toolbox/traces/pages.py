@@ -79,7 +79,7 @@ def rest(place: Pagination, noun: str) -> str | None:
     if place.next_cursor is None and not left:
         return None
     if not place.returned:
-        return f"Not one {noun} fits: call again with a larger maxTokens."
+        return f"No {noun} fits: call again with a larger maxTokens."
     if place.next_cursor is not None:
         return "More follow: call again with cursor set to pagination.next_cursor."
     return f"{left:,} more: call again with offset {following}."

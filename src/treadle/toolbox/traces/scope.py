@@ -28,29 +28,31 @@ ParentSpanIds = Annotated[Names, Field(description="Only direct children of thes
 OperationNames = Annotated[
     Names, Field(description="Only these operations, such as chat or execute_tool.")
 ]
-Labels = Annotated[Names, Field(description="Only with one of these labels.")]
+Labels = Annotated[Names, Field(description="Only spans with one of these labels.")]
 Statuses = Annotated[
     tuple[SpanStatus, ...],
-    Field(description="Only with one of these outcomes."),
+    Field(description="Only spans with one of these outcomes."),
     BeforeValidator(as_list),
 ]
 ModelName = Annotated[
-    str | None, Field(min_length=1, description="Only this model; `*` stands for any text.")
+    str | None, Field(min_length=1, description="Only this model; `*` matches any text.")
 ]
-InPeriod = Annotated[Period | None, Field(description="Only what began in this period.")]
+InPeriod = Annotated[Period | None, Field(description="Only spans that began in this period.")]
 Since = Annotated[
     str | None,
-    Field(description="Only what began at or after: an ISO time, or an age such as 2h."),
+    Field(description="Only spans that began at or after this ISO time or age (2h)."),
 ]
-Until = Annotated[str | None, Field(description="Only what began before: an ISO time, or an age.")]
-Offset = Annotated[int, Field(ge=0, le=10_000, description="How many to skip.")]
+Until = Annotated[
+    str | None, Field(description="Only spans that began before this ISO time or age.")
+]
+Offset = Annotated[int, Field(ge=0, le=10_000, description="Results to skip.")]
 Cursor = Annotated[
     str | None,
-    Field(description="The `next_cursor` of an answer, for the page after it."),
+    Field(description="`next_cursor` of the previous page."),
 ]
 Own = Annotated[
     Literal["include"] | None,
-    Field(description="`include`: also calls of the analyst and of experiments."),
+    Field(description="`include`: also calls by the analyst and by experiments."),
 ]
 
 _OF_ARGUMENTS = {

@@ -43,8 +43,8 @@ class SearchSpansArguments(Arguments):
             min_length=1,
             max_length=10_000,
             description=(
-                'Words or a "phrase in quotes", all of which a span must hold; besides, terms such '
-                "as status:error, model:gpt*, kind:tool, cost>0.01, duration>5s, -label:test."
+                'Words or a "phrase in quotes" that a span must all contain, and terms such as '
+                "status:error, model:gpt*, kind:tool, cost>0.01, duration>5s, -label:test."
             ),
         ),
     ]
@@ -56,7 +56,7 @@ class SearchSpansArguments(Arguments):
     since: Since = None
     until: Until = None
     own: Own = None
-    limit: Annotated[int, Field(ge=1, le=1_000, description="Most spans to list.")] = 10
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum number of spans.")] = 10
     offset: Offset = 0
     cursor: Cursor = None
     maxTokens: MaxTokens = BRIEF_TOKENS
@@ -84,8 +84,8 @@ class SearchSpans(TraceTool[SearchSpansArguments, SearchSpansResult]):
     name = "search_spans"
     description = (
         "Find recorded spans by words and phrases in their names, inputs and outputs, ignoring "
-        "case, with excerpts. The query may also filter by status, model, kind, cost, duration and "
-        "more."
+        "case, with excerpts. The query may also filter by status, model, kind, cost, duration "
+        "and more."
     )
     arguments = SearchSpansArguments
     result = SearchSpansResult

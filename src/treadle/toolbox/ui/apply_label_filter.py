@@ -19,13 +19,13 @@ _NAMED = 5
 class FilterArguments(Arguments):
     """The labels, and what is to become of them."""
 
-    labels: Labels = Field(default=(), description="Labels, as list_labels names them.")
+    labels: Labels = Field(default=(), description="Labels, as returned by list_labels.")
     action: LabelAction = Field(
-        description="`set`: filter by these alone; `add`: by these too; `clear`: no longer by "
-        "these, or without labels not at all."
+        description="`set`: only these labels; `add`: these too; `clear`: remove these "
+        "labels, or all without labels."
     )
     view: View | None = Field(
-        default=None, description="The list to filter; else the one that the page shows."
+        default=None, description="The list to filter. Default: the one shown on the page."
     )
 
     @model_validator(mode="after")
@@ -58,7 +58,7 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
     name = "apply_label_filter"
     description = (
         "Set, extend or clear the label filter of a list in the person's browser. It changes what "
-        "the person sees, not the records. list_labels gives the labels."
+        "the person sees, not the records. list_labels returns the labels."
     )
     effect = ToolEffect.UI
     arguments = FilterArguments
@@ -75,9 +75,12 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         if len(labels) > MOST_LABELS:
             raise ToolError(
                 ErrorKind.LIMIT,
-                f"A filter has at most {MOST_LABELS} labels, and this would be {len(labels)}.",
+                (
+                    f"A filter has at most {MOST_LABELS} labels, and this filter would have "
+                    f"{len(labels)}."
+                ),
                 field="labels",
-                hint="Use `set` with those that matter.",
+                hint="Use `set` with the labels that matter most.",
             )
         await self._ui.change(Change(label_filters={view: labels}))
         request = ApplyLabelFilter(labels=arguments.labels, action=arguments.action, view=view)

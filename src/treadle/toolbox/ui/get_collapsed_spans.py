@@ -14,7 +14,7 @@ from treadle.ui.service import Ui
 class CollapsedArguments(Arguments):
     """Which part of the list."""
 
-    offset: int = Field(default=0, ge=0, description="Ids to pass over, to get the rest.")
+    offset: int = Field(default=0, ge=0, description="Ids to skip.")
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
@@ -38,7 +38,7 @@ class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
     name = "get_collapsed_spans"
     description = (
         "Get the ids of the spans that the person has collapsed in the trace view. With no page "
-        "open: those collapsed last."
+        "open: the last known state."
     )
     arguments = CollapsedArguments
     result = CollapsedResult
@@ -55,7 +55,7 @@ class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
         else:
             ids = (await self._ui.state()).collapsed_span_ids
             note = "No page is connected" if page is None else "The page did not answer in time"
-            note += ": these were collapsed when one was heard of last."
+            note += ": these are the last known collapsed spans."
         wanted = ids[arguments.offset :]
 
         def built(count: int) -> CollapsedResult:

@@ -66,9 +66,15 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
         if found.kind is not SpanKind.MODEL:
             raise ToolError(
                 ErrorKind.VALIDATION,
-                f"The span {span_id[:100]!r} is no model call but {found.operation[:100]}.",
+                (
+                    f"The span {span_id[:100]!r} is not a model call; its operation is "
+                    f"{found.operation[:100]}."
+                ),
                 field="spanId",
                 expected="the id of a model call",
-                hint="Ask fetch_spans for those of its run whose operation is chat.",
+                hint=(
+                    "List the spans of its run with fetch_spans and choose one whose operation is "
+                    "chat."
+                ),
             )
         return found

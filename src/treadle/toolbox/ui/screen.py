@@ -10,7 +10,7 @@ from treadle.ui.service import Reply
 SpanId = Annotated[str, Field(min_length=1, max_length=500)]
 
 _NO_PAGE = "No page is connected, so nobody saw it"
-_NO_ANSWER = "The page was told, and did not answer in time"
+_NO_ANSWER = "The page received the request and did not answer in time"
 
 
 def done(reply: Reply) -> bool:
@@ -22,7 +22,7 @@ def refusal(reply: Reply) -> str | None:
     """Why a page did not do it; None where it did, or said nothing."""
     if not isinstance(reply.answer, Done) or reply.answer.success:
         return None
-    return reply.answer.error or "The page did not do it, and does not say why."
+    return reply.answer.error or "The page refused the request without a reason."
 
 
 def told(reply: Reply, shown: str, otherwise: str) -> str:

@@ -20,7 +20,7 @@ from treadle.tools.contract import Policy, ToolContext
 
 _Answer = tuple[ApprovalScope, str | None]
 
-_NOBODY = "Nobody can be asked here."
+_NOBODY = "No person can be asked here."
 
 
 @dataclass(slots=True)

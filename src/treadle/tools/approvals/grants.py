@@ -107,5 +107,8 @@ class GrantStore:
         except (OSError, sqlite3.Error, UnicodeError) as error:  # a name that is no UTF-8
             raise StoreError(
                 f"The remembered approvals {self._path} cannot be used: {error}.",
-                hint="Check the file's permissions, or move it aside to begin a new one.",
+                hint=(
+                    "Check the file's permissions, or move the file away; Treadle then creates a "
+                    "new one."
+                ),
             ) from error

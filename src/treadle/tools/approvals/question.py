@@ -51,10 +51,10 @@ class Decision:
             return ToolFailure(
                 ErrorKind.DENIED,
                 f"The person denied it: {summary}{said}",
-                hint="Do not try it in another way; go on without it, or ask what they want.",
+                hint="Do not try it another way; continue without it, or ask what they want.",
             )
         return ToolFailure(
             ErrorKind.DENIED,
             f"Not allowed: {summary}. {self.reason}",
-            hint="Go on without it, and tell the person if it is needed.",
+            hint="Continue without it, and inform the person if it is needed.",
         )

@@ -122,13 +122,16 @@ class Rules:
         if private and about([each for each in self._allow if each.names_private]) is None:
             return Verdict(Policy.ASK, f"It needs consent: {private}.")
         if otherwise is Policy.ASK and place.protected:  # that is, something would change
-            return Verdict(Policy.ASK, f"It always asks: {place.protected}.")
+            return Verdict(Policy.ASK, f"It always needs approval: {place.protected}.")
         if asked := about(self._ask):
-            return Verdict(Policy.ASK, f"The rule `{asked.rule}` asks for it.")
+            return Verdict(Policy.ASK, f"The rule `{asked.rule}` requires approval.")
         if not allowed:
             return Verdict(otherwise, _OTHERWISE[otherwise])
         if place.subject.program is not None and place.subject.program.inside:
-            return Verdict(Policy.ASK, f"The rule `{allowed.rule}` is about programs elsewhere.")
+            return Verdict(
+                Policy.ASK,
+                f"The rule `{allowed.rule}` covers only programs outside the repository.",
+            )
         return Verdict(Policy.ALLOW)
 
     def open_to(self, tool: str, path: str) -> bool:
@@ -144,7 +147,7 @@ class Rules:
 _OTHERWISE = {
     Policy.ALLOW: "",
     Policy.ASK: "It would change something.",
-    Policy.DENY: "The tool is not used unless a rule allows it.",
+    Policy.DENY: "No rule allows the tool, so it is not used.",
 }
 
 

@@ -139,7 +139,7 @@ class Bridge:
         """Add a tool, in the place of one of the same name. Raises UsageError."""
         if definition.name in self._reserved:
             raise UsageError(
-                f"A tool named {definition.name} is there already.", hint="Choose another name."
+                f"A tool named {definition.name} already exists.", hint="Choose another name."
             )
         self._tools[definition.name] = external_tool(definition, self._ask)
 
@@ -371,7 +371,7 @@ def _lost(tool: ExternalTool) -> ToolFailure:
     effect = Effect.NONE if tool.effect is ToolEffect.READ else Effect.UNKNOWN
     return ToolFailure(
         ErrorKind.UNAVAILABLE,
-        f"The front end that was to run {tool.name} has left and did not come back.",
-        hint="It may be asked again when a front end is connected.",
+        f"The front end that ran {tool.name} disconnected and did not reconnect.",
+        hint="Call the tool again when a front end is connected.",
         effect=effect,
     )

@@ -68,7 +68,7 @@ class ExternalTool(Tool[Any, ExternalResult]):
         return ExternalResult(result=await self._ask(self, arguments.model_dump(), context))
 
     def view(self, arguments: Arguments, result: ExternalResult) -> ToolView:  # noqa: ARG002
-        return ToolView(f"{self.name}: answered by the front end")
+        return ToolView(f"{self.name}: the front end answered")
 
 
 def external_tool(definition: ToolDefinition, ask: Ask) -> ExternalTool:
@@ -133,8 +133,8 @@ def _usable_schema(definition: ToolDefinition) -> JsonSchema:
 
 def _unusable(tool: str, what: str) -> UsageError:
     return UsageError(
-        f"The parameters of the tool {tool} are no schema that can be used: {what}.",
-        hint='They are a JSON schema of type "object" without references to other documents.',
+        f"The parameters of the tool {tool} are not a usable JSON schema: {what}.",
+        hint='Use a JSON schema of type "object" without references to other documents.',
     )
 
 
@@ -146,11 +146,11 @@ def _tool_error(tool: str, schema: JsonSchema, error: "ValidationError") -> Tool
     known = ", ".join(f"`{name}`" for name in schema["properties"])
     return ToolError(
         ErrorKind.VALIDATION,
-        f"{where} does not fit: {_cut(error.message)}.",
+        f"{where} is invalid: {_cut(error.message)}.",
         field=field or None,
         expected=in_words(wanted) if wanted else None,
         received=_cut(repr(error.instance)) if field else None,
-        hint=f"The arguments are {known}." if known else "There are no arguments.",
+        hint=f"The arguments are {known}." if known else "The tool takes no arguments.",
     )
 
 

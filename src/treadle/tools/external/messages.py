@@ -75,14 +75,16 @@ async def receive(connection: Connection, text: str | bytes) -> Taken | None:
     The message is a JSON object of one of the types above. Raises UsageError for any other.
     """
     if len(text) > MOST_CHARACTERS:
-        raise UsageError("The message is too long.", hint=f"Send {MOST_CHARACTERS:,} at most.")
+        raise UsageError(
+            "The message is too long.", hint=f"Send at most {MOST_CHARACTERS:,} characters."
+        )
     try:
         message = _INCOMING.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"The message cannot be read: {f'{where}: ' if where else ''}{first['msg']}.",
+            f"The message is invalid: {f'{where}: ' if where else ''}{first['msg']}.",
             hint="Send tool_result, tool_error or tool_progress, with request_id and key.",
         ) from error
     match message:
