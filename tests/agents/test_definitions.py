@@ -49,12 +49,12 @@ def test_a_definition_is_read(fence: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("You look.", "no front matter"),
+        ("You look.", "front matter is missing"),
         ("+++\nname = \n+++\nx", "no TOML"),
         ("+++\nname = 'mine'\n+++\nx", "description"),
         (GOOD.replace("turns = 3", "turns = 0"), "limits.turns"),
         (GOOD.replace("tools =", "tolls ="), "tolls"),
-        (GOOD.replace("You look at things.", " "), "no prompt"),
+        (GOOD.replace("You look at things.", " "), "prompt is missing"),
         (GOOD.replace('"mine"', '"../mine"'), "name"),
         (GOOD.replace("list_labels", "final"), "every agent has `final`"),
         (GOOD.replace("list_labels", "call_data"), "name 'data' in `agents`"),

@@ -53,7 +53,7 @@ async def test_the_same_task_is_refused_and_the_loop_ends(
         asked = len(at.provider.requests)
     assert outcome.stop_reason is StopReason.REPEATED_CALLS
     assert [each.agent for each in at.sessions] == ["orchestrator", "data"]
-    assert "exactly this task before" in at.failures[0]
+    assert "already received exactly this task" in at.failures[0]
     assert asked <= 6
 
 
@@ -117,7 +117,7 @@ async def test_pass_on_needs_an_answer_to_pass_on(
         outcome = await at.ask("go", PAGE)
     assert outcome.text == "Nothing."
     assert at.failures == [
-        "There is no answer of that agent to be passed on.",
+        "That agent has no answer to pass on.",
         "The answer is empty.",
     ]
 

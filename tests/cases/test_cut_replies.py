@@ -52,7 +52,7 @@ async def test_f23_a_call_that_was_cut_off_is_not_run_and_the_model_is_told(
         assert (outcome.text, outcome.stop_reason) == ("Done.", StopReason.COMPLETED)
         (answer,) = at.answers()
         assert (answer["ok"], answer["kind"]) == (False, "limit")
-        assert "limit of its length" in answer["error"]
+        assert "maximum length" in answer["error"]
         assert "Send less" in answer["hint"]
         assert at.at.seen(ToolCallRequested) == []
 

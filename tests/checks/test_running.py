@@ -96,7 +96,7 @@ async def test_time_up_ends_children_that_ignore_being_told(project: Project) ->
     ran = await project.run(*python(code), timeout=2.0)
     assert ran.status is CheckStatus.TIMED_OUT
     assert ran.exit_status is None
-    assert ran.reason == "It was ended after 2 seconds."
+    assert ran.reason == "It was stopped after 2 seconds."
     assert ran.output.tail == ("ready",)
     assert not is_alive(int(pid.read_text()))
 
@@ -205,7 +205,7 @@ async def test_a_silent_check_is_still_said_to_run(project: Project) -> None:
 
 async def test_a_script_that_may_not_be_executed_is_not_called_missing(project: Project) -> None:
     project.write("my check.sh", "#!/bin/sh\n", mode=0o644)
-    with pytest.raises(ProgramMissingError, match="no file that may be executed") as caught:
+    with pytest.raises(ProgramMissingError, match="not executable") as caught:
         await project.run("./my check.sh")
     assert "chmod +x './my check.sh'" in (caught.value.hint or "")
 

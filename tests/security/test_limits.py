@@ -268,7 +268,7 @@ async def test_databases_that_cannot_be_used_are_reported(
     sound = {each.name: each for each in await examine(repo, {})}["records"]
     assert "traces.db" not in sound.detail
     assert f"{conversations_path()}: it was not written by Treadle (form -5)" in sound.detail
-    assert f"{experiments_path()}: it is a link that leads nowhere" in sound.detail
+    assert f"{experiments_path()}: it is a broken link" in sound.detail
     with pytest.raises(StoreError, match="not written by Treadle"):
         await ConversationStore.open(conversations_path())
     alter(traces_path(), "PRAGMA user_version = 99")

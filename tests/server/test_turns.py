@@ -165,7 +165,7 @@ async def test_a_person_who_follows_the_events_is_asked(repo: Path) -> None:
     ):
         nobody = await served.post("/turns", {"text": "Read it."})
         assert (await served.ended(nobody["request_id"]))["final"]["text"] == "No."
-        assert "Nobody can be asked" in str(provider.requests[1].messages[-1]["content"])
+        assert "No person can be asked" in str(provider.requests[1].messages[-1]["content"])
         begun = None
         async for _, event in events(served, after=0, approve="true"):
             begun = begun or await served.post("/turns", {"text": "Read it."})

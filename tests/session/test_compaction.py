@@ -78,7 +78,7 @@ async def test_the_older_part_is_told_as_a_summary_and_stays_so() -> None:
         assert (await compacting(at, model).run("And?")).text == "Yes."
         summary, answer = model.requests
         assert summary.tools == ()
-        assert "Sum up the conversation above" in texts(summary)
+        assert "Summarize the conversation above" in texts(summary)
         assert "They spoke." in texts(answer)
         assert "Question 0" not in texts(answer)
         assert "Question 5" in texts(answer)
@@ -89,7 +89,7 @@ async def test_the_older_part_is_told_as_a_summary_and_stays_so() -> None:
         purposes = [event.purpose for event in at.seen(ModelRequestStarted)]
         assert purposes == [Purpose.SUMMARY, Purpose.REPLY]
         assert "".join(event.text for event in at.seen(ModelDelta)) == "Yes."
-        assert "told as a summary" in str(at.seen(PromptConstructed)[-1].reason)
+        assert "a summary replaces" in str(at.seen(PromptConstructed)[-1].reason)
         assert (await compacting(at, model).run("So?")).text == "Again."
         assert "They spoke." in texts(model.requests[2])
         assert len(at.conversation.entries) == 6 * 2 + 5, "nothing is taken out"
@@ -101,7 +101,7 @@ async def test_a_summary_that_fails_leaves_the_oldest_out_instead() -> None:
         await talked(at, 6)
         model = FakeModel(down, Say("Yes."), context_window=WINDOW)
         assert (await compacting(at, model).run("And?")).text == "Yes."
-        assert "No summary of the conversation: It is down." in at.seen(Notice)[0].text
+        assert "The conversation could not be summarized: It is down." in at.seen(Notice)[0].text
         assert at.seen(HistoryCompacted) == []
         assert at.seen(PromptConstructed)[-1].left_out > 0
 

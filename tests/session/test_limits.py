@@ -88,7 +88,7 @@ async def test_a_cost_that_is_not_known_ends_a_session_with_a_limit_of_cost() ->
         assert (await run(at, model, cost=1.0)).stop_reason is StopReason.COST_LIMIT
         assert len(model.requests) == 1
         await usable(at)
-        assert notices(at).count("does not tell its cost") == 1
+        assert notices(at).count("does not report costs") == 1
 
 
 async def test_a_cost_that_is_not_known_does_not_take_the_answer_away() -> None:

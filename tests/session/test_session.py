@@ -355,7 +355,9 @@ async def test_calls_of_a_filtered_reply_never_run() -> None:
         assert (outcome.text, outcome.stop_reason) == ("The answer", StopReason.CONTENT_FILTER)
         await settle()
         assert not at.seen(ToolCallRequested)
-        assert [notice.text[:17] for notice in at.seen(Notice)] == ["The reply was cut"]
+        assert [notice.text for notice in at.seen(Notice)] == [
+            "The provider's content filter truncated the reply."
+        ]
         assert at.conversation.messages[1:] == (
             AssistantMessage("The answer", provider="fake", model="fake-model"),
         )
@@ -378,7 +380,7 @@ async def test_an_empty_answer_is_not_kept_as_a_message() -> None:
         assert (outcome.text, outcome.stop_reason) == ("", StopReason.COMPLETED)
         assert at.conversation.messages == (UserMessage("Go"),)
         await settle()
-        assert [notice.text for notice in at.seen(Notice)] == ["The model replied with nothing."]
+        assert [notice.text for notice in at.seen(Notice)] == ["The model returned an empty reply."]
 
 
 async def test_an_oversize_result_is_an_excerpt_for_the_model_and_on_the_bus() -> None:

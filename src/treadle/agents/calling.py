@@ -23,8 +23,8 @@ class CallArguments(Arguments):
     """What the agent is to do."""
 
     task: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] = Field(
-        description="What to find out or to do, whole: the agent knows nothing of this "
-        "conversation but what the person has on the screen. Name ids."
+        description="The complete task: the agent knows nothing of this conversation except "
+        "what the person has on the screen. Include ids."
     )
 
 
@@ -53,13 +53,13 @@ class CalledAnswers:
         if asked in self._asked:
             raise ToolError(
                 ErrorKind.CONFLICT,
-                f"The agent {name} was given exactly this task before.",
-                hint="Use what it answered, give it another task, or end with final.",
+                f"The agent {name} already received exactly this task.",
+                hint="Use its answer, give it another task, or end with final.",
             )
         if len(self._asked) >= MOST_CALLS:
             raise ToolError(
                 ErrorKind.LIMIT,
-                f"Agents were called {MOST_CALLS} times in this session, and no more are.",
+                f"Agents were called {MOST_CALLS} times in this session, which is the limit.",
                 hint="End with final: say what was found and what was not.",
             )
         self._asked.add(asked)
@@ -91,10 +91,10 @@ class CallAgent(Tool[CallArguments, CallResult]):
         if outcome.stop_reason is not StopReason.COMPLETED:
             raise ToolError(
                 ErrorKind.LIMIT,
-                f"The agent {self._agent.name} did not come to an end of its own: "
+                f"The agent {self._agent.name} stopped before it finished: "
                 f"{outcome.stop_reason.value.replace('_', ' ')}.",
                 received=outcome.text or None,
-                hint="Give it a smaller task, or answer with what is known.",
+                hint="Give it a smaller task, or answer from the results so far.",
             )
         self._answers.take(self._agent.name, outcome.text)
         return CallResult(agent=self._agent.name, answer=outcome.text)

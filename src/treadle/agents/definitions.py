@@ -44,10 +44,10 @@ class Origin(StrEnum):
 def _of_ours(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name == FINAL:
-            raise ValueError("every agent has `final`; leave it out")
+            raise ValueError("every agent has `final`; remove it")
         if name.startswith(CALL):
             called = name.removeprefix(CALL)
-            raise ValueError(f"{name!r} is no tool of ours; name {called!r} in `agents`")
+            raise ValueError(f"{name!r} is not a Treadle tool; name {called!r} in `agents`")
     return names
 
 
@@ -105,16 +105,18 @@ def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
     try:
         header = Header.model_validate(toml.loads(matter))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{source}: its front matter is no TOML: {error}.") from error
+        raise ConfigError(f"{source}: the front matter is not valid TOML: {error}.") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise ConfigError(
             f"{source}: {where}: {first['msg']}.",
-            hint=f"What can be set: {', '.join(Header.model_fields)}.",
+            hint=f"The settings are: {', '.join(Header.model_fields)}.",
         ) from error
     if not prompt.strip():
-        raise ConfigError(f"{source}: it has no prompt.", hint="Write it below the front matter.")
+        raise ConfigError(
+            f"{source}: the prompt is missing.", hint="Write it below the front matter."
+        )
     return Agent(header, prompt.strip(), origin, source)
 
 
@@ -124,7 +126,7 @@ def _parted(text: str, source: str) -> tuple[str, str]:
     found = re.search(rf"^{re.escape(fence)}[ \t]*$", text[len(fence) :], re.MULTILINE)
     if fence not in _FENCES or found is None:
         raise ConfigError(
-            f"{source}: it has no front matter.",
+            f"{source}: the front matter is missing.",
             hint='Begin it with a line +++, then TOML such as name = "mine", then a line +++.',
         )
     begin = len(fence)
@@ -159,12 +161,12 @@ def problem_of(
         circle = " → ".join((*path[path.index(agent.name) :], agent.name))
         return agent, ConfigError(
             f"{agent.source}: the agents call each other in a circle: {circle}.",
-            hint="Take one of these names out of `agents`.",
+            hint="Remove one of these names from `agents`.",
         )
     for name in agent.header.agents:
         if name not in agents:
             return agent, ConfigError(
-                f"{agent.source}: there is no agent {name!r} to be called.",
+                f"{agent.source}: it calls the agent {name!r}, which does not exist.",
                 hint=f"There are: {', '.join(sorted(agents))}.",
             )
         if (problem := problem_of(agents[name], agents, (*path, agent.name))) is not None:

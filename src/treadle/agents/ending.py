@@ -21,7 +21,7 @@ def with_note(verified: VerifiedAnswer) -> str:
     if not lines:
         return verified.text
     what = "1 line is" if lines == 1 else f"{lines} lines are"
-    return f"{verified.text.rstrip()}\n\n({what} left out: the record does not say so.)"
+    return f"{verified.text.rstrip()}\n\n({what} omitted: the record does not confirm it.)"
 
 
 class FinalArguments(Arguments):
@@ -32,8 +32,7 @@ class FinalArguments(Arguments):
     )
     pass_on: str | None = Field(
         None,
-        description="Instead of an answer: the agent whose last answer is to be passed on, "
-        "unchanged.",
+        description="Instead of an answer: the agent whose last answer is passed on unchanged.",
     )
 
 
@@ -49,8 +48,8 @@ class Final(Tool[FinalArguments, FinalResult]):
 
     name = FINAL
     description = (
-        "Give the answer and end. Call it once, alone, when you are done. With pass_on the last "
-        "answer of an agent that you called becomes yours word for word."
+        "Give the answer and end. Call it once, alone, when you are done. With pass_on, the "
+        "last answer of an agent that you called becomes your answer, unchanged."
     )
     arguments = FinalArguments
     result = FinalResult
@@ -73,7 +72,7 @@ class Final(Tool[FinalArguments, FinalResult]):
             if answer is None:
                 raise ToolError(
                     ErrorKind.VALIDATION,
-                    "There is no answer of that agent to be passed on.",
+                    "That agent has no answer to pass on.",
                     field="pass_on",
                     received=arguments.pass_on,
                     hint="Call the agent first, or give the answer yourself.",
@@ -99,10 +98,10 @@ class Final(Tool[FinalArguments, FinalResult]):
             lines = "; ".join(inline(line) for line in verified.dropped[:LINES_TOLD])
             raise ToolError(
                 ErrorKind.VALIDATION,
-                "The answer links spans that are not recorded, or quotes what the linked span "
-                f"does not say: {lines}.",
+                "The answer links spans that are not recorded, or quotes text that is not in "
+                f"the linked span: {lines}.",
                 field="answer",
-                hint="Quote exactly, link the span that says it, or leave the line out.",
+                hint="Quote exactly, link the span that contains the quote, or remove the line.",
             )
         return with_note(verified)
 

@@ -45,9 +45,9 @@ def find_agents(root: Path, *, trusted: bool) -> Found:
         agents |= _in_folder(own, Origin.REPOSITORY, warnings)
     elif ignored := sum(1 for _ in _definitions(own)):
         warnings.append(
-            f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: what an agent is told and may "
-            "call is for you to say. To allow it, add the repository to trusted_roots in your own "
-            "configuration."
+            f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: a repository cannot define "
+            "agents without your consent. To allow it, add the repository to trusted_roots in "
+            "your own configuration."
         )
     return Found(Agents(_usable(agents, warnings)), tuple(warnings))
 
@@ -102,7 +102,7 @@ def _text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as text: {error}.") from error
     if len(data) > LARGEST_FILE:
-        raise ConfigError(f"{path} is too large for the definition of an agent.")
+        raise ConfigError(f"{path} is too large for an agent definition.")
     return text
 
 

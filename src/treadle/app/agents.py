@@ -146,8 +146,8 @@ class AgentDesk:
         found = await store.load(reference, root=self._calls.root, kind=Kind.AGENT)
         if agent is not None and agent != found.agent:
             raise UsageError(
-                f"The conversation {found.id} is one with the agent {found.agent}.",
-                hint="Ask that agent, or begin a new conversation.",
+                f"The conversation {found.id} belongs to the agent {found.agent}.",
+                hint="Ask that agent, or start a new conversation.",
             )
         return found
 
@@ -255,5 +255,5 @@ class AgentDesk:
     def _store(self) -> "SqliteTraceStore":
         store = self._calls.recording.store
         if store is None:
-            raise StoreError(self._calls.recording.missing or "There are no traces here.")
+            raise StoreError(self._calls.recording.missing or "There are no traces.")
         return store

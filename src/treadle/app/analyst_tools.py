@@ -37,7 +37,7 @@ def analyst_tools(
 
 def listed_tools(settings: "Settings") -> list[AnyTool]:
     """The same to be listed, not to be called: nothing is opened."""
-    nothing = unavailable("These tools are only listed.")
+    nothing = unavailable("These tools can be listed but not called.")
     return analyst_tools(nothing, nothing, nothing, settings)
 
 
@@ -51,4 +51,4 @@ class _Unavailable:
         self._why = why
 
     def __getattr__(self, name: str) -> object:
-        raise StoreError(self._why, hint="`treadle doctor` says more.")
+        raise StoreError(self._why, hint="`treadle doctor` reports details.")

@@ -21,7 +21,7 @@ BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
 _SHARE = 8
 """A context may take one part in so many of the model's window, so that small ones keep room."""
 
-_HEADING = "Code of this repository that may matter for the message below, exact and current:"
+_HEADING = "Current code of this repository that may be relevant to the message below:"
 
 
 def automatic_context(

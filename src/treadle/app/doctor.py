@@ -111,7 +111,7 @@ def _grammars() -> Finding:
         except Exception as error:  # noqa: BLE001  (any failure of a native wheel is the finding)
             broken.append(f"{language.name} ({error})")
     if broken:
-        hint = "Install Treadle again: a grammar wheel is missing or does not fit this machine."
+        hint = "Install Treadle again: a grammar wheel is missing or does not match this machine."
         return Finding("grammars", Verdict.FAILED, ", ".join(broken), hint)
     return Finding("grammars", Verdict.OK, ", ".join(language.name for language in LANGUAGES))
 
@@ -123,9 +123,11 @@ def _parsing() -> Finding:
     try:
         found = call_apart(means)
     except OSError as error:
-        hint = "Files are parsed in this process; one that crashes its parser ends it."
+        hint = (
+            "Treadle parses files in its own process; a file that crashes the parser ends Treadle."
+        )
         return Finding("parsing", Verdict.WARNING, f"no process can be started: {error}", hint)
-    limits = "in processes with limits of time and memory"
+    limits = "in processes with limits on time and memory"
     confined = f"confined by {' and '.join(found)}" if found else "not confined on this system"
     return Finding("parsing", Verdict.OK, f"{limits}, {confined}")
 
@@ -136,7 +138,7 @@ def _writable(name: str, folder: Path) -> Finding:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        hint = "Set TREADLE_HOME to a folder that can be written."
+        hint = "Set TREADLE_HOME to a writable folder."
         return Finding(name, Verdict.FAILED, f"{folder}: {error.strerror}", hint)
     return Finding(name, Verdict.OK, str(folder))
 
@@ -159,7 +161,7 @@ def _index(root: Path) -> Finding:
         index.close()
     detail = f"{root}: {status.files:,} files, {status.items:,} items"
     if not status.files:
-        hint = "Nothing here can be indexed; give another folder with --repo."
+        hint = "Treadle cannot index this folder; pass another one with --repo."
         return Finding("index", Verdict.WARNING, detail, hint)
     return Finding("index", Verdict.OK, f"{detail}, {len(report.skipped)} left out")
 
@@ -202,8 +204,8 @@ def _records() -> Finding:
     ]
     if damaged:
         hint = (
-            "Move the file aside, with those of its name that end with -wal and -shm, to begin a "
-            "new one; `sqlite3 FILE .recover` saves what can be read."
+            "Move the file and its -wal and -shm files away; Treadle then creates a new one. "
+            "`sqlite3 FILE .recover` recovers the readable data."
         )
         return Finding("records", Verdict.FAILED, "; ".join(damaged), hint)
     paths = (*(path for path, _ in databases[:3]), log_path())
@@ -216,7 +218,7 @@ def _records() -> Finding:
 def _why_damaged(path: Path, make: _Make | None) -> str | None:
     """What is wrong with a database; None for a sound one, and for none at all."""
     if not path.exists():
-        return "it is a link that leads nowhere" if path.is_symlink() else None
+        return "it is a broken link" if path.is_symlink() else None
     try:
         close_to_others(path)
         with (
@@ -235,7 +237,7 @@ def _why_damaged(path: Path, make: _Make | None) -> str | None:
     except (OSError, sqlite3.Error) as error:
         return str(error)
     if reason is None and not os.access(path, os.W_OK):
-        return "it cannot be written; make it writable with `chmod u+w`"
+        return "it is not writable; run `chmod u+w` on it"
     return reason
 
 
@@ -254,7 +256,7 @@ async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:
             Finding(
                 "model",
                 Verdict.FAILED,
-                "no hosted model, no local server and no embedded model can be used",
+                "no hosted model, local server or embedded model is available",
                 "Set OPENAI_API_KEY or OPENROUTER_API_KEY, start a local server, or install the "
                 f"embedded model: {INSTALL}",
             )

@@ -127,7 +127,7 @@ def _file_places(proposal: Proposal, files: Collection[str]) -> frozenset[tuple[
             names = ", ".join(each.path for each in proposal.changes)
             raise UsageError(
                 f"The proposal does not change a file {name!r}.",
-                hint=f"It changes {names}; give the path as it is there.",
+                hint=f"It changes {names}; use one of these paths.",
             )
         numbers.update(found)
     places = {place for place in proposal.parts() if place[0] in numbers}
@@ -144,7 +144,7 @@ def hunk_places(proposal: Proposal, numbers: Collection[int]) -> frozenset[tuple
         if not 1 <= number <= len(every):
             raise UsageError(
                 f"There is no hunk {number}: the proposal has {len(every)}.",
-                hint="Show the proposal to see their numbers.",
+                hint="Show the proposal to see the numbers of its hunks.",
             )
     return frozenset(every[number - 1] for number in numbers)
 

@@ -80,7 +80,7 @@ class GatewayCaller:
         told = await self._awaited(lambda: _trace(store, trace_id))
         outcome = outcome_of(told)
         if outcome is None:
-            raise StoreError("A call was made and its record is not there.")
+            raise StoreError("The call was made, but its record is missing.")
         return outcome
 
     async def refusal(self, request: CallRequest) -> str | None:
@@ -111,14 +111,14 @@ class GatewayCaller:
                 return spans
             if self._clock.monotonic() > until:
                 raise StoreError(
-                    "A call was made and its record is not there.",
-                    hint="`treadle doctor` says whether calls can be recorded.",
+                    "The call was made, but its record is missing.",
+                    hint="`treadle doctor` reports whether calls can be recorded.",
                 )
             await self._clock.sleep(_LOOK_SECONDS)
 
     def _store(self) -> SqliteTraceStore:
         if self._recording.store is None:
-            raise StoreError(self._recording.missing or "Nothing can be recorded here.")
+            raise StoreError(self._recording.missing or "Calls cannot be recorded.")
         return self._recording.store
 
     async def _gateway(self) -> "Gateway":

@@ -64,11 +64,13 @@ def _meant(what: str, reference: str, ids: list[str]) -> str:
 def _newest(ids: Iterable[str]) -> str:
     for each in ids:
         return each
-    raise NotFoundError("Nothing is recorded yet.", hint="docs/tracing-in.md shows how to send.")
+    raise NotFoundError(
+        "There are no traces.", hint="docs/tracing-in.md describes how to send traces."
+    )
 
 
 def _missing(what: str, reference: str) -> NotFoundError:
     return NotFoundError(
         f"No {what} {reference!r} is recorded.",
-        hint="`treadle traces list` has the newest, and `last` means the last one.",
+        hint="`treadle traces list` shows the newest, and `last` means the last one.",
     )

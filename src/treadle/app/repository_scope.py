@@ -128,7 +128,7 @@ class OfRepository:
         found = self._reader.run(run_id)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
-            raise NotFoundError(f"There is no run {run_id!r} of this repository.")
+            raise NotFoundError(f"This repository has no run {run_id!r}.")
         return Trace(found.trace_id, spans)
 
     def trace(self, reference: str) -> Trace:
@@ -136,7 +136,7 @@ class OfRepository:
         found = self._reader.trace(reference)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
-            raise NotFoundError(f"There is no trace {reference[:100]!r} of this repository.")
+            raise NotFoundError(f"This repository has no trace {reference[:100]!r}.")
         return Trace(found.trace_id, spans)
 
     def _is_own(self, span: Span) -> bool:
@@ -148,5 +148,5 @@ class OfRepository:
         named = Query((any_of(Field.TRACE, [trace_id]),))
         found = self._reader.skeleton(trace_id)
         if self.spans(named, limit=1).total != len(found.columns.span_ids):
-            raise NotFoundError(f"There is no trace {trace_id!r} of this repository.")
+            raise NotFoundError(f"This repository has no trace {trace_id!r}.")
         return found

@@ -69,7 +69,8 @@ class SpanIntake:
             with self._lock:
                 if self._held + count > self._room:
                     raise StoreBusyError(
-                        "Too many spans arrive at once.", hint="Send them again a little later."
+                        "Treadle receives more spans than it can store.",
+                        hint="Send them again later.",
                     )
                 self._held += count
                 own += count

@@ -165,7 +165,7 @@ async def _analyst(
     from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui
 
-    why = recorded.missing or "There are no traces here."
+    why = recorded.missing or "There are no traces."
     traces = unavailable(why) if recorded.store is None else recorded.store
     async with experimenting(traces, recorded, settings, os.environ, bus, clock=clock) as trying:
         ui = Ui(screen, clock)
@@ -185,4 +185,4 @@ def _edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]
     try:
         return stack.enter_context(open_edits(root)), None
     except StoreError as error:
-        return None, f"Nothing can be changed here: {error}"
+        return None, f"Edits are not available: {error}"

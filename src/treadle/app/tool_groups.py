@@ -38,7 +38,7 @@ def groups_named(text: str) -> frozenset[ToolGroup]:
     unknown = [name for name in names if name not in set(ToolGroup)]
     if unknown or not names:
         what = (
-            f"There is no group of tools {unknown[0][:40]!r}." if unknown else "No group is named."
+            f"There is no tool group {unknown[0][:40]!r}." if unknown else "No tool group is named."
         )
         raise UsageError(what, hint=f"The groups are {', '.join(ToolGroup)}, and {ALL}.")
     return frozenset(map(ToolGroup, names))

@@ -107,7 +107,7 @@ class Turns:
         Raises UsageError, NotFoundError, StoreError and ProviderError.
         """
         if not text.strip():
-            raise UsageError("The message is empty.", hint="Give it as `text`.")
+            raise UsageError("The message is empty.", hint="Set `text` to the message.")
         assistant = await self.assistant(choices)
         conversation = await assistant.conversation(session)
         request_id = new_id()
@@ -170,7 +170,7 @@ class Turns:
         Raises NotFoundError, and UsageError for an empty message.
         """
         if not text.strip():
-            raise UsageError("The message is empty.", hint="Give it as `text`.")
+            raise UsageError("The message is empty.", hint="Set `text` to the message.")
         session = self._sessions.get(self.turn(request_id).request_id)
         return session is not None and await session.steer(text)
 

@@ -196,7 +196,7 @@ def _not_started(name: str, error: OSError | ValueError) -> TreadleError:
     why = error.strerror if isinstance(error, OSError) else str(error)
     return TreadleError(
         f"{name} cannot be started: {why}.",
-        hint="See that the command runs in a terminal, or set it in [checks.commands].",
+        hint="Check that the command runs in a terminal, or set it in [checks.commands].",
     )
 
 
@@ -219,8 +219,8 @@ async def _ended(
 
 
 _PYTEST_ENDS = {
-    3: "pytest failed in itself.",
-    4: "pytest was called in a way that it does not understand.",
+    3: "pytest failed with an internal error.",
+    4: "pytest received invalid arguments.",
     5: "pytest found no tests.",
 }
 
@@ -229,7 +229,7 @@ def _status(
     check: Check, returned: int | None, *, timed_out: bool
 ) -> tuple[CheckStatus, str | None]:
     if timed_out:
-        return CheckStatus.TIMED_OUT, f"It was ended after {check.timeout:g} seconds."
+        return CheckStatus.TIMED_OUT, f"It was stopped after {check.timeout:g} seconds."
     if returned == 0:
         return CheckStatus.PASSED, None
     if returned is not None and returned < 0:
@@ -250,13 +250,13 @@ def _missing(check: Check, cwd: Path) -> ProgramMissingError:
     name = check.argv[0]
     if "/" in name and (cwd / name).exists():
         return ProgramMissingError(
-            f"{name}, which the check {check.name} needs, is no file that may be executed.",
-            hint=f"Let it be executed (`chmod +x {shlex.quote(name)}`), or set the program that "
-            "reads it before it in the command.",
+            f"{name}, which the check {check.name} needs, is not executable.",
+            hint=f"Make it executable (`chmod +x {shlex.quote(name)}`), or put its interpreter "
+            "before it in the command.",
         )
     toml_name = check.name if re.fullmatch(r"[\w-]+", check.name) else json.dumps(check.name)
     return ProgramMissingError(
-        f"{name}, which the check {check.name} needs, is not installed here.",
-        hint="Install it, in the project's own environment or on PATH, or set another command for "
-        f"it: [checks.commands.{toml_name}] in the configuration.",
+        f"{name}, which the check {check.name} needs, is not installed.",
+        hint="Install it in the project's environment or on PATH, or set another command: "
+        f"[checks.commands.{toml_name}] in the configuration.",
     )

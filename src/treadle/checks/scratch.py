@@ -200,9 +200,9 @@ class _Copy:
 
     def _too_large(self, name: Path, size: int) -> TreadleError:
         return TreadleError(
-            f"No copy of {self._root} is made: its files have more than "
-            f"{MAX_COPIED_BYTES / 1e9:g} GB ({name} alone has {size:,} bytes).",
-            hint="Name large files in .gitignore, or run the check without a proposal.",
+            f"{self._root} is not copied: its files exceed {MAX_COPIED_BYTES / 1e9:g} GB "
+            f"({name} alone has {size:,} bytes).",
+            hint="List large files in .gitignore, or run the check without a proposal.",
         )
 
     def _link(self, source: Path, target: Path) -> None:
@@ -226,7 +226,7 @@ class _Copy:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name:
             raise PathRefusedError(
-                f"{name!r} is no path inside the root.", hint="Give a path relative to the root."
+                f"{name!r} is not a path inside the root.", hint="Give a path relative to the root."
             )
         target = resolve_inside(self.tree, str(path.parent)) / path.name
         mode = None
@@ -271,8 +271,8 @@ def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
 
 def _no_copy(root: Path, error: OSError) -> TreadleError:
     return TreadleError(
-        f"No copy of {root} could be made: {error.strerror}.",
-        hint="Make room in the folder for temporary files, or set TMPDIR to another one.",
+        f"{root} could not be copied: {error.strerror}.",
+        hint="Free some space in the folder for temporary files, or set TMPDIR to another one.",
     )
 
 

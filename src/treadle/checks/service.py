@@ -63,7 +63,7 @@ class Checks:
             if near
             else f"There are: {', '.join(checks)}."
             if checks
-            else "None was found here; checks are set in [checks.commands] of the configuration."
+            else "The repository has no checks; set them in [checks.commands] of the configuration."
         )
         raise NotFoundError(f"There is no check {name!r}.", hint=hint)
 
@@ -160,8 +160,8 @@ class Checks:
         """Raise TreadleError where the check starts another program than the allowed one."""
         if self.program(check) != allowed:
             raise TreadleError(
-                f"{check.argv[0]} is not run: the program changed after it was allowed.",
-                hint="Look at what changed it, then run the check again.",
+                f"{check.argv[0]} did not run: the program changed after it was allowed.",
+                hint="Find out what changed it, then run the check again.",
             )
 
     def _files(self, proposal: str) -> Mapping[str, bytes | None]:
@@ -175,7 +175,7 @@ class Checks:
         file, separator, test = path.partition("::")
         if not file or file.startswith("-"):
             raise UsageError(
-                f"{path!r} is no path to check.", hint="Give a file or folder inside the root."
+                f"{path!r} is not a path to check.", hint="Give a file or folder inside the root."
             )
         inside = resolve_inside(self._root, file).relative_to(self._root).as_posix()
         shown = f"./{inside}" if inside.startswith("-") else inside
@@ -188,5 +188,5 @@ def _require(tree: Path, paths: Sequence[str]) -> None:
         if not (tree / PurePosixPath(file)).exists():
             raise NotFoundError(
                 f"There is no file or folder {file!r}.",
-                hint="List the folder to see what there is.",
+                hint="List the folder to see its files.",
             )

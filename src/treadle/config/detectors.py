@@ -19,12 +19,12 @@ def _pattern(value: str) -> str:
         compiled = compile_pattern(f"(?m){value}")
     except ValueError as error:
         raise ValueError(
-            f"is no pattern of RE2 ({error}); it has no look-around and no backreferences"
+            f"is not a valid RE2 pattern ({error}); RE2 has no look-around or backreferences"
         ) from None
     if compiled.search("") is not None:
-        raise ValueError("should not match the empty text, which is everywhere")
+        raise ValueError("should not match the empty text, which occurs everywhere")
     if compiled.programsize > LARGEST_PROGRAM:
-        raise ValueError("is too large once its repetitions are written out")
+        raise ValueError("is too large after its repetitions are expanded")
     return value
 
 
@@ -32,7 +32,7 @@ def _different(rules: "tuple[DetectorRule, ...]") -> "tuple[DetectorRule, ...]":
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"should have different names; {name!r} is there twice")
+            raise ValueError(f"should have different names; {name!r} is used twice")
     return rules
 
 
@@ -40,24 +40,24 @@ class DetectorRule(Section):
     """A pattern to look for in recorded spans."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-    """What findings of this rule are called: small letters, digits, `-` and `_`."""
+    """Name of this rule's findings: lower-case letters, digits, `-` and `_`."""
     pattern: Annotated[str, AfterValidator(_pattern)]
-    """What to look for, in the syntax of RE2; `(?i)` at its beginning ignores case."""
+    """Regular expression in RE2 syntax; `(?i)` at its beginning ignores case."""
     fields: tuple[str, ...] = ()
-    """Where, as globs over paths: `output*`, `input*`, `error`, `attributes.http.*`. Empty is
-    everywhere but in attributes."""
+    """Globs over field paths: `output*`, `input*`, `error`, `attributes.http.*`. Empty searches
+    every field except attributes."""
     roles: tuple[Role, ...] = ()
-    """Whose words; empty is anybody's."""
+    """Roles whose text is searched; empty searches all."""
     severity: Severity = "medium"
-    """How bad it is."""
+    """Severity of the findings."""
     message: Annotated[str, StringConstraints(max_length=200)] = ""
-    """What to report about it."""
+    """Message of the findings."""
 
 
 class DetectorSettings(Section):
-    """What detectors look for in recorded spans, in addition to the built-in faults."""
+    """Detectors for recorded spans, in addition to the built-in ones."""
 
     rules: Annotated[
         tuple[DetectorRule, ...], AfterValidator(_different), Field(max_length=100), UserOnly()
     ] = ()
-    """Patterns of your own."""
+    """Your own patterns."""

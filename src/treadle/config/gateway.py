@@ -1,4 +1,4 @@
-"""The settings of the gateway: where calls go, what they may cost, what is held and kept.
+"""The settings of the gateway: routes, budgets, cache and breakpoints.
 
 It serves every program on this machine and spends with the user's keys, so no repository sets any
 of it.
@@ -22,95 +22,95 @@ Target = Annotated[str, AfterValidator(_target)]
 
 
 class GatewayRoute(Section):
-    """Where calls go that meet all of its conditions. The first route that fits is taken."""
+    """Targets of calls that meet all conditions. The first matching route applies."""
 
     to: Annotated[tuple[Target, ...], UserOnly()] = Field(min_length=1)
-    """PROVIDER/MODEL to ask, the next where one fails; PROVIDER/* keeps the model's name."""
+    """PROVIDER/MODEL to call; after a failure, the next. PROVIDER/* keeps the model's name."""
     weights: Annotated[tuple[float, ...], UserOnly()] = ()
-    """Shares of the calls, one for each of `to`; unset asks them in their order."""
+    """Relative shares of the calls, one per entry of `to`; unset tries them in order."""
     models: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Names of models as clients ask for them, with `*` and `?`; unset takes the route's name."""
+    """Model names in requests, with `*` and `?`; unset uses the route's name."""
     labels: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Labels of which the call has one, with `*` and `?`."""
+    """Labels, with `*` and `?`; the call has at least one."""
     headers: Annotated[dict[str, str], UserOnly()] = Field(default_factory=dict)
-    """Headers that the call has, with `*` and `?` in their values."""
+    """Headers that the call has; values may contain `*` and `?`."""
     tools: Annotated[bool | None, UserOnly()] = None
     """Whether the call offers tools."""
     images: Annotated[bool | None, UserOnly()] = None
-    """Whether the call holds images."""
+    """Whether the call contains images."""
     min_size: Annotated[Size | None, UserOnly()] = None
-    """Size of the body from which on it fits."""
+    """Minimum size of the body."""
     max_size: Annotated[Size | None, UserOnly()] = None
-    """Size of the body up to which it fits."""
+    """Maximum size of the body."""
 
     @model_validator(mode="after")
     def _weighs_all(self) -> Self:
         if self.weights and len(self.weights) != len(self.to):
-            raise ValueError("weights should hold one number for each entry of to")
+            raise ValueError("weights should have one number for each entry of to")
         if any(weight < 0 for weight in self.weights) or (self.weights and not sum(self.weights)):
-            raise ValueError("weights should not be below 0, nor all 0")
+            raise ValueError("weights should not be negative, and at least one should be above 0")
         return self
 
 
 class GatewayBudget(Section):
-    """What calls may use up in a period; then they are refused. Periods are those of UTC."""
+    """How much calls may use in a period; further calls are refused. Periods start in UTC."""
 
     labels: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Labels whose calls count, with `*` and `?`; with `key_env` unset too, all calls do."""
+    """Labels of the calls to count, with `*` and `?`; unset, and `key_env` unset: all calls."""
     key_env: Annotated[str | None, UserOnly()] = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"
     )
-    """Name of the environment variable with the key that the calls which count are made with."""
+    """Count calls made with the key in this environment variable."""
     cost: Annotated[float | None, UserOnly()] = Field(default=None, gt=0)
-    """US dollars."""
+    """Maximum US dollars."""
     tokens: Annotated[int | None, UserOnly()] = Field(default=None, gt=0)
-    """Tokens, input and output together."""
+    """Maximum tokens, input and output together."""
     period: Annotated[Literal["day", "month"], UserOnly()] = "day"
-    """The period after which it restarts."""
+    """Period after which the budget starts again."""
     unknown_price: Annotated[float | None, UserOnly()] = Field(default=None, ge=0)
-    """US dollars for a million tokens of a model without a known price; unset refuses its calls."""
+    """US dollars per million tokens of a model without a known price; unset refuses its calls."""
 
 
 class GatewayCache(Section):
-    """Answers that are given again to a call that is the same to the letter. Kept in memory."""
+    """Cache of answers to identical calls. It is kept in memory."""
 
     enabled: Annotated[bool, UserOnly()] = False
-    """Whether answers are kept."""
+    """Whether answers are cached."""
     max_age: Annotated[Age, UserOnly()] = "1h"
-    """Age at which an answer is forgotten."""
+    """Age at which an answer expires."""
     max_size: Annotated[Size, UserOnly()] = "64MB"
-    """Size of all kept answers; those that were not asked for longest go first."""
+    """Maximum size of the cache; the least recently used answers are removed first."""
 
 
 class GatewayBreakpoints(Section):
-    """How long calls are held at breakpoints, unless a breakpoint says otherwise."""
+    """How long calls are held at breakpoints, unless a breakpoint sets its own values."""
 
     timeout: Annotated[Age, UserOnly()] = "5m"
-    """Time after which a held call is decided without a person."""
+    """Time after which a held call expires."""
     on_expiry: Annotated[Literal["continue", "refuse"], UserOnly()] = "continue"
-    """What happens to the call then."""
+    """What happens to a held call that expires."""
 
 
 class GatewaySettings(Section):
     """The OpenAI-compatible gateway of `treadle serve`."""
 
     provider: Annotated[str | None, UserOnly()] = None
-    """Provider that is asked for models which no provider lists."""
+    """Provider for models that no provider lists."""
     pass_client_keys: Annotated[bool, UserOnly()] = False
-    """Whether the client's own key is sent on, in place of the provider's configured one."""
+    """Whether the client's own key replaces the provider's configured key."""
     ask_for_usage: Annotated[bool, UserOnly()] = True
-    """Whether streams are asked for their usage where the client does not; it gets none of it."""
+    """Whether to request usage in streams when the client does not; the client does not see it."""
     max_body: Annotated[Size, UserOnly()] = "50MB"
-    """The largest request that is taken."""
+    """Maximum size of a request."""
     max_wait: Annotated[float, UserOnly()] = Field(default=30.0, ge=0)
-    """Seconds of the longest wait before another attempt; a longer one is left to the client."""
+    """Maximum wait before a retry, in seconds; longer waits are left to the client."""
     models_timeout: Annotated[float, UserOnly()] = Field(default=5.0, gt=0)
-    """Seconds that a provider may take to list its models."""
+    """Timeout for listing a provider's models, in seconds."""
     models_max_age: Annotated[Age, UserOnly()] = "5m"
-    """Age at which a list of models is requested again."""
+    """Age at which a list of models is refreshed."""
     routes: dict[str, GatewayRoute] = Field(default_factory=dict)
-    """Routes by name, the first that fits first."""
+    """Routes by name, in order of precedence."""
     budgets: dict[str, GatewayBudget] = Field(default_factory=dict)
-    """Budgets by name; a call counts for all that it fits."""
+    """Budgets by name; a call counts toward every budget that matches it."""
     cache: GatewayCache = Field(default_factory=GatewayCache)
     breakpoints: GatewayBreakpoints = Field(default_factory=GatewayBreakpoints)

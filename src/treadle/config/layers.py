@@ -69,7 +69,7 @@ def read_file(path: Path, kind: LayerKind) -> Layer:
         raise _not_toml(path, text, error) from error
     except (ValueError, RecursionError) as error:  # an enormous number, a bottomless list
         raise ConfigError(
-            f"{path} holds a number or a list that no setting can be.", hint="Take it out."
+            f"{path} contains a number or a list that is not a valid setting.", hint="Remove it."
         ) from error
 
     def origin(setting: schema.Path) -> Origin:
@@ -173,10 +173,10 @@ def _text(path: Path) -> str | None:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{path} is not a file.", hint="Put the settings in a file there.")
+            raise ConfigError(f"{path} is not a file.", hint="Put the settings into a file there.")
         if status.st_size > MAX_FILE_BYTES:
             raise ConfigError(
-                f"{path} has {status.st_size:,} bytes, which is no configuration.",
+                f"{path} has {status.st_size:,} bytes, which is too large for a configuration.",
                 hint=f"Keep it under {MAX_FILE_BYTES:,} bytes.",
             )
         return read_regular(str(path), MAX_FILE_BYTES + 1).decode("utf-8-sig")
@@ -184,7 +184,7 @@ def _text(path: Path) -> str | None:
         return None
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be read: {error.strerror}.", hint="Check who may read it."
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(
@@ -202,7 +202,7 @@ def _not_toml(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ConfigEr
         column = len(text) - text.rfind("\n")
     return ConfigError(
         f"{path}:{line}:{column}: not valid TOML: {what}.",
-        hint='Mend that line; text needs quotes, as in model = "provider/model".',
+        hint='Fix that line; text needs quotes, as in model = "provider/model".',
     )
 
 
@@ -216,7 +216,7 @@ def _toml_value(text: str) -> object:
 def _unicode(text: str, what: str) -> str:
     """`text`, unless it contains bytes of the command line that are not text."""
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it anew in UTF-8.")
+        raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it again in UTF-8.")
     return text
 
 
@@ -233,7 +233,9 @@ def _hint(error: schema.UnknownKeyError, near: str | None) -> str:
 
 _KEY_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
 _NO_KEYS = (
-    "Keys are not kept in the settings: name the environment variable that holds it with "
-    "api_key_env, or the keyring entry with api_key_keyring."
+    "Settings do not contain keys: set api_key_env to the name of the environment variable "
+    "that holds the key, or api_key_keyring to the keyring entry."
 )
-_ALL_SETTINGS = "docs/configuration.md lists all settings; `treadle config show` those in force."
+_ALL_SETTINGS = (
+    "docs/configuration.md lists all settings; `treadle config show` shows their values."
+)

@@ -67,7 +67,7 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     if (reason := why_not_obeyed(user_path)) is not None:
         raise ConfigError(
             f"{user_path} is not read: {reason}.",
-            hint=f"Check what it says; then `chown $USER {user_path} && chmod 600 {user_path}`.",
+            hint=f"Check its contents; then `chown $USER {user_path} && chmod 600 {user_path}`.",
         )
     user = read_file(user_path, LayerKind.USER)
     environment = read_environment(env)
@@ -77,7 +77,7 @@ def load(root: Path, env: Mapping[str, str], overrides: Mapping[str, object]) ->
     warnings: tuple[str, ...] = ()
     if not listed and (reason := why_not_obeyed(repository_path)) is not None:
         own_name = json.dumps(str(root.resolve()))
-        ignored = f"Ignored {repository_path}: {reason}. To use it all the same, add "
+        ignored = f"Ignored {repository_path}: {reason}. To use it anyway, add "
         warnings = (f"{ignored}{own_name} to trusted_roots in {user_path}.",)
     else:
         repository = read_file(repository_path, LayerKind.REPOSITORY)
@@ -146,19 +146,19 @@ def _permitted(
     warnings = []
     if untrusted and listed:
         warnings.append(
-            f"Ignored {_named(layer, untrusted)}: {why}. Look at it, then accept it with "
+            f"Ignored {_named(layer, untrusted)}: {why}. Review it, then accept it with "
             "`treadle config trust`."
         )
     elif untrusted:
         warnings.append(
-            f"Ignored {_named(layer, untrusted)}: a repository may set addresses, sources of keys "
-            "and routing only when you trust it. To trust it, add "
-            f"{json.dumps(str(root.resolve()))} to trusted_roots in {user_path}."
+            f"Ignored {_named(layer, untrusted)}: only a trusted repository may set addresses, "
+            f"sources of keys and routing. To trust it, add {json.dumps(str(root.resolve()))} "
+            f"to trusted_roots in {user_path}."
         )
     if never:
         warnings.append(
-            f"Ignored {_named(layer, never)}: what a repository may do is for you to say. To allow "
-            f"it, set it in {user_path}."
+            f"Ignored {_named(layer, never)}: a repository cannot set its own permissions. To "
+            f"allow it, set it in {user_path}."
         )
     return allowed, tuple(warnings)
 
@@ -194,7 +194,7 @@ def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
     if problem["type"] == "missing":
         return ConfigError(
             f"{schema.dotted(names)} is missing from the configuration.",
-            hint="docs/configuration.md says what each setting takes.",
+            hint="docs/configuration.md describes each setting.",
         )
     path = next((names[:end] for end in range(len(names), 0, -1) if names[:end] in merged), None)
     if path is None:  # no single setting is to blame: lists in lists beyond what JSON may nest
@@ -205,5 +205,5 @@ def _bad_value(error: ValidationError, merged: Layer) -> ConfigError:
     got = f", not {json.dumps(value)}" if isinstance(value, bool | int | float) else ""
     return ConfigError(
         f"{schema.dotted(path)} ({merged[path].origin}) {expected}{got}.",
-        hint="Change it there; docs/configuration.md says what each setting takes.",
+        hint="Change it there; docs/configuration.md describes each setting.",
     )

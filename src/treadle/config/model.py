@@ -1,4 +1,4 @@
-"""What can be set. The defaults here are the documented ones; an unknown key is an error."""
+"""The settings, their descriptions and their defaults; an unknown key is an error."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,9 @@ def _address(value: str) -> str:
         raise ValueError("should be an address that starts with http:// or https://")
     _ = parts.port  # raises ValueError for an invalid port
     if parts.username is not None or parts.password is not None:
-        raise ValueError("should hold no name or password; use api_key_env or api_key_keyring")
+        raise ValueError(
+            "should not contain a name or password; use api_key_env or api_key_keyring"
+        )
     return value
 
 
@@ -44,7 +46,7 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Rule = Annotated[str, AfterValidator(_rule)]
 MAX_CHECK_SECONDS = 3600.0
-"""The longest that a check may take."""
+"""The maximum timeout of a check, in seconds."""
 
 CheckParser = Literal[
     "auto", "pytest", "ruff", "mypy", "cargo", "go", "tsc", "eslint", "node", "lines", "none"
@@ -65,144 +67,144 @@ class ProviderSettings(Section):
     preferences: Annotated[dict[str, JsonValue], NeedsConsent()] = Field(default_factory=dict)
     """Routing preferences, sent as `provider`: `order`, `only`, `ignore`, `max_price`, …"""
     send_preferences: Annotated[Literal["with_tools", "always"], NeedsConsent()] = "with_tools"
-    """Whether preferences go along only with requests that offer tools, or with all."""
+    """Whether preferences are sent only with requests that offer tools, or with all requests."""
     tools_fallback: Literal["retry_once", "strict"] = "retry_once"
-    """What to do when no endpoint supports tools: ask once more without them, or fail."""
+    """What to do when no endpoint supports tools: retry once without them, or fail."""
     max_retries: int = Field(default=3, ge=0, le=20)
-    """Further attempts after a failure that may pass."""
+    """Maximum number of retries after a transient failure."""
     idle_timeout: float = Field(default=60.0, gt=0)
     """Seconds without a data line before a stream counts as stalled."""
     connect_timeout: float = Field(default=10.0, gt=0)
-    """Seconds to reach the server."""
+    """Timeout of a connection attempt, in seconds."""
     context_window: int | None = Field(default=None, ge=256)
-    """Tokens of input and output together; unset takes the known window of the model."""
+    """Tokens of input and output together; unset uses the known window of the model."""
     max_output_tokens: int | None = Field(default=None, ge=1)
-    """Limit of one reply; unset leaves it to the provider."""
+    """Maximum tokens of one reply; unset uses the provider's limit."""
     empty_content: Literal["null", "empty"] = "null"
-    """How a message that only calls tools sends its missing text."""
+    """How the missing text of a message that only calls tools is sent."""
     echo_reasoning: bool = True
-    """Whether reasoning is sent back to the model that made it."""
+    """Whether reasoning is sent back to the model that wrote it."""
     call_ids: Literal["any", "plain", "nine"] = "any"
-    """Ids of tool calls: `plain` is letters, digits, `_`, `-`; `nine` is nine letters or digits."""
+    """Tool call ids: `plain` is letters, digits, `_`, `-`; `nine` is nine letters or digits."""
     alternating_roles: bool = False
     """Whether the server requires that the roles user and assistant alternate."""
 
 
 class ContextSettings(Section):
-    """Context that is retrieved for each user message without being asked for."""
+    """Context that Treadle retrieves automatically for each user message."""
 
     automatic: Literal["off", "light", "full"] = "light"
-    """How much is placed with each user message, within its own token budget."""
+    """How much context each user message gets, within a separate token budget."""
     embedder: Annotated[Literal["auto", "none", "static", "minilm", "openai"], NeedsConsent()] = (
         "auto"
     )
-    """Who finds by meaning: `auto` is `static`; `minilm`, `openai` reorder; `openai` sends code."""
+    """Embedder for search. `auto` is `static`; `minilm`, `openai` rerank; `openai` sends code."""
     embedding_model: Annotated[str | None, NeedsConsent()] = None
-    """Provider name, a slash, then its model: who is asked by the embedder `openai`."""
+    """Model of the embedder `openai`, as PROVIDER/MODEL."""
     git_history: bool = True
-    """Whether the code index reads which files git's last commits changed, and their messages."""
+    """Whether the code index reads the messages and changed files of recent git commits."""
 
 
 class ToolSettings(Section):
     """How tools are run."""
 
     timeout: float = Field(default=30.0, gt=0)
-    """Seconds that a call may take unless its tool says otherwise."""
+    """Timeout of a call in seconds, unless its tool sets another."""
     background_timeout: float = Field(default=600.0, gt=0)
-    """The same for tools that run in the background, such as a build."""
+    """Timeout of a background call, such as a build, in seconds."""
     max_concurrent: int = Field(default=8, ge=1, le=64)
-    """Calls of one session that run at once."""
+    """Maximum concurrent calls of one session."""
     max_background: int = Field(default=2, ge=1, le=16)
-    """Background calls of one session that run at once, in addition to the others."""
+    """Maximum concurrent background calls of one session, in addition to `max_concurrent`."""
     max_turns: int = Field(default=25, ge=1)
-    """Model replies in one request session."""
+    """Maximum number of model replies in one request session."""
     invalid_call_retries: int = Field(default=2, ge=0)
-    """Replies in a row with only invalid calls before the session ends."""
+    """Consecutive replies with only invalid calls that are allowed before the session ends."""
     result_tokens: int = Field(default=16_000, ge=200)
-    """Most tokens of one tool message; it bounds the budget of each call."""
+    """Maximum tokens of one tool message; it limits the budget of each call."""
 
 
 class HistorySettings(Section):
-    """What happens to a conversation that no longer fits into the model's window."""
+    """How a conversation is shortened that no longer fits into the model's window."""
 
     compaction: Literal["off", "summary"] = "off"
-    """`off` leaves the oldest exchanges out; `summary` first asks the model to sum them up."""
+    """`off` omits the oldest exchanges; `summary` replaces them with a summary by the model."""
 
 
 class LimitSettings(Section):
-    """When a request session ends although the model would go on. What is unset does not end it."""
+    """Limits that end a request session early. An unset limit does not apply."""
 
     tool_calls: int | None = Field(default=None, ge=1)
-    """Tool calls; after them the model is asked once more, without tools."""
+    """Maximum tool calls; then the model answers once more, without tools."""
     tokens: Annotated[int | None, NeedsConsent()] = Field(default=None, ge=1)
-    """Tokens of all model requests, input and output; estimated if a reply does not report them."""
+    """Maximum input and output tokens of all model requests; estimated if a reply reports none."""
     cost: Annotated[float | None, NeedsConsent()] = Field(default=None, gt=0)
-    """US dollars of all model requests; a reply whose cost is not known ends the session too."""
+    """Maximum US dollars of all model requests; a reply of unknown cost also ends the session."""
     unknown_price: Annotated[float | None, NeedsConsent()] = Field(default=None, ge=0)
-    """US dollars for a million tokens of replies whose cost is not known, 0 for a free model."""
+    """US dollars per million tokens of replies of unknown cost; 0 for a free model."""
     seconds: float | None = Field(default=None, gt=0)
-    """Seconds from the message on; what runs then is ended."""
+    """Maximum seconds after the user's message; running work is then cancelled."""
 
 
 class ApprovalSettings(Section):
-    """Which tool calls are run, asked about or refused.
+    """Which tool calls run, need approval or are refused.
 
-    A rule is `TOOL`, `TOOL path=GLOB` or `TOOL command=GLOB`. Refusing wins over asking, asking
-    over allowing.
+    A rule is `TOOL`, `TOOL path=GLOB` or `TOOL command=GLOB`. A `deny` rule overrides
+    `ask`, and `ask` overrides `allow`.
     """
 
     deny: Annotated[tuple[Rule, ...], Joined()] = ()
-    """Calls that are refused. All files add to it."""
+    """Calls that are refused. The lists of all files are combined."""
     ask: Annotated[tuple[Rule, ...], Joined()] = ()
-    """Calls that a person is asked about. All files add to it."""
+    """Calls that need a person's approval. The lists of all files are combined."""
     allow: Annotated[tuple[Rule, ...], UserOnly()] = ()
-    """Calls that are run without a question; never taken from a repository."""
+    """Calls that run without approval; a repository cannot set this."""
 
 
 class EditSettings(Section):
-    """How changes that a model proposes reach your files."""
+    """How edits that a model proposes are applied to your files."""
 
     auto_approve: Annotated[tuple[str, ...], UserOnly()] = ()
-    """Patterns, as in .gitignore, of files that may be changed without asking."""
+    """Patterns, as in .gitignore, of files that may be edited without approval."""
     syntax_errors: Literal["report", "refuse"] = "report"
-    """What happens to a change after which a file has new syntax errors."""
+    """How an edit that introduces syntax errors is handled."""
 
 
 class CheckCommand(Section):
-    """A check of your own; without a command, the time limit of the found check of that name."""
+    """Your own check; without a command, the timeout of the detected check with that name."""
 
     command: Annotated[tuple[str, ...], NeedsConsent()] = ()
-    """The program and its arguments, one text each; no shell reads them."""
+    """The program and its arguments as separate strings; they are not passed to a shell."""
     kind: Literal["test", "build", "lint", "types"] = "test"
-    """What it contains."""
+    """Type of the check."""
     parser: CheckParser = "auto"
-    """How its output is read; `auto` goes by the program."""
+    """Parser of its output; `auto` selects it by the program."""
     paths: bool = False
-    """Whether paths may be put behind the command, to check only those."""
+    """Whether paths may be appended to the command, to check only those."""
     timeout: float | None = Field(default=None, gt=0, le=MAX_CHECK_SECONDS)
-    """Seconds that it may take; unset takes `checks.timeout`."""
+    """Timeout in seconds; unset uses `checks.timeout`."""
 
 
 class CheckSettings(Section):
     """Tests, builds and linters that a model may run, one at a time and by name."""
 
     timeout: float = Field(default=600.0, gt=0, le=MAX_CHECK_SECONDS)
-    """Seconds that a check may take unless its own table says otherwise."""
+    """Timeout of a check in seconds, unless its own table sets another."""
     keep_keys: Annotated[tuple[VariableName, ...], UserOnly()] = ()
-    """Environment variables that checks get although they look like keys or passwords."""
+    """Environment variables to pass to checks although they look like keys or passwords."""
     commands: dict[str, CheckCommand] = Field(default_factory=dict)
-    """Checks by name, in addition to those found in the project."""
+    """Checks by name, in addition to those detected in the project."""
 
 
 class LogSettings(Section):
     """The log in your data folder: one line for each step, without contents."""
 
     level: Literal["off", "warning", "info"] = "warning"
-    """What is written: nothing, what failed, or every step."""
+    """What is logged: nothing, failures, or every step."""
     format: Literal["json", "text"] = "json"
-    """A JSON object on each line, or words with key=value behind them."""
+    """A JSON object per line, or text with key=value pairs."""
     file_bytes: int = Field(default=5_000_000, ge=10_000, le=1_000_000_000)
-    """Size at which a new file is begun; three are kept."""
+    """Size at which a new file is started; three files are kept."""
 
 
 class Settings(Section):
@@ -211,9 +213,9 @@ class Settings(Section):
     model: str | None = None
     """Provider name, a slash, then that provider's own model id."""
     fallback_models: Annotated[tuple[str, ...], NeedsConsent()] = ()
-    """Models to ask instead, in this order, when the one in use fails for good."""
+    """Models to try, in this order, after the model in use fails permanently."""
     trusted_roots: Annotated[tuple[AbsolutePath, ...], NeedsConsent()] = ()
-    """Repositories whose own configuration may set what needs consent, by absolute path."""
+    """Absolute paths of repositories whose configuration may set settings that need consent."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     """Endpoints by name."""
     context: ContextSettings = Field(default_factory=ContextSettings)

@@ -97,7 +97,7 @@ class Asker:
         self._limits.check()
         tools = () if last else self._tools
         if last:
-            await self._reporter.notice("warning", f"No more tools are offered: {last}.")
+            await self._reporter.notice("warning", f"The model gets no more tools: {last}.")
         shrunk = False
         while True:
             prompt = await self._prompt(turn, tools, (NoteMessage(LAST_TURN),) if last else ())
@@ -155,8 +155,8 @@ class Asker:
         self._calibration.narrow(self._model, smaller)
         await self._reporter.notice(
             "warning",
-            f"The prompt was too long for {self._model.model}: older parts of the conversation"
-            f" are shortened to fit {shorter.budget_tokens:,} tokens, and it is asked again.",
+            f"The prompt was too long for {self._model.model}. Treadle shortens older parts of "
+            f"the conversation to {shorter.budget_tokens:,} tokens and tries again.",
         )
         return True
 
@@ -190,11 +190,13 @@ class Asker:
             reply, _ = await self._complete(request, asked, None)
         except (ProviderError, ModelReplacedError) as error:
             text = None
-            why = str(error) or "another model has taken the place of the one that was asked."
+            why = str(error) or "another model replaced the requested model."
         else:
-            text, why = reply.message.text, "The model gave none."
+            text, why = reply.message.text, "The model returned no summary."
         if not text:
-            await self._reporter.notice("warning", f"No summary of the conversation: {why}")
+            await self._reporter.notice(
+                "warning", f"The conversation could not be summarized: {why}"
+            )
             return False
         await self._keeper.append(summary_note(text, covers))
         after = self._counts.of(conversation.messages)
@@ -227,8 +229,8 @@ class Asker:
         estimated = prompt.estimated_tokens + self._counts.of([reply.message])
         if self._limits.spend(reply.usage, reply.cost, estimated=estimated):
             said = (
-                f"{model.provider} does not tell its cost, so no further request is made under the "
-                "limit of cost. limits.unknown_price can estimate it."
+                f"{model.provider} does not report costs, so no further request is made under "
+                "limits.cost. Set limits.unknown_price to estimate the cost."
             )
             await self._reporter.notice("warning", said)
         return reply, observer.operation_id

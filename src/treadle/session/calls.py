@@ -210,7 +210,7 @@ _CUT_ARGUMENTS = 400
 _CUT_OFF = failure_content(
     ToolFailure(
         ErrorKind.LIMIT,
-        "Not run: the reply reached the limit of its length in the middle of this call.",
+        "Not run: the reply reached its maximum length in the middle of this call.",
         hint="Send less in one reply: one call at a time, and a long text in several parts.",
     )
 )

@@ -59,11 +59,11 @@ class CassetteWriter:
             self._file = path.open("w", encoding="ascii")
         except FileExistsError as error:
             raise UsageError(
-                f"{path} is there already.", hint="Record to another file, or remove it."
+                f"{path} already exists.", hint="Choose another file, or remove the existing one."
             ) from error
         except OSError as error:
             raise UsageError(
-                f"{path} cannot be written: {error.strerror}.", hint="Choose another place."
+                f"{path} cannot be written: {error.strerror}.", hint="Choose another location."
             ) from error
         self._lock = threading.Lock()
 
@@ -97,14 +97,14 @@ class Cassette:
             lines = [json.loads(line) for line in path.read_text("ascii").splitlines()]
             head = lines[0]
             if head["line"] != "head" or not isinstance(head["version"], int):
-                raise ValueError("its first line is no head")
+                raise ValueError("the first line is not a header")
             if head["version"] > VERSION:
                 raise UsageError(
                     f"{path} was recorded by a newer version of Treadle ({head['treadle']}).",
                     hint="Replay it with that version.",
                 )
             if missing := sorted(_HEAD - head.keys()):
-                raise ValueError(f"its head has no {missing[0]}")
+                raise ValueError(f"the header has no {missing[0]}")
             head["started_us"] = int(head["started_us"])
             cassette = cls(path, head)
             for line in lines[1:]:
@@ -113,7 +113,7 @@ class Cassette:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
         except MALFORMED as error:
             raise UsageError(
-                f"{path} is no cassette that can be read: {error}.",
+                f"{path} is not a readable cassette: {error}.",
                 hint="Record one with `treadle ask --record FILE`.",
             ) from error
         return cassette
@@ -173,8 +173,8 @@ def check(number: int, recorded: Json, request: ChatRequest, version: str) -> No
     found = difference(recorded, now)
     if found is not None:
         raise CassetteMismatchError(
-            f"Request {number} of the replay differs from the recorded one at {found}.",
-            hint=f"It was recorded by Treadle {version}; record it anew, or replay it with that.",
+            f"Request {number} of the replay differs from the recorded request at {found}.",
+            hint=f"Treadle {version} recorded it. Record it again, or replay it with that version.",
         )
 
 

@@ -12,7 +12,7 @@ from treadle.secrets import redact
 TITLE_LIMIT = 80
 """Characters of a title."""
 
-_CUT = NoteMessage("The reply above was cut off; what was said of it until then is kept.")
+_CUT = NoteMessage("The reply above was interrupted; its text up to that point is kept.")
 
 
 class MessageState(StrEnum):

@@ -192,8 +192,8 @@ class ConversationStore:
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(
                     f"The conversations in {self._path} cannot be read or written: {error}.",
-                    hint="Check the file, its permissions and the free space; "
-                    "moved away, it is made anew.",
+                    hint="Check the file, its permissions and the free space. If you move the file "
+                    "away, Treadle creates a new one.",
                 ) from error
 
         # Shielded: cancelling the caller must not take the work out of the thread's queue.
@@ -249,8 +249,8 @@ class ConversationStore:
                 )
         except sqlite3.IntegrityError as error:
             raise StoreError(
-                f"The conversation {key} was continued or deleted elsewhere at the same time.",
-                hint="Resume it again to see all of it, or begin a new one.",
+                f"Another process continued or deleted the conversation {key} at the same time.",
+                hint="Resume it again to see all messages, or start a new one.",
             ) from error
 
     def _update(self, conversation: Conversation, entry: Entry) -> None:
@@ -320,8 +320,8 @@ class ConversationStore:
             found = self._summaries("root = ?", (root,), 1, kind)
             if not found:
                 raise NotFoundError(
-                    f"There is no conversation about {root} yet.",
-                    hint=f'Begin one with {kind.command} "…".',
+                    f"There is no conversation about {root}.",
+                    hint=f'Start one with {kind.command} "…".',
                 )
             return found[0]
         # With or without its dashes: lists show the beginning without them.
@@ -335,7 +335,7 @@ class ConversationStore:
         if not found:
             raise NotFoundError(
                 f"There is no conversation {reference!r}.",
-                hint=f"See {kind.listing} for their ids.",
+                hint=f"List their ids with {kind.listing}.",
             )
         if len(found) > 1:
             some = ", ".join(str(summary.id) for summary in found[:5])
@@ -365,8 +365,8 @@ class ConversationStore:
         entries.reverse()
         if at is not None and open_calls(entries):
             raise UsageError(
-                f"Message {at} stands between a tool call and its result.",
-                hint="Go on from the last result of that reply, or from a message before it.",
+                f"Message {at} is between a tool call and its result.",
+                hint="Continue from the last result of that reply, or from an earlier message.",
             )
         return Conversation(
             summary.id,

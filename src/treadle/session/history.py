@@ -128,11 +128,11 @@ def build_prompt(
             f"The message with the system prompt and {len(tools)} tools needs about"
             f" {estimated:,} tokens; the model's window of {context_window:,} leaves"
             f" {budget:,} for them.",
-            hint="Shorten the message, offer no tools, or take a model with a larger window.",
+            hint="Shorten the message, offer no tools, or choose a model with a larger window.",
         )
     reason = f"{', '.join(fitter.changes)}, to fit {budget:,} tokens" if fitter.changes else None
     if history and isinstance(first := history[0], NoteMessage) and first.covers:
-        told = f"the first {first.covers} messages of the conversation are told as a summary"
+        told = f"a summary replaces the first {first.covers} messages of the conversation"
         reason = f"{told}; {reason}" if reason else told
     return Prompt(
         fitter.messages(), estimated, budget, fitter.left_out, reason, unscaled, fitter.room()
@@ -333,7 +333,7 @@ class _Fitter:
         return shortened
 
     def _drop_context(self) -> None:
-        said = "automatic context left out"
+        said = "automatic context omitted"
         for unit in (*self._user, *self._run, *self._newest):
             for place, message in enumerate(unit):
                 if isinstance(message, UserMessage) and message.context:

@@ -57,7 +57,7 @@ class Limits:
             said = f"${self._cost:.4f} was spent, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, said)
         if limit.cost is not None and not self._cost_known:
-            said = f"the cost of a reply is not known, and the limit is ${limit.cost:g}"
+            said = f"the cost of a reply is unknown, and the limit is ${limit.cost:g}"
             raise LimitReachedError(StopReason.COST_LIMIT, said)
 
     def take_calls(self, number: int) -> bool:

@@ -45,7 +45,7 @@ def decode(kind: str, body: str) -> Message:
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(
             f"A saved {kind} message cannot be read: {error}.",
-            hint="Begin a new conversation; this one was damaged or written by a newer version.",
+            hint="Start a new conversation; this one is damaged or was written by a newer version.",
         ) from error
 
 

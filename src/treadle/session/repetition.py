@@ -73,8 +73,8 @@ class Repetitions:
 
 def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessage:
     said = (
-        f"You made this same call in {replies} replies, and its result was the same each time."
-        " Use the result, call something else, or answer; the loop ends soon."
+        f"You made this same call in {replies} replies, and its result was the same each time. "
+        "Use the result, call something else, or answer; otherwise the loop ends soon."
     )
     return replace(result, content=with_note(result.content, "repeated", said, max_tokens))
 

@@ -92,8 +92,8 @@ class ReplayModel:
         number, cassette = self._next + 1, self._cassette
         if number > len(cassette.exchanges):
             raise CassetteMismatchError(
-                f"The replay makes request {number}; {cassette.path} holds {number - 1}.",
-                hint="Record the session anew.",
+                f"The replay makes request {number}; {cassette.path} has only {number - 1}.",
+                hint="Record the session again.",
             )
         exchange = cassette.exchanges[self._next]
         check(number, exchange["request"], request, cassette.head["treadle"])
@@ -151,8 +151,8 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
         )
     except MALFORMED as error:
         raise UsageError(
-            f"{cassette.path} is no cassette that can be replayed: {error}.",
-            hint="Record it anew.",
+            f"{cassette.path} is not a cassette that can be replayed: {error}.",
+            hint="Record it again.",
         ) from error
     with bus.subscribe(ToolCallRequested) as calls:
         answering = asyncio.create_task(_answer(calls, cassette, bus), name="replay")

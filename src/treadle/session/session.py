@@ -66,13 +66,13 @@ _CUTS = dict.fromkeys(LENGTH_REASONS, StopReason.LENGTH) | {
 """Finish reasons of replies that are not whole."""
 
 _CUT_NOTE = NoteMessage(
-    "Your last reply was cut off at the limit of its length: only the calls above were received. "
-    "Send less in one reply."
+    "Your last reply reached its maximum length and was truncated: only the calls above were "
+    "received. Send less in one reply."
 )
 
 _CUT_NOTICES = {
-    StopReason.LENGTH: "The reply was cut: the provider's limit of its length was reached.",
-    StopReason.CONTENT_FILTER: "The reply was cut by the provider's content filter.",
+    StopReason.LENGTH: "The reply was truncated at the provider's maximum length.",
+    StopReason.CONTENT_FILTER: "The provider's content filter truncated the reply.",
 }
 
 
@@ -171,7 +171,7 @@ class RequestSession:
         CancelledError after SessionCancelled.
         """
         if self._begun:
-            raise RuntimeError("a request session serves one message; make another one")
+            raise RuntimeError("a request session serves one message; create another one")
         self._begun = True
         async with SourceCollector(self._bus, self.request_id) as collector:
             try:
@@ -241,7 +241,7 @@ class RequestSession:
             if not message.calls:
                 await asked.draft.complete(message)
                 if not text and not cut:
-                    await self._reporter.notice("warning", "The model replied with nothing.")
+                    await self._reporter.notice("warning", "The model returned an empty reply.")
                 if self._steering and not cut and not ending:
                     continue
                 completed = ending.reason if ending and last else StopReason.COMPLETED
@@ -301,7 +301,7 @@ class RequestSession:
             raise
         if self._limits.take_calls(len(message.calls)):
             return True
-        await self._refuse_calls(draft, message, "the limit of tool calls would be passed")
+        await self._refuse_calls(draft, message, "the limit of tool calls would be exceeded")
         return False
 
     async def _take_user_message(self, text: str, *, steers: bool = False) -> None:
@@ -310,7 +310,7 @@ class RequestSession:
             if self._automatic_context:
                 context = await self._automatic_context(text, self.request_id)
         except TreadleError as error:
-            await self._reporter.notice("warning", f"No automatic context: {error}")
+            await self._reporter.notice("warning", f"Automatic context is missing: {error}")
         finally:  # what the person said is kept even when the turn is cancelled here
             if not steers:
                 self._user_place = len(self._keeper.conversation.entries)
