@@ -59,7 +59,10 @@ def migrate(
     if version < 0:
         raise StoreError(
             f"The {what} in {path} were not written by Treadle (form {version}).",
-            hint="Move the file aside to begin a new one, or set TREADLE_HOME to another folder.",
+            hint=(
+                "Move the file away, and Treadle creates a new one; or set TREADLE_HOME to "
+                "another folder."
+            ),
         )
     if version > len(migrations):
         raise StoreError(

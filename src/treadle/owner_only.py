@@ -70,7 +70,7 @@ def close_to_others(path: Path) -> None:
         raise IsADirectoryError(21, "Is a directory", str(path))
     if not stat.S_ISREG(status.st_mode):
         raise PathRefusedError(
-            f"{path} is not a regular file.", hint="Move it away; Treadle makes it again."
+            f"{path} is not a regular file.", hint="Move it away; Treadle creates it again."
         )
     refuse_foreign(path, status)
     if status.st_mode & _OTHERS:
@@ -107,7 +107,10 @@ def refuse_foreign(path: Path, status: os.stat_result) -> None:
         raise PathRefusedError(
             f"{path} belongs to another user (uid {status.st_uid}), who could read or change what "
             "Treadle keeps there.",
-            hint="Make it yours with `chown`, or set TREADLE_HOME to a folder of your own.",
+            hint=(
+                "Change its owner to your user with `chown`, or set TREADLE_HOME to a folder "
+                "of your own."
+            ),
         )
 
 

@@ -32,13 +32,13 @@ def resolve_inside(root: Path, name: str) -> Path:
         real = os.path.realpath(os.path.join(real_root, name))  # noqa: PTH118 (Path drops "a/..")
     except ValueError as error:  # a NUL, or text that no file system can hold
         raise PathRefusedError(
-            f"{name!r} cannot be a path: {error}.", hint="Give a path relative to the root."
+            f"{name!r} is not a valid path: {error}.", hint="Give a path relative to the root."
         ) from error
     path = Path(real)
     if not path.is_relative_to(real_root):
         raise PathRefusedError(
-            f"{name!r} leads out of the root {real_root} (to {real}).",
-            hint="Only files inside the root can be used; links are followed before the check.",
+            f"{name!r} resolves to {real}, outside the root {real_root}.",
+            hint="Only files inside the root can be used; links are resolved before the check.",
         )
     return path
 
@@ -60,7 +60,7 @@ def resolve_readable(root: Path, name: str, consented: Collection[Path] = ()) ->
     if reason is not None and path not in consented:
         raise PathRefusedError(
             f"{name!r} is not read: {reason}.",
-            hint="Ask the person for what you need from it, or read an example file beside it.",
+            hint="Ask the person for the information, or read an example file next to it.",
         )
     return path
 
@@ -116,7 +116,7 @@ def cache_folder() -> Path:
     except OSError as error:
         raise StoreError(
             f"The cache folder {folder} cannot be used: {error.strerror}.",
-            hint="Set TREADLE_HOME to a folder that can be written.",
+            hint="Set TREADLE_HOME to a writable folder.",
         ) from error
 
 

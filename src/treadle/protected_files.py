@@ -94,9 +94,12 @@ def why_protected(relative: str) -> str | None:
     *folders, name = comparable(relative).split("/")
     for folder in folders:
         if folder in PROTECTED_FOLDERS:
-            return f"files in {folder} decide what is run, or where prompts and keys go"
+            return (
+                f"files in {folder} configure which programs run, or where prompts and keys are "
+                "sent"
+            )
     if name in PROTECTED_NAMES | PROTECTED_FOLDERS or any(
         fnmatchcase(name, pattern) for pattern in PROTECTED_PATTERNS
     ):
-        return f"{name} decides what is run, or what is left out"
+        return f"{name} configures which programs run, or which files are ignored"
     return None

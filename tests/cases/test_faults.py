@@ -176,7 +176,7 @@ async def test_t17_only_data_keeps_a_stream_alive(line: str) -> None:
         await at.provider.wait_for_requests(1)
         while not at.at.seen(ModelWaiting):
             await clock.advance(1)
-        assert "still queueing" in at.at.seen(ModelWaiting)[0].text
+        assert "still queues" in at.at.seen(ModelWaiting)[0].text
         while not at.at.seen(RetryScheduled):
             await clock.advance(5)
         assert "no data for 60 s" in at.at.seen(RetryScheduled)[0].reason

@@ -42,7 +42,7 @@ def test_a_command_without_its_action_says_which_there_are(tmp_path: Path) -> No
         (["tools", "call", "nope"], 2, "no tool named 'nope'"),
         (["tools", "call", "read_file", "--args", "{bad"], 2, "not valid JSON"),
         (["tools", "call", "read_file", "--args", '{"pth": "x"}'], 2, "Did you mean `path`?"),
-        (["tools", "call", "read_file", "--args", '{"path": "../x"}'], 3, "out of the root"),
+        (["tools", "call", "read_file", "--args", '{"path": "../x"}'], 3, "outside the root"),
         (["tools", "call", "read_file", "--args", '{"path": "clac.py"}'], 1, "calc.py"),
         (["tools", "schema", "nope"], 1, "There are: request_code_context"),
         (["traces", "show", "LAST"], 1, "Ask something first"),

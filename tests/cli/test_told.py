@@ -145,7 +145,7 @@ async def test_a_fallback_without_tools(repo: Path, options: list[str]) -> None:
     answer = asyncio.Event()
     refused = error(404, "No endpoints found that support tool use")
     plain = held(Answer("Here.").script(stream="--no-stream" not in options), answer)
-    change = "sking without tools"
+    change = "rying without tools"
     said = ("FallbackApplied", change) if "--json" in options else (change,)
     async with asking(repo, options, refused, plain) as watched:
         await watched.says(*said)

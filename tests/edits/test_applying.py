@@ -296,11 +296,11 @@ def test_a_hunk_that_was_denied_is_not_applied_after_all(root: Path, edits: Edit
     edits.apply(staged, hunks={(0, 1)})
     with pytest.raises(EditError, match="is applied already") as error:
         edits.apply(staged)
-    assert error.value.hint == "What was denied of it needs a new edit."
+    assert error.value.hint == "A denied part needs a new edit."
     edits.undo(staged)
     with pytest.raises(EditError, match="is undone already") as error:
         edits.undo(staged)
-    assert error.value.hint == "Redo it, or make a new edit."
+    assert error.value.hint == "Redo it, or propose a new edit."
 
 
 def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: Edits) -> None:
@@ -308,6 +308,6 @@ def test_undoing_what_was_changed_says_what_a_person_can_do(root: Path, edits: E
     edits.apply(staged, hunks={(0, 1)})
     file = root / "a.py"
     file.write_bytes(file.read_bytes().replace(b"twenty", b"mine"))
-    with pytest.raises(EditError, match="the change of line 21 has no place") as error:
+    with pytest.raises(EditError, match="the change of line 21 has no position") as error:
         edits.undo(staged)
-    assert error.value.hint == "Put it back as it was first, or make the change by hand."
+    assert error.value.hint == "Restore its earlier content, or make the change by hand."

@@ -14,7 +14,7 @@ def replace(old: str, new: str, *, everywhere: bool = False) -> ReplaceEdit:
 def test_lf_of_a_model_matches_crlf_and_the_new_lines_end_as_the_file_does() -> None:  # E1
     plan = planned(b"a\r\nb\r\nc\r\n", replace("a\nb\n", "a\nx\ny\n"))
     assert result(b"a\r\nb\r\nc\r\n", plan) == b"a\r\nx\r\ny\r\nc\r\n"
-    assert plan.notes == ("f: line 1: its line ends were taken as those of the file.",)
+    assert plan.notes == ("f: line 1: its line ends were replaced by those of the file.",)
 
 
 def test_a_line_added_to_a_crlf_file_by_an_exact_match_ends_with_crlf() -> None:  # E1
@@ -45,7 +45,7 @@ def test_crlf_of_a_model_matches_lf_and_never_gets_into_the_file(*, everywhere: 
     data = b"a\nb\nc\n"
     plan = planned(data, replace("a\r\nb\r\n", "a\r\nx\r\ny\r\n", everywhere=everywhere))
     assert result(data, plan) == b"a\nx\ny\nc\n"
-    assert "line ends were taken as those of the file" in plan.notes[0]
+    assert "line ends were replaced by those of the file" in plan.notes[0]
     one = planned(data, replace("b\r\n", "x\r\n", everywhere=everywhere))
     assert result(data, one) == b"a\nx\nc\n"
 
@@ -102,7 +102,7 @@ def test_white_space_at_the_end_of_lines_is_not_compared_and_stays_where_lines_s
         data, replace("def f():\n    a = 1\n    return a\n", "def f():\n    a = 1\n    return 2\n")
     )
     assert result(data, plan) == b"def f():  \n    a = 1\t\n    return 2\n"
-    assert plan.notes == ("f: line 1: white space at the end of lines was not compared.",)
+    assert plan.notes == ("f: line 1: trailing white space was ignored.",)
 
 
 def test_spaces_of_a_model_become_the_tabs_of_the_file() -> None:  # E5
@@ -173,7 +173,7 @@ def test_a_new_line_that_is_indented_too_little_to_be_shifted_is_refused() -> No
 def test_a_shift_that_is_not_the_same_for_all_lines_is_no_match() -> None:  # E5
     error = failure(b"if a:\n    b()\n    c()\n", replace("if a:\n  b()\n    c()\n", "x"))
     assert error.kind is ErrorKind.NOT_FOUND
-    assert "indented otherwise" in str(error)
+    assert "different indentation" in str(error)
 
 
 def test_a_line_end_too_many_behind_the_old_text_does_no_harm() -> None:
@@ -206,9 +206,9 @@ def test_what_the_text_comes_nearest_to_is_shown() -> None:
     data = b"def f(a):\n    x = 1\n    y = 2\n    return x\n"
     error = failure(data, replace("def f(a):\n    x = 1\n    y = 3\n    return x\n", ""))
     assert error.kind is ErrorKind.NOT_FOUND
-    assert "line 3 of the file is '    y = 2' where the text says '    y = 3'" in str(error)
+    assert "line 3 of the file is '    y = 2', and the text has '    y = 3'" in str(error)
     error = failure(data, replace("return y + x", ""))
-    assert "The nearest is line 4: '    return x'" in str(error)
+    assert "The nearest line is 4: '    return x'" in str(error)
     assert "No line of the text is in the file" in str(failure(data, replace("zebra", "")))
 
 

@@ -123,7 +123,7 @@ def test_git_shows_line_ends_that_change() -> None:
 def test_lf_lines_of_a_patch_match_a_crlf_file() -> None:  # E1
     plan = planned(b"a\r\nb\r\n", *parse_patch(f"{HEAD}@@ -1,2 +1,3 @@\n a\n+x\n b\n"))
     assert result(b"a\r\nb\r\n", plan) == b"a\r\nx\r\nb\r\n"
-    assert plan.notes == ("f: line 1: its line ends were taken as those of the file.",)
+    assert plan.notes == ("f: line 1: its line ends were replaced by those of the file.",)
 
 
 def test_context_keeps_the_bytes_of_the_file() -> None:
@@ -228,7 +228,7 @@ def test_lines_without_any_around_them_are_refused_where_their_place_is_unknown(
 def test_a_hunk_that_does_not_fit_shows_where_it_differs() -> None:
     error = refusal(b"a\nb\nc\n", f"{HEAD}@@ -1,3 +1,3 @@\n a\n-x\n+y\n c\n")
     assert error.kind is ErrorKind.NOT_FOUND
-    assert "line 2 of the file is 'b' where the text says 'x'" in str(error)
+    assert "line 2 of the file is 'b', and the text has 'x'" in str(error)
 
 
 def test_a_model_patch_of_several_files() -> None:
@@ -264,14 +264,14 @@ def test_a_rename_with_hunks_is_one_change() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Line 1 of the patch begins no patch"),
-        ("hello\n", "begins no patch"),
-        (f"{HEAD}@@ -1 +1 @@\n-a\nb\n", "Line 5 of the patch begins with none of"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "before any file is named"),
-        (f"{HEAD}@@ something\n-a\n+b\n", "Line 3 of the patch begins a hunk without"),
-        (HEAD, "names f, but no hunk of it follows"),
+        ("", "Line 1 of the patch does not start a patch"),
+        ("hello\n", "does not start a patch"),
+        (f"{HEAD}@@ -1 +1 @@\n-a\nb\n", "Line 5 of the patch does not start with"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "before a file is named"),
+        (f"{HEAD}@@ something\n-a\n+b\n", "Line 3 of the patch starts a hunk without"),
+        (HEAD, "names f, but has no hunk"),
         ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "names two files, a/f and b/g"),
-        ("--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n a\n+b\n", "begins a file that is new"),
+        ("--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n a\n+b\n", "creates or deletes a file"),
         ("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n", "changes the mode"),
         ("diff --git a/f b/f\nGIT binary patch\nliteral 3\n", "binary patch"),
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary patch"),
@@ -279,11 +279,11 @@ def test_a_rename_with_hunks_is_one_change() -> None:
         ("diff --git a/f b/f\nnew file mode 120000\n", "a link or a submodule"),
         (
             "diff --git a/f b/f\nnew file mode 100755\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n",
-            "may be executed",
+            "executable",
         ),
-        (update(""), "Line 2 of the patch updates f, but no lines"),
-        (update("@@\n"), "Line 3 of the patch begins a hunk without any line"),
-        (update("@@\nx\n"), "Line 4 of the patch begins with none of"),
+        (update(""), "Line 2 of the patch updates f, but has no hunk"),
+        (update("@@\n"), "Line 3 of the patch starts an empty hunk"),
+        (update("@@\nx\n"), "Line 4 of the patch does not start with"),
         ("*** Begin Patch\n*** Add File: f\na\n*** End Patch\n", "Line 3 of the patch is neither"),
     ],
 )

@@ -64,14 +64,14 @@ def test_undoing_takes_back_only_its_own_lines() -> None:  # E19
 def test_hunks_without_a_place_are_named_with_what_is_there() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"), ReplaceEdit("f", "line 12\n", ""))
     said = conflict(change, TEXT.replace(b"line 7\n", b"mine\n").replace(b"line 12\n", b"too\n"))
-    assert "the change of line 7 has no place, since the file says 'mine', 'line 8'" in said
-    assert "the change of line 12 has no place, since the file says 'too'" in said
+    assert "the change of line 7 has no position, because the file now has 'mine', 'line 8'" in said
+    assert "the change of line 12 has no position, because the file now has 'too'" in said
 
 
 def test_a_place_must_be_the_only_one() -> None:
     change = change_of(ReplaceEdit("f", "line 7\n", "seven\n"))
     said = conflict(change, TEXT + TEXT)
-    assert "could be at lines 7 and 27" in said
+    assert "matches several positions, lines 7 and 27" in said
 
 
 def test_a_twin_is_not_taken_for_the_place_when_that_has_changed() -> None:
@@ -79,18 +79,18 @@ def test_a_twin_is_not_taken_for_the_place_when_that_has_changed() -> None:
     base = b"def f\n" + part + b"def g\n" + part
     edit = "\n".join(["def f", *(f"call {number}" for number in range(5))])
     (change,) = planned(base, ReplaceEdit("f", edit, edit.replace("4", "four"))).changes
-    assert "has no place" in conflict(change, base.replace(b"call 3", b"mine", 1))
+    assert "has no position" in conflict(change, base.replace(b"call 3", b"mine", 1))
 
 
 def test_brackets_alone_are_no_place() -> None:
     base = b"a\n{\n}\nb\nc\n"
     (change,) = planned(base, ReplaceEdit("f", "a\n{\n}\n", "a\n{\n}\n{\n}\n")).changes
-    assert "has no place" in conflict(change, b"x\n}\ny\nz\n")
+    assert "has no position" in conflict(change, b"x\n}\ny\nz\n")
 
 
 def test_a_file_that_was_made_or_is_to_go_must_be_as_it_was() -> None:
     (made,) = planned(None, CreateFile("f", "a\n")).changes
-    assert "there is a file now" in conflict(made, b"b\n")
+    assert "a file now exists there" in conflict(made, b"b\n")
     (gone,) = planned(b"a\n", DeleteFile("f")).changes
     assert relocate(gone, b"a\n") is gone
     assert "would be lost" in conflict(gone, b"b\n")

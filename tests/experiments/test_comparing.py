@@ -43,7 +43,7 @@ def test_every_figure_of_a_batch_is_what_the_runs_give_by_hand() -> None:
     # Every pair costs 0.004 less, so the interval is that alone; the duration is not sure.
     assert found.cost.high == pytest.approx(-0.004)
     assert found.verdict is Verdict.BETTER
-    assert found.why == "Cost -40.0 % (n = 5). The outputs were not judged."
+    assert found.why == "Cost -40.0 % (n = 5). The outputs were not scored."
 
 
 def test_a_failed_run_leaves_its_pair_out_on_both_sides() -> None:
@@ -106,7 +106,7 @@ def test_what_is_cheaper_since_it_is_cut_off_is_no_gain_alone() -> None:
     (found,) = compare(experiment, batch, base=0).variants
     assert (found.truncated, found.base_truncated) == (5, 0)
     assert found.verdict is Verdict.TRADE_OFF
-    assert "5 of 5 outputs are cut off at the limit of tokens" in found.why
+    assert "5 of 5 outputs are truncated at the maximum number of tokens" in found.why
 
 
 def test_one_recorded_call_is_never_enough_to_compare_with() -> None:

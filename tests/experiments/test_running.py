@@ -216,7 +216,7 @@ async def test_a_batch_whose_task_is_cancelled_is_cancelled(tmp_path: Path) -> N
             await running
         batch = w.experiments.batch(planned.id)
     assert batch.state is BatchState.CANCELLED
-    assert batch.reason == "The program that ran it was told to end."
+    assert batch.reason == "The program that ran it was terminated."
 
 
 async def test_runs_at_once_overlap_and_each_is_made_once(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ async def test_after_kill_9_nothing_that_ran_is_lost_or_run_twice(tmp_path: Path
             found = later.experiments.batch(planned.id)
             resumed = await later.experiments.carry_out(planned.id)
     assert found.state is BatchState.INTERRUPTED
-    assert found.reason == "The program that ran it ended in the middle."
+    assert found.reason == "The program that ran it ended early."
     assert [each.content for each in found.outcomes.values()] == ["1", "2"]
     assert [each.content for each in resumed.outcomes.values()] == ["1", "2", "3", "4"]
     assert len(provider.requests) == 6  # the run in which it was killed, once more

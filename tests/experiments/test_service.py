@@ -47,7 +47,7 @@ def test_a_call_of_our_own_session_is_read_with_what_is_missing_said() -> None:
     assert notes == (
         "Tools were offered (3); their definitions were not recorded.",
         "Its parameters, such as the temperature, were not recorded.",
-        "Secrets were taken out of the messages when they were recorded.",
+        "Secrets in the messages were redacted when they were recorded.",
     )
     outcome = outcome_of([span])
     assert outcome is not None
@@ -71,13 +71,13 @@ def test_calls_of_other_programs_tell_their_parameters_and_tools_in_their_ways()
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"kind": SpanKind.TOOL, "name": "execute_tool f"}, "no model call but tool"),
+        ({"kind": SpanKind.TOOL, "name": "execute_tool f"}, "not a model call; its kind is tool"),
         ({"input": None}, "not recorded"),
-        ({"input": "Hello"}, "no JSON"),
-        ({"input": '"x"'}, "no list of messages"),
+        ({"input": "Hello"}, "not valid JSON"),
+        ({"input": '"x"'}, "not a list of messages"),
         ({"input": "[1]"}, r"messages\[0\]: It should be an object"),
         ({"input": '[{"role": "robot", "content": "x"}]'}, r"messages\[0\]\.role"),
-        ({"model": None}, "not recorded which model"),
+        ({"model": None}, "does not name the model"),
     ],
 )
 def test_what_is_no_chat_request_is_refused_with_the_reason(

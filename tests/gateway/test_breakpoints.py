@@ -42,7 +42,7 @@ async def test_a_held_call_goes_on(tmp_path: Path) -> None:
         await gateway.gateway.breakpoints.go_on(waiting.id)
         answer = await calling
         spans = await gateway.spans(answer.headers["x-trace-id"], 3)
-        with pytest.raises(UsageError, match="waits no more: it is continued"):
+        with pytest.raises(UsageError, match="is no longer held: its state is continued"):
             await gateway.gateway.breakpoints.go_on(waiting.id)
     assert answer.status_code == 200
     assert answer.headers["x-treadle-held"] == "continued"
@@ -173,7 +173,7 @@ async def test_breakpoints_survive_a_restart_and_what_was_held_shows_as_lost(
         async with running(tmp_path, config) as gateway:
             assert gateway.gateway.breakpoints.all() == [changed]
             (after,) = gateway.gateway.breakpoints.held()
-            with pytest.raises(UsageError, match="waits no more: it is lost"):
+            with pytest.raises(UsageError, match="is no longer held: its state is lost"):
                 await gateway.gateway.breakpoints.go_on(after.id)
     assert (after.id, after.state, after.on_expiry) == (waiting.id, HeldState.LOST, "refuse")
     assert secret not in after.body

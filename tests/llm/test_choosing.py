@@ -123,11 +123,11 @@ async def test_any_configured_base_url_is_a_provider() -> None:
     ("model", "env", "words"),
     [
         ("nobody/model", {}, "no provider named 'nobody'"),
-        ("llama", {}, "names no provider"),
-        ("openai/gpt", {"OPENAI_API_KEY": "sk-with\nnewline"}, "characters that no key has"),
-        (None, {"TREADLE_BASE_URL": "localhost:8080"}, "no address"),
-        (None, {"TREADLE_BASE_URL": "http://me:newline@host/v1"}, "no address"),
-        (None, {"TREADLE_BASE_URL": "http://[bad/v1"}, "no address"),
+        ("llama", {}, "does not name a provider"),
+        ("openai/gpt", {"OPENAI_API_KEY": "sk-with\nnewline"}, "characters that no key can have"),
+        (None, {"TREADLE_BASE_URL": "localhost:8080"}, "not a valid address"),
+        (None, {"TREADLE_BASE_URL": "http://me:newline@host/v1"}, "not a valid address"),
+        (None, {"TREADLE_BASE_URL": "http://[bad/v1"}, "not a valid address"),
     ],
 )
 async def test_a_wrong_configuration_is_said(

@@ -133,7 +133,7 @@ async def test_t13_once_more_without_tools_and_remembered(provider: FakeProvider
     reply = await asked(HISTORY)
     assert reply.message.text == "Hi"
     assert [change for _, change in asked.observer.fallbacks] == [
-        "asking without tools; earlier results are told as text"
+        "trying without tools; earlier results are sent as text"
     ]
     assert asked.observer.retries == []
     flat = provider.requests[1]
@@ -207,7 +207,7 @@ async def test_t17_only_data_keeps_a_stream_alive(provider: FakeProvider) -> Non
     await clock.advance(1.5)
     assert asked.observer.waits == []
     await clock.advance(1)
-    assert ["still queueing" in text for text in asked.observer.waits] == [True]
+    assert ["still queues" in text for text in asked.observer.waits] == [True]
     await clock.advance(53.5)
     assert not task.done()
     await clock.advance(5)
@@ -467,7 +467,7 @@ async def test_a_page_instead_of_an_api_says_what_to_check(provider: FakeProvide
     script = Script((b"<html>Hello</html>",), headers={"content-type": "text/html"})
     caught, _ = await fail(provider, script)
     assert caught.kind is FaultKind.PROTOCOL
-    assert "version included" in str(caught)
+    assert "including the version" in str(caught)
 
 
 @pytest.mark.parametrize(

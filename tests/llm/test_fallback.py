@@ -48,7 +48,7 @@ async def test_one_that_cannot_be_had_is_passed_over_and_said() -> None:
     )
     async with stage() as at:
         assert (await at.session(model).run("Go")).text == "Here."
-        assert "The fallback b is left out: b needs a key." in at.seen(Notice)[0].text
+        assert "The fallback b is skipped: b needs a key." in at.seen(Notice)[0].text
 
 
 async def test_the_last_failure_is_the_session_s() -> None:

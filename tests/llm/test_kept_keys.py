@@ -96,7 +96,7 @@ def test_only_the_owner_may_read_the_file(home: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert [each.name for each in path.parent.iterdir()] == ["providers.key"]
     path.chmod(0o644)
-    with pytest.raises(ConfigError, match="others than its owner") as caught:
+    with pytest.raises(ConfigError, match="Other users") as caught:
         hosted_with_key(Settings(), {})
     assert KEY not in str(caught.value)
 
@@ -107,7 +107,7 @@ def test_a_file_of_another_form_is_told(home: Path, content: str) -> None:
     keep_key(Settings(), {}, "openai", KEY)
     path = home / "config" / "providers.key"
     path.write_text(content)
-    with pytest.raises(ConfigError, match="is not what was written"):
+    with pytest.raises(ConfigError, match="is not a valid key file"):
         hosted_with_key(Settings(), {})
 
 
@@ -195,7 +195,7 @@ def test_kept_keys_are_known_to_redaction_before_they_are_used(
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nline", "k\u00e9y", "k" * 20_000])
 def test_what_is_no_key_is_not_kept(key: str) -> None:
-    with pytest.raises(UsageError, match="is no key"):
+    with pytest.raises(UsageError, match="is not a valid key"):
         keep_key(Settings(), {}, "openai", key)
     assert kept_keys.kept("openai") is None
 

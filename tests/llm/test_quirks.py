@@ -47,7 +47,7 @@ async def twice(
 async def test_stream_options_that_are_refused_are_left_out(provider: FakeProvider) -> None:
     bodies, told = await twice(provider, "Unknown parameter: 'stream_options'.", REQUEST)
     assert ["stream_options" in body for body in bodies] == [True, False, False]
-    assert told == ["asking without stream_options; tokens may stay unknown"]
+    assert told == ["trying without stream_options; token counts may be unknown"]
 
 
 async def test_the_limit_of_a_reply_is_sent_under_its_other_name(provider: FakeProvider) -> None:

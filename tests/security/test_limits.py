@@ -173,7 +173,7 @@ async def test_a_provider_that_leads_to_the_gateway_is_refused(tmp_path: Path) -
             try:
                 looped = await gateway.chat(model="itself/itself/m")
                 assert looped.status_code == 508
-                assert "came back" in looped.json()["error"]["message"]
+                assert "returned to this gateway" in looped.json()["error"]["message"]
                 through = await gateway.chat(model="itself/fake/m")
                 assert through.status_code == 508  # not even where the second round would end
                 assert (await gateway.chat(model="fake/m")).status_code == 200

@@ -161,5 +161,5 @@ def test_a_token_file_without_end_is_refused(
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     token_path().touch()
     os.truncate(token_path(), 1 << 36)
-    with pytest.raises(ConfigError, match="does not hold a token"):
+    with pytest.raises(ConfigError, match="does not contain a token"):
         load_token({})

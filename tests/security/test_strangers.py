@@ -277,5 +277,5 @@ def test_a_token_that_is_none_is_refused_at_the_start(repo: Path, token: str) ->
         (home / "data" / "server-token").write_text(text)
         ran = treadle("serve", "--port", "0", home=home, repo=repo, **env)
         assert ran.status == 2
-        assert "does not hold a token" in ran.err
+        assert "does not contain a token" in ran.err
         assert token not in ran.err

@@ -111,5 +111,5 @@ async def test_a_server_that_ends_leaves_a_batch_that_can_be_resumed(repo: Path)
             await server.post(f"{path}/resume")
             finished = await _batch(server, path, "finished")
     assert left["state"] == "cancelled"
-    assert left["reason"] == "The program that ran it was told to end."
+    assert left["reason"] == "The program that ran it was terminated."
     assert [run["content"] for run in finished["runs"]] == ["late"]

@@ -64,7 +64,7 @@ async def test_a_recorded_call_is_given_as_a_request_without_its_key(repo: Path)
         }
         refused = await served.http.get(f"/api/v1/requests/{TRACE}/{2:016x}")
         assert refused.status_code == 422
-        assert "no model call" in refused.json()["error"]["message"]
+        assert "not a model call" in refused.json()["error"]["message"]
         assert (await served.http.get(f"/api/v1/requests/{TRACE}/none")).status_code == 404
 
 

@@ -109,7 +109,7 @@ async def the_price_says_how_it_was_found(server: Served) -> None:
     assert (named["found_by"], named["list_provider"]) == ("provider", "azure")
     alone = await server.get("/prices", model="no-such-model")
     assert (alone["found_by"], alone["prices"]) == ("model", None)
-    assert alone["reason"] == "The price list does not have this model there."
+    assert alone["reason"] == "The price list does not have this model of this provider."
     here = await server.get("/prices", model="qwen3", provider="ollama")
     assert here["reason"] == "It runs on this machine, where calls have no price."
     assert "model" in await refused(server, "/prices")

@@ -438,10 +438,10 @@ def test_a_comment_in_place_of_code_is_reported(bench: Bench, comment: str) -> N
     for edit in edits:
         bench.write("a.py", _CLASS)
         result = bench.edit({"file": "a.py", **edit})
-        assert any(f"`{comment}` is written as it is" in each for each in result["warnings"])
+        assert any(f"`{comment}` is written literally" in each for each in result["warnings"])
     bench.write("a.py", _CLASS)
     result = bench.ok("create_file", path="a.py", content=code, on_exists="overwrite")
-    assert any(f"`{comment}` is written as it is" in each for each in result["warnings"])
+    assert any(f"`{comment}` is written literally" in each for each in result["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -452,7 +452,7 @@ def test_other_comments_are_no_placeholders(bench: Bench, comment: str) -> None:
     bench.write("a.py", _CLASS)
     code = f"class A:\n    {comment}\n    x = 1\n"
     result = bench.edit({"file": "a.py", "item": {"canonical_path": "A", "code": code}})
-    assert not any("is written as it is" in each for each in result["warnings"])
+    assert not any("is written literally" in each for each in result["warnings"])
 
 
 def test_a_placeholder_that_was_there_before_is_not_reported(bench: Bench) -> None:
@@ -460,4 +460,4 @@ def test_a_placeholder_that_was_there_before_is_not_reported(bench: Bench) -> No
     bench.write("a.py", source)
     code = source.replace("return 1", "return 11")
     result = bench.edit({"file": "a.py", "item": {"canonical_path": "A", "code": code}})
-    assert not any("is written as it is" in each for each in result["warnings"])
+    assert not any("is written literally" in each for each in result["warnings"])

@@ -341,7 +341,7 @@ async def test_figures_of_the_new_run_stay_when_the_recorded_call_has_none(tmp_p
     [
         ("nowhere/m", "There is no model 'nowhere/m'"),
         ("openai/gpt-x", "openai needs a key, and OPENAI_API_KEY is not set"),
-        ("fake/gone", "The provider fake lists no model 'gone'"),
+        ("fake/gone", "The provider fake does not list a model 'gone'"),
         ("gone", "There is no model 'gone'"),
     ],
 )

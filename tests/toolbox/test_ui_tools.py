@@ -146,7 +146,7 @@ async def test_a_page_that_says_nothing_and_one_that_cannot_are_told_apart(tools
 async def test_no_address_but_its_own(tools: Tools) -> None:
     kind, message = await tools.failed("navigate_to", url="https://evil.example/traces")
     assert kind is ErrorKind.VALIDATION
-    assert "no address of the page" in message
+    assert "not an address of the page" in message
     assert (await tools.ui.state()).location == "/"
 
 

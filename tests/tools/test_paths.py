@@ -50,7 +50,7 @@ def test_folders_that_do_not_exist_yet_are_resolved_from_the_deepest_that_does(r
 
 @pytest.mark.parametrize("name", ["../outside.txt", "src/../../outside.txt", "/etc/passwd", "/"])
 def test_a_name_that_leads_out_is_refused(root: Path, name: str) -> None:
-    with pytest.raises(PathRefusedError, match="out of the root"):
+    with pytest.raises(PathRefusedError, match="outside the root"):
         resolve_inside(root, name)
 
 
@@ -93,7 +93,7 @@ def test_a_link_loop_stays_inside_and_is_no_crash(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_what_cannot_be_a_path_is_refused(root: Path, name: str) -> None:
-    with pytest.raises(PathRefusedError, match="cannot be a path"):
+    with pytest.raises(PathRefusedError, match="is not a valid path"):
         resolve_inside(root, name)
 
 

@@ -198,7 +198,7 @@ async def test_a_page_that_comes_back_before_it_was_missed_stays(store: UiStore)
     ],
 )
 def test_a_tool_leads_nobody_elsewhere(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of the page"):
+    with pytest.raises(UsageError, match="not an address of the page"):
         own_address(url)
 
 

@@ -26,7 +26,7 @@ FINAL = "final"
 CALL = "call_"
 """A sub-agent is the tool `call_NAME`."""
 LARGEST_FILE = 200_000
-"""Bytes; a larger file is no definition."""
+"""Bytes; a larger file is not a definition."""
 
 _FENCES = ("+++", "---")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -52,7 +52,7 @@ def _of_ours(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AgentLimits(BaseModel):
-    """When an agent has to end. The session's own limits hold besides."""
+    """When an agent has to end. The session's own limits also apply."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -72,7 +72,7 @@ class Header(BaseModel):
 
     name: Name
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
-    """What it is for, as the agent that calls it is told."""
+    """Its purpose, as shown to the agents that call it."""
     model: str | None = None
     """PROVIDER/MODEL; without one that of the settings."""
     tools: Annotated[tuple[ToolName, ...], AfterValidator(_of_ours)] = ()

@@ -1,4 +1,4 @@
-"""What a person has before them while they ask: an input of an agent, told as data."""
+"""What a person has on the screen while they ask: an input of an agent, sent as data."""
 
 from typing import Annotated
 

@@ -166,7 +166,7 @@ def _analysis(question: str, page: PageContext) -> Route:
 
 
 def _named_labels(question: str, labels: Collection[str]) -> Iterator[str]:
-    """The labels that stand in the question as words of their own, in their order in it."""
+    """The labels that are separate words of the question, in its order."""
     places: list[tuple[int, str]] = []
     for label in sorted(labels, key=len, reverse=True):
         found = re.search(rf"(?<![\w:-]){re.escape(label)}(?![\w-])", question, re.IGNORECASE)

@@ -37,7 +37,7 @@ MANNERS = (
 "name](/traces/TRACE?span=SPAN), with the link that the tools returned. Put quotes from it in "
 '"quotation marks", word for word, on the same line: each quote is compared with the record, '
 "and a line with a wrong quote is removed.\n- End with the tool final."
-"""What every agent is told below its own prompt."""
+"""Instructions that follow the prompt of every agent."""
 
 _PATIENCE = Patience(hint_at=2, stop_at=3)
 """Agents read what does not change under them: the same call again finds nothing new."""

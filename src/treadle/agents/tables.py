@@ -25,7 +25,7 @@ def label_table(known: Mapping[str, Any]) -> str:
     rows = known["data"]
     if not rows:
         return (
-            "No span bears a label yet. Labels come with the header `x-label` of the gateway, or "
+            "No span has a label. Labels come with the header `x-label` of the gateway, or "
             "with the attributes of an OpenTelemetry exporter."
         )
     lines = [f"| {_cell(row['name'])} | {row['count']:,} |" for row in rows]

@@ -88,7 +88,7 @@ class Failure(TypedDict):
 
 
 class MoreOfFinal(TypedDict, total=False):
-    """What is told of a turn that ended by itself, or `error` of one that did not."""
+    """The result of a turn that ended by itself, or `error` for one that failed."""
 
     error: Failure
     trace_id: str

@@ -70,7 +70,7 @@ class SavedReply(_Saved):
 
 
 class SavedResult(_Saved):
-    """The one result of the call at that place, as the model was told it."""
+    """The one result of the call at that position, as the model received it."""
 
     role: Literal["tool"]
     turn: int

@@ -1,4 +1,4 @@
-"""Examines recorded spans in the background while few arrive, so that who asks finds it done."""
+"""Examines new spans while ingest is idle, so that queries do not wait."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Tells the bus of a server which experiments and batches changed, in whichever process."""
+"""Publishes which experiments and batches changed, in any process, on a server's bus."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ _BATCHES_SQL = """
 
 _Place = tuple[str, str | None]
 _Seen = tuple[object, int | None, int | None]
-"""What tells two states apart; the runs that are over, and all of them."""
+"""A state as comparable values, the number of finished runs, and the number of all runs."""
 
 
 @asynccontextmanager

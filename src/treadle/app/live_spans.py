@@ -1,4 +1,4 @@
-"""Tells the bus which spans were written, by this process or another, soon and never too much."""
+"""Publishes the spans that any process wrote, soon and in bounded batches."""
 
 import asyncio
 import contextlib
@@ -15,15 +15,15 @@ from treadle.ids import NO_REQUEST
 from treadle.traces.store.protocol import Changes, SpanChange
 
 TICK_SECONDS = 0.1
-"""What is written within this time is told together, each span once."""
+"""Spans written within this time are published together, each once."""
 POLL_SECONDS = 0.25
 """How often the store is asked what other processes wrote."""
 TOLD_AT_ONCE = 100
-"""Spans told of in one tick; the others are only counted."""
+"""Maximum spans published in one tick; the others are only counted."""
 
 
 class Changing(Protocol):
-    """What a store tells of its changes; see `TraceStore`."""
+    """The changes that a store reports; see `TraceStore`."""
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 

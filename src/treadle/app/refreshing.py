@@ -1,4 +1,4 @@
-"""Bringing an index up to date while others work, and telling on a bus how far it is."""
+"""Refreshes an index in the background, and publishes the progress on a bus."""
 
 import asyncio
 import contextlib

@@ -45,7 +45,7 @@ def experiments_path() -> Path:
 
 
 def log_path() -> Path:
-    """The file that the log is written to; older ones lie beside it."""
+    """The log file; older log files are in the same folder."""
     return user_data_dir() / "treadle.log"  # made with its first line
 
 

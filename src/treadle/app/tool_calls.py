@@ -86,7 +86,7 @@ class ToolCalls:
     ) -> AsyncIterator[Self]:
         """Open the index, which is left as it was, and serve the tools of `offer`.
 
-        Those of front ends are served besides. When only the tool `called` will be, those for other
+        Those of front ends are served too. When only the tool `called` will be, those for other
         matters need not be there. Without `settings` those of the configuration hold.
         Raises StoreError and ConfigError.
         """

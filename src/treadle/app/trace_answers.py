@@ -1,4 +1,4 @@
-"""What is told of recorded spans as JSON: by the server, the command line and tools alike.
+"""Recorded spans as JSON: by the server, the command line and tools alike.
 
 `trace_shapes` says what each answer looks like.
 """
@@ -140,7 +140,7 @@ def sums_answer(sums: "Sums") -> "shapes.Sums":
 
 
 def labels_answer(labels: "LabelCounts") -> "shapes.LabelCounts":
-    """Labels with how many spans bear each; `total` is how many labels there are."""
+    """Labels with the number of spans of each; `total` is the number of labels."""
     return {
         "data": [{"name": label.name, "count": label.count} for label in labels.data],
         "total": labels.total,

@@ -106,7 +106,7 @@ class SpanPage(TypedDict):
 
 
 class Hit(ListedSpan):
-    """A span that was found, with a piece of its `field`.
+    """A span that was found, with an excerpt of its `field`.
 
     `ranges` are places in `excerpt`, from and to (not included), counted in characters.
     """
@@ -191,14 +191,14 @@ class GroupPage(TypedDict):
 
 
 class LabelCount(TypedDict):
-    """A label, and how many spans bear it."""
+    """A label, and the number of its spans."""
 
     name: str
     count: int
 
 
 class LabelCounts(TypedDict):
-    """The labels that most spans bear; `total` is how many labels there are."""
+    """The labels with the most spans; `total` is the number of labels."""
 
     data: list[LabelCount]
     total: int
@@ -253,13 +253,13 @@ class Skeleton(TypedDict):
 
 
 class TextPart(TypedDict):
-    """A piece of a large value as it is."""
+    """An unchanged part of a large value."""
 
     text: str
 
 
 class BlobPart(TypedDict):
-    """A piece of a large value that is at `/blobs/BLOB`; with `base64` it stands encoded there."""
+    """A part of a large value that is at `/blobs/BLOB`; with `base64` it is encoded there."""
 
     blob: str
     media_type: str | None

@@ -207,6 +207,6 @@ class Turns:
 
 
 def _retrieve(task: "asyncio.Task[SessionOutcome]") -> None:
-    """Take note of a failure, which its events have told."""
+    """Store a failure that its events have reported."""
     with contextlib.suppress(asyncio.CancelledError, TreadleError):
         task.result()

@@ -11,7 +11,7 @@ _CANDIDATES = (
     "cp932", "euc-jp", "gb18030", "big5", "cp949", "windows-1250", "windows-1251", "windows-1252",
     "windows-1253", "windows-1254", "koi8-r", "iso-8859-2",
 )  # fmt: skip
-"""Encodings of source code that are in use; each makes short texts more ambiguous."""
+"""Encodings of source code that are in use; each addition makes short texts harder to identify."""
 
 _CLOSE = 1.3
 _CLOSE_FOR_FEW = 4
@@ -32,7 +32,7 @@ _HIGH = re.compile(rb"[\x80-\xff]")
 _C1 = re.compile(rb"[\x80-\x9f]")
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
 
-_UNCLEAR = "its bytes do not tell its encoding"
+_UNCLEAR = "its bytes do not identify its encoding"
 _MIXED = "some of its bytes are UTF-8 and some are not"
 
 _LATIN = frozenset({"cp1250", "cp1252", "cp1254", "iso8859-1", "iso8859-2"})

@@ -109,8 +109,8 @@ class Charset:
             raise EncodingError(
                 at,
                 f"which {self.name}, the encoding of the file ({self.known}), does not have.",
-                "Write an escape of the language for it, or other characters; or ask the person "
-                "to convert the file to UTF-8.",
+                "Write an escape of the language for it, or other characters; or ask the "
+                "person to convert the file to UTF-8.",
             )
         self._check_rivals(text, found)
         return text

@@ -1,4 +1,4 @@
-"""Finds the checks of a project: those of the configuration, and those that its files tell of."""
+"""Finds the checks of a project, in the configuration and in the project's files."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def _configured(name: str, table: CheckCommand, settings: CheckSettings) -> Chec
 
 
 class _Project:
-    """The few files at the root that tell which tools a project uses."""
+    """The files at the root that show which tools a project uses."""
 
     def __init__(self, root: Path, timeout: float) -> None:
         self._root = root

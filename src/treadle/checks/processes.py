@@ -15,7 +15,7 @@ MARK = "CHECK_OF_TREADLE"
 """The environment variable by which the processes of a run are known, wherever they moved."""
 
 GRACE = 2.0
-"""Seconds between telling processes to end and killing them."""
+"""Seconds between the request to end processes and killing them."""
 
 _POLL = 0.05
 _ROUNDS = 40

@@ -22,7 +22,7 @@ from treadle.errors import NotFoundError, TreadleError
 from treadle.ids import new_id
 
 Progress = Callable[[str], Awaitable[None]]
-"""Is told, now and then, how far a check is."""
+"""Receives the progress of a check."""
 
 PROGRESS_SECONDS = 1.0
 """Between two reports of progress."""
@@ -207,7 +207,7 @@ async def _ended(
     telling: asyncio.Task[None],
     clock: Clock,
 ) -> None:
-    """End all processes of the run, then what is read and told of it."""
+    """End all processes of the run, then its readers and reporters."""
     await end_all(process.pid, mark, clock)
     await process.wait()
     await asyncio.wait({reading}, timeout=_DRAIN)  # a process that nobody can find holds the pipe

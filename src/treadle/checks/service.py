@@ -49,7 +49,7 @@ class Checks:
         self._preview = preview
 
     async def find(self) -> tuple[Check, ...]:
-        """The checks that may be run, as the project's files tell now."""
+        """The available checks, by the current files of the project."""
         return await asyncio.to_thread(find_checks, self._root, self._settings)
 
     async def named(self, name: str) -> Check:

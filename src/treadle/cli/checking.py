@@ -1,4 +1,4 @@
-"""Runs a check for a person or a program, and shows what came of it."""
+"""Runs a check for a person or a program, and shows the result."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ def check(
     agreed: bool = False,
     as_json: bool,
 ) -> int:
-    """Run the check `name`, or list what there is, and give the exit status.
+    """Run the check `name`, or list the checks, and return the exit status.
 
     With `proposal` in a copy that has it applied, which `preview` gives the files of. A program
     inside the repository needs consent: by `agreed`, by an earlier "always", or by an answer.

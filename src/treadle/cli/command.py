@@ -55,7 +55,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def repository(options: argparse.Namespace) -> Path:
-    """The root that the command is about. Raises UsageError when `--repo` is no folder."""
+    """The root that the command is about. Raises UsageError when `--repo` is not a folder."""
     given: Path | None = options.repo
     if given is None:
         root = find_root(Path.cwd())

@@ -1,4 +1,4 @@
-"""Diffs for a terminal: unified, or the old and the new beside each other."""
+"""Diffs for a terminal: unified or side by side."""
 
 import os
 import shutil

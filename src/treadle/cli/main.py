@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _leave(_report("Cancelled.", ExitStatus.CANCELLED))
     except BrokenPipeError:
-        # The reader went away (`treadle search … | head`): nothing is left to tell it.
+        # The reader closed the pipe (`treadle search … | head`): no output can reach it.
         return ExitStatus.FAILED
     except OSError as error:
         if debug:
@@ -185,7 +185,7 @@ def _show_logs() -> None:
 
 
 def _silence_logs() -> None:
-    """Keep log records, which may hold tracebacks, from the terminal: errors are told as events.
+    """Keep log records, which may hold tracebacks, from the terminal: events report the errors.
 
     Commands that run an event loop have loaded `logging` by now; for the others it is too slow.
     """

@@ -1,6 +1,6 @@
-"""Cuts streaming Markdown into pieces that can be printed for good.
+"""Splits streaming Markdown into blocks that can be printed permanently.
 
-A piece once given out never changes, so the cost of a line does not grow with the reply. Prose
+A returned block never changes, so the cost of a line does not grow with the reply. Prose
 goes out block by block, at blank lines; a fenced code block goes out line by line.
 """
 
@@ -18,7 +18,7 @@ _ITEM = re.compile(r" {0,3}([-*+]|\d+[.)]) ")
 
 
 class Kind(StrEnum):
-    """How a piece is to be shown."""
+    """How to show a block."""
 
     PROSE = "prose"
     CODE = "code"
@@ -28,14 +28,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the reply, line ends included. All pieces together are the reply."""
+    """A part of the reply, line ends included. All blocks together are the reply."""
 
     kind: Kind
     text: str
 
 
 class MarkdownCutter:
-    """Takes text as it comes, in any pieces, and gives out what is complete."""
+    """Takes text in any chunks, and returns the blocks that are complete."""
 
     def __init__(self) -> None:
         self._partial: list[str] = []
@@ -52,7 +52,7 @@ class MarkdownCutter:
         return end[-length:]
 
     def feed(self, text: str) -> list[Piece]:
-        """Take some text; give out the pieces that it completes."""
+        """Take some text; return the blocks that it completes."""
         head, newline, rest = text.partition("\n")
         self._partial.append(head)
         if not newline:

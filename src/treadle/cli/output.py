@@ -27,7 +27,7 @@ def say_line(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print for a person beside the result, on standard error."""
+    """Print a message for a person on standard error, separate from the result."""
     print(printable(text), file=sys.stderr, flush=True)
 
 

@@ -29,7 +29,7 @@ _UNANSWERED = {
 
 
 class Screen(Protocol):
-    """Shows one request while it runs, and what came of it."""
+    """Shows one request while it runs, and its outcome."""
 
     def answering(self, calls: ToolCalls) -> AbstractContextManager[None]: ...
 
@@ -53,7 +53,7 @@ def screen_for(options: argparse.Namespace, *, answer_at_once: bool = True) -> S
 def exit_status(
     screen: Screen, ask: Callable[[Screen], Coroutine[Any, Any, SessionOutcome]]
 ) -> int:
-    """Run `ask` and give the exit status of what came of it."""
+    """Run `ask` and return the exit status of its outcome."""
     try:
         outcome = asyncio.run(ask(screen))
     except TreadleError as error:
@@ -70,7 +70,7 @@ async def shown(
     *,
     others: bool = False,
 ) -> SessionOutcome:
-    """What comes of `run`, with its events on the screen; with `others` all that are on the bus.
+    """The result of `run`, with its events on the screen; with `others` all that are on the bus.
 
     `run` gives the outcome, and what could not be saved or recorded of it.
     """

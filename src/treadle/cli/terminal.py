@@ -179,7 +179,7 @@ class Terminal:
         tell(f"\n{' · '.join(parts)}")
 
     def fail(self, error: TreadleError) -> None:  # noqa: ARG002  (main prints the error itself)
-        """Close the line that is open, so that the error stands on its own."""
+        """Close the open line, so that the error starts on a new line."""
         self._end_line()
 
     def _tell(self, text: str) -> None:

@@ -20,7 +20,7 @@ from treadle.inside import read_regular
 from treadle.owner_only import is_foreign
 
 MAX_FILE_BYTES = 1_000_000
-"""A larger file is not a configuration. A repository could give any file this name."""
+"""A larger file is not a configuration; a repository could use the name for any file."""
 
 
 class LayerKind(StrEnum):
@@ -214,7 +214,7 @@ def _toml_value(text: str) -> object:
 
 
 def _unicode(text: str, what: str) -> str:
-    """`text`, unless it contains bytes of the command line that are not text."""
+    """`text`, unless it has bytes of the command line that are not text."""
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
         raise ConfigError(f"{what} is not UTF-8 text.", hint="Set it again in UTF-8.")
     return text

@@ -182,7 +182,7 @@ def _merge(layers: Iterable[Layer]) -> Settings:
 
 
 def _joined(below: Setting, above: Setting) -> Setting:
-    """Two lists as one. Validation reports a value that is not a list."""
+    """Two lists as one; validation handles other values."""
     if isinstance(below.value, list) and isinstance(above.value, list):
         return Setting([*below.value, *above.value], above.origin)
     return above if isinstance(below.value, list) else below

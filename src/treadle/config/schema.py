@@ -37,7 +37,7 @@ class UnknownKeyError(Exception):
 
 
 class NotATableError(Exception):
-    """`path` has a single value instead of a table of settings."""
+    """The value at `path` is not a table of settings."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(dotted(path))

@@ -44,11 +44,11 @@ def as_staged(change: FileChange, present: bytes) -> FileChange:
     relocate(change, present)  # names what is not there any more
     raise EditError(
         ErrorKind.CONFLICT,
-        f"{change.path} has changed since the edit was staged, in other places than the edit's.",
+        f"{change.path} has changed outside the edit's location since the edit was staged.",
         path=change.path,
         expected=change.base_hash,
         received=content_hash(present),
-        hint="Restage it to place it on the file as it is now.",
+        hint="Restage it to rebase it onto the current file.",
     )
 
 
@@ -73,12 +73,12 @@ def _result(
     present = tree.read(change.path)
     if change.kind is ChangeKind.CREATE:
         if present is not None:
-            raise conflict(change.path, "a file is there already")
+            raise conflict(change.path, "a file already exists there")
         return change, None, splice(b"", change.hunks)
     if present is None:
-        raise conflict(change.path, "it is not there any more")
+        raise conflict(change.path, "it no longer exists")
     if change.target is not None and tree.read(change.target) is not None:
-        raise conflict(change.target, "a file is there already")
+        raise conflict(change.target, "a file already exists there")
     placed = placing(change, present.data)
     if change.kind is ChangeKind.DELETE:
         return placed, present.data, None
@@ -86,9 +86,9 @@ def _result(
     if change.kind is ChangeKind.MODIFY and after == present.data:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"The edit changes nothing: {change.path} is so already.",
+            f"The edit changes nothing: {change.path} already has this content.",
             path=change.path,
-            hint="There is nothing to do.",
+            hint="No further step is needed.",
         )
     return replace(placed, result_hash=content_hash(after)), present.data, after
 

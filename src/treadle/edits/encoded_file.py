@@ -92,7 +92,7 @@ class EncodedFile:
             ErrorKind.VALIDATION,
             message,
             path=self.path,
-            hint="Use `replace` or `lines`, which count no bytes.",
+            hint="Use `replace` or `lines`, which do not use byte offsets.",
         )
 
     def check_seen(self, request: TextEdit, located: Sequence[Located]) -> None:
@@ -105,7 +105,7 @@ class EncodedFile:
             if lost > 0 and self.charset.rivals:
                 raise self._refused(
                     f"The range (line {self.source.line_of(each.start)} of {self.path}) has "
-                    "characters in an encoding that is not known for sure; they would be lost."
+                    "characters whose encoding is not certain; they would be lost."
                 )
             if lost > 0 and each.new.count(b"?") > old.count(b"?"):
                 raise self._refused(

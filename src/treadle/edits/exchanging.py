@@ -94,7 +94,7 @@ class Place:
             system.remove_file(folder, spare)
 
     def remove_temporary(self) -> None:
-        """Remove what is left beside the file."""
+        """Remove the temporary file."""
         for name in (self._temporary, spare_name(self._temporary)):
             with suppress(FileNotFoundError):
                 self._system.remove_file(self._folder, name)
@@ -111,7 +111,7 @@ class Place:
         """Raises EditError when the file does not hold `before` any more or must not be written."""
         present = self.present()
         if present is None:
-            raise conflict(self._path, "it is not there any more")
+            raise conflict(self._path, "it no longer exists")
         if _hash(present) != before:
             raise conflict(self._path, "it was changed at the same time")
         status = present.status
@@ -167,10 +167,10 @@ def check_single(path: str, status: os.stat_result) -> None:
     if status.st_nlink > 1:
         raise EditError(
             ErrorKind.PERMISSION,
-            f"{path} has {status.st_nlink} names (hard links), and replacing it would part it "
-            "from the others.",
+            f"{path} has {status.st_nlink} names (hard links), and replacing the file would "
+            "separate it from the others.",
             path=path,
-            hint="Make it a file of its own by copying it, then edit it again.",
+            hint="Replace the link with a copy of the file, then edit it again.",
         )
 
 
@@ -180,7 +180,7 @@ def conflict(path: str, reason: str) -> EditError:
         ErrorKind.CONFLICT,
         f"{path} is not written: {reason}.",
         path=path,
-        hint="Stage the edit again for what is there now.",
+        hint="Stage the edit again for the current file.",
     )
 
 

@@ -25,7 +25,7 @@ LONG_LINE = 2_000
 
 
 def hunks_of(source: Source, pieces: Sequence[Located]) -> tuple[Hunk, ...]:
-    """The hunks of pieces that are in order and do not overlap; none where nothing differs."""
+    """The hunks of changes that are in order and do not overlap; none if nothing differs."""
     found: list[Hunk] = []
     group: list[Located] = []
     stop = -1
@@ -85,7 +85,7 @@ def surrounded(
 
 
 def _whole_lines_stop(source: Source, piece: Located) -> int:
-    """The end of the last line that the piece changes a part of."""
+    """The end of the last line that the change touches."""
     at_border = piece.end == source.floor or source.starts_line(piece.end)
     whole = piece.new.endswith(source.line_break) or (
         not piece.new and source.starts_line(piece.start)
@@ -94,7 +94,7 @@ def _whole_lines_stop(source: Source, piece: Located) -> int:
 
 
 def _of_group(source: Source, group: Sequence[Located], stop: int) -> list[Hunk]:
-    """The hunks of pieces that share lines."""
+    """The hunks of changes that share lines."""
     start = source.line_start(group[0].start)
     parts: list[bytes] = []
     position = start
@@ -159,7 +159,7 @@ def _longest(most: int, same: Callable[[int], bool]) -> int:
 
 
 def _inside(data: bytes, at: int) -> bool:
-    """Whether the byte at `at` goes on with a character or a CRLF."""
+    """Whether the byte at `at` continues a character or a CRLF."""
     return at < len(data) and (data[at] & 0xC0 == 0x80 or data[at - 1 : at + 1] == b"\r\n")
 
 

@@ -44,9 +44,9 @@ class Reindent:
             return self.added + indent[len(self.removed) :] + content
         raise EditError(
             ErrorKind.VALIDATION,
-            f"The line {content.strip().decode()!r} is indented less than the text that was "
-            "matched but for its indentation, so its own is unknown.",
-            hint="Give the old and the new text indented exactly as the file is.",
+            f"The line {content.strip().decode()!r} is indented less than the matched text, so "
+            "its indentation cannot be determined.",
+            hint="Give the old and the new text with exactly the indentation of the file.",
         )
 
 

@@ -17,10 +17,10 @@ from treadle.edits.nearest import nearest
 from treadle.edits.text import WHITE, Source, line_end, with_plain_ends
 from treadle.events.types import ErrorKind
 
-ENDS = "its line ends were taken as those of the file"
-BLANKS = "white space at the end of lines was not compared"
+ENDS = "its line ends were replaced by those of the file"
+BLANKS = "trailing white space was ignored"
 INDENT = "its indentation was shifted to that of the file"
-FINAL = "the line end behind its last line was not compared"
+FINAL = "the line end after its last line was ignored"
 
 _MANY = 1_000
 """Places after which no more are searched, where there may be only one."""
@@ -80,7 +80,7 @@ def several(source: Source, starts: Sequence[int], what: str) -> EditError:
     return EditError(
         ErrorKind.CONFLICT,
         f"{what} is {count} in {source.path}: {source.lines_text(starts)}.",
-        hint="Give more of the lines around the one that is meant, so that it is there once.",
+        hint="Give more of the surrounding lines, so that the text occurs once.",
     )
 
 

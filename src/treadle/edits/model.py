@@ -37,7 +37,7 @@ class EditError(TreadleError):
 
 
 class ChangeKind(StrEnum):
-    """What becomes of a file."""
+    """How an edit changes a file."""
 
     MODIFY = "modify"
     CREATE = "create"

@@ -1,4 +1,4 @@
-"""What a text that is not in a file comes nearest to, so that whoever wrote it can mend it."""
+"""Finds the lines most similar to a text that is not in a file, so that its author can fix it."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _COMMON = 50
 
 
 def nearest(source: Source, wanted: Sequence[bytes]) -> str:
-    """A sentence: the line of the file at which the text differs, beside what the text says."""
+    """A sentence with the line of the file at which the text differs, and the line of the text."""
     lines = source.plain.split(b"\n")
     offset = _offset(lines, wanted)
     if offset is None:
@@ -24,16 +24,17 @@ def nearest(source: Source, wanted: Sequence[bytes]) -> str:
     for place, line in enumerate(wanted):
         at = offset + place
         if not 0 <= at < len(lines):
-            return f"The file has no line {at + 1}; the text goes beyond its end."
+            return f"The file has no line {at + 1}; the text extends beyond its end."
         if lines[at].strip() != line.strip():
             begin = f"It begins like line {offset + 1}, but " if place else ""
             return (
-                f"{begin}line {at + 1} of the file is {shown(lines[at])} where the text says "
-                f"{shown(line)}. Read the file again and give the lines as they are."
+                f"{begin}line {at + 1} of the file is {shown(lines[at])}, and the text has "
+                f"{shown(line)}. Read the file again and give the exact lines."
             )
     return (
-        f"Its words are in lines {offset + 1} to {offset + len(wanted)}, but indented otherwise, "
-        "and not by one shift. Give the lines indented as the file is."
+        f"Its words are in lines {offset + 1} to {offset + len(wanted)}, but with a different "
+        "indentation that no single shift explains. Give the lines with the indentation of the "
+        "file."
     )
 
 
@@ -62,10 +63,10 @@ def _alike(lines: Sequence[bytes], wanted: Sequence[bytes]) -> str:
             if shared > most:
                 best, most = at, shared
     if not words or most < (len(words) + 1) // 2:
-        return "No line of the text is in the file. Read the file again and give it as it is."
+        return "No line of the text is in the file. Read the file again and give its exact text."
     return (
-        f"The nearest is line {best + 1}: {shown(lines[best])}, where the text says "
-        f"{shown(line)}. Read the file again and give the lines as they are."
+        f"The nearest line is {best + 1}: {shown(lines[best])}, and the text has {shown(line)}. "
+        "Read the file again and give the exact lines."
     )
 
 

@@ -66,14 +66,14 @@ def _kept_charset(
     if declares != (None, None):
         return charset_of_new(path, content, configured), []
     if before.codec is None:
-        return UTF_8, [f"{path}: it is UTF-8 now; its encoding was unknown."]
+        return UTF_8, [f"{path}: it is UTF-8 now; its earlier encoding was unknown."]
     if before.is_utf8 or content.isascii():
         return before, []
-    return before, [f"{path}: it is written in its encoding, {before.name}."]
+    return before, [f"{path}: it is written in its existing encoding, {before.name}."]
 
 
 def _written(charset: Charset, content: str, path: str) -> bytes:
-    encoded(content, "The content")  # raises for what is no text at all
+    encoded(content, "The content")  # raises for invalid text
     if charset.is_utf8:
         return content.encode()
     return writable(charset, content, "The content", path).encode(charset.codec or "ascii")

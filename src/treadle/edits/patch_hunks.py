@@ -77,7 +77,7 @@ def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
         number, head = lines.number, lines.take()
         header = _HEADER.match(head)
         if header is None and not _LOOSE_HEADER.match(head):
-            raise mismatch(number, "begins a hunk without `@@ -LINE,COUNT +LINE,COUNT @@`")
+            raise mismatch(number, "starts a hunk without `@@ -LINE,COUNT +LINE,COUNT @@`")
         line = int(header[1]) if header else None
         body = _counted(lines, header) if header else None
         if body is None:
@@ -86,7 +86,7 @@ def unified_hunks(lines: Lines) -> Iterator[PatchHunk]:
 
 
 def _counted(lines: Lines, header: re.Match[str]) -> list[str] | None:
-    """The lines that the counts tell, None unless these are right."""
+    """The lines that the counts cover, None if the counts are wrong."""
     old, new = (int(header[group] or "1") for group in (2, 4))
     count = 0
     while (line := lines.ahead(count)) is not None:
@@ -121,7 +121,7 @@ def _until_boundary(lines: Lines) -> list[str]:
         if line.startswith("--- ") and lines.next.startswith("+++ "):
             break
         if line and not line.startswith((*_MARKS, "\\")):
-            raise mismatch(lines.number, "begins with none of ` `, `-` and `+`")
+            raise mismatch(lines.number, "does not start with ` `, `-` or `+`")
         body.append(lines.take())
     while body and not body[-1]:
         body.pop()
@@ -149,7 +149,7 @@ def update_hunks(lines: Lines) -> Iterator[PatchHunk]:
         if at_end:
             lines.skip()
         if not body:
-            raise mismatch(number, "begins a hunk without any line")
+            raise mismatch(number, "starts an empty hunk")
         yield _hunk(body, number, line=line, anchors=tuple(anchors), at_end=at_end)
 
 
@@ -169,7 +169,7 @@ def _hunk(
         else:
             found.append((text[:1] or " ", text[1:]))
     if not found:
-        raise mismatch(number, "begins a hunk without any line")
+        raise mismatch(number, "starts an empty hunk")
     if line is not None and all(mark == "+" for mark, _ in found):
         line += 1  # a hunk that only adds names the line before it
     return PatchHunk(

@@ -21,11 +21,11 @@ def name_of(text: str, number: int) -> str:
     if text.startswith('"'):
         quoted = _QUOTED.match(text)
         if quoted is None:
-            raise mismatch(number, "holds a name without its closing quote")
+            raise mismatch(number, "has a file name without its closing quote")
         return _unquoted(quoted[0])
     name = text.split("\t")[0].rstrip()
     if not name:
-        raise mismatch(number, "names no file")
+        raise mismatch(number, "has no file name")
     return name
 
 

@@ -35,8 +35,8 @@ def parse_patch(text: str) -> tuple[EditRequest, ...]:
         found = tuple(_unified(lines))
     if not found:
         raise mismatch(
-            1, "begins no patch: there is neither `--- a/FILE`, `+++ b/FILE` and `@@`, nor "
-            "`*** Begin Patch`"
+            1, "does not start a patch: there is neither `--- a/FILE`, `+++ b/FILE` and `@@`, nor "
+"`*** Begin Patch`"
         )  # fmt: skip
     return found
 
@@ -59,7 +59,7 @@ def _model_style(lines: Lines) -> Iterator[EditRequest]:
         elif line == _BEGIN or not line or line.startswith(("*** Environment ID: ", "```")):
             lines.skip()
         else:
-            raise mismatch(lines.number, "is neither a line of a hunk nor names a file")
+            raise mismatch(lines.number, "is neither a hunk line nor a file header")
 
 
 def _added(lines: Lines) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _update(lines: Lines) -> Iterator[EditRequest]:
     if hunks:
         yield PatchEdit(path, hunks)
     elif not moved:
-        raise mismatch(number, f"updates {path}, but no lines of it follow")
+        raise mismatch(number, f"updates {path}, but has no hunk")
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class _Section:
             content = self._content("-") if self.hunks else None
             yield DeleteFile(self._named(old), content=content)
         elif not self.hunks:
-            raise mismatch(self.number, f"names {new}, but no hunk of it follows")
+            raise mismatch(self.number, f"names {new}, but has no hunk")
         else:
             yield PatchEdit(new, self.hunks)
 
@@ -117,16 +117,16 @@ class _Section:
             found = same_file(self.old, self.new, git=self.names is not None)
             if found is None:
                 raise mismatch(
-                    self.number, f"names two files, {self.old} and {self.new}, and no rename"
+                    self.number, f"names two files, {self.old} and {self.new}, without a rename"
                 )
             return found
         if self.names is None:
-            raise mismatch(self.number, "begins a file of which the other name is missing")
+            raise mismatch(self.number, "starts a file without its other name")
         return self.names
 
     def _named(self, path: str | None) -> str:
         if path is None:
-            raise mismatch(self.number, "creates and deletes a file at once")
+            raise mismatch(self.number, "creates and deletes the same file")
         return path
 
     def _content(self, side: str) -> str:
@@ -134,7 +134,7 @@ class _Section:
         lines = [line for hunk in self.hunks for line in hunk.lines]
         if any(mark != side for mark, _ in lines):
             raise mismatch(
-                self.number, "begins a file that is new or goes, of which no other line can be"
+                self.number, "creates or deletes a file, but its hunks also have other lines"
             )
         content = "".join(f"{text}\n" for _, text in lines)
         last = self.hunks[-1] if self.hunks else None
@@ -163,7 +163,7 @@ def _unified(lines: Lines) -> Iterator[EditRequest]:
         elif section is not None:
             _extended(section, lines)
         elif line.startswith("@@ -"):
-            raise mismatch(lines.number, "begins a hunk before any file is named")
+            raise mismatch(lines.number, "starts a hunk before a file is named")
         else:
             lines.skip()
     if section is not None:
@@ -175,18 +175,18 @@ def _extended(section: _Section, lines: Lines) -> None:
     number, line = lines.number, lines.take()
     before_hunks = section.old is None
     if line.startswith(("GIT binary patch", "Binary files ")):
-        raise mismatch(number, "is of a binary patch, which cannot be applied")
+        raise mismatch(number, "belongs to a binary patch, which is not supported")
     if before_hunks and line.startswith(("copy from ", "copy to ")):
-        raise mismatch(number, "copies a file, which a patch cannot do here: create it instead")
+        raise mismatch(number, "copies a file, which is not supported: create it instead")
     if before_hunks and line.startswith(_MODES):
-        raise mismatch(number, "changes the mode of a file, which cannot be done: leave it out")
+        raise mismatch(number, "changes the mode of a file, which is not supported: remove it")
     if before_hunks and line.startswith(("new file mode ", "deleted file mode ")):
         if line.endswith(("120000", "160000")):
-            raise mismatch(number, "is of a link or a submodule, which cannot be patched")
+            raise mismatch(number, "belongs to a link or a submodule, which is not supported")
         if line.startswith("new") and line.endswith("755"):
             raise mismatch(
-                number, "makes a file that may be executed, which cannot be done: write 100644, "
-                "and let the person set the mode"
+                number, "creates an executable file, which is not supported: write 100644, "
+"and let the person set the mode"
             )  # fmt: skip
         section.created = line.startswith("new")
         section.deleted = not section.created
@@ -194,4 +194,4 @@ def _extended(section: _Section, lines: Lines) -> None:
         _, side, name = line.split(" ", 2)
         section.renamed[side] = name_of(name, number) or name
     elif line.startswith("@@ -"):
-        raise mismatch(number, "begins a hunk before `---` and `+++` name its file")
+        raise mismatch(number, "starts a hunk before `---` and `+++` name its file")

@@ -30,8 +30,8 @@ def placeholder_note(path: str, removed: bytes, new: bytes) -> str | None:
         if _is_placeholder(found["text"].decode("utf-8", "replace")) and comment not in removed:
             shown = comment.decode("utf-8", "replace")[:_SHOWN]
             return (
-                f"{path}: `{shown}` is written as it is; it does not stand for the code that the "
-                "edit removes. If that code was to stay, give it whole."
+                f"{path}: `{shown}` is written literally; it does not stand for the code that "
+                "the edit removes. To keep that code, write it in full."
             )
     return None
 

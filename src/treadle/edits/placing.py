@@ -43,7 +43,7 @@ def placed(source: Source, hunks: Sequence[PatchHunk]) -> tuple[list[Located], l
         if not old:
             located = _insertion(source, hunk, name)
             if located.start > source.floor:
-                notes.append(f"{source.path}: the added lines were put at its end.")
+                notes.append(f"{source.path}: the added lines were inserted at its end.")
         else:
             place = _place(source, hunk, old, position, name)
             located = _trimmed(place.start, place.kept, _new_lines(source, hunk, place, name))
@@ -77,13 +77,13 @@ def _place(source: Source, hunk: PatchHunk, old: list[bytes], position: int, nam
         where = source.lines_text([place.start for place in earlier])
         raise EditError(
             ErrorKind.NOT_FOUND,
-            f"{name} is not where it belongs in {source.path}: its lines are only at {where}, "
-            "before the hunk ahead of it or not below its anchor.",
+            f"{name} is at the wrong position in {source.path}: its lines are only at {where}, "
+            "before the previous hunk or above its anchor.",
             hint="Give the hunks in the order of the file, each below the anchor it names.",
         )
     raise EditError(
         ErrorKind.NOT_FOUND,
-        f"{name} does not fit: its context and removed lines are not in {source.path}.",
+        f"{name} does not match: its context and removed lines are not in {source.path}.",
         hint=nearest(source, old),
     )
 
@@ -96,8 +96,8 @@ def _check_order(
     if hunk.line in lines:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{name} is for line {hunk.line} of {source.path}, which is before the end of the hunk "
-            "ahead of it.",
+            f"{name} is for line {hunk.line} of {source.path}, which is before the end of the "
+            "previous hunk.",
             hint="Give the hunks in the order of the file.",
         )
 
@@ -241,9 +241,9 @@ def _insertion(source: Source, hunk: PatchHunk, name: str) -> Located:
     if not empty and not hunk.at_end and (hunk.line is not None or hunk.anchors):
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{name} adds lines to {source.path} without any line around them, so that their "
-            "place cannot be checked.",
-            hint="Give at least the line before or after them as context.",
+            f"{name} adds lines to {source.path} without context lines, so their position "
+            "cannot be verified.",
+            hint="Include at least the line before or after them as context.",
         )
     end = source.end_near(size)
     unended = not empty and not line_end(source.data[-2:])

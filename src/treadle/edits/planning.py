@@ -82,13 +82,15 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
             changes.append(_change(file, read, notes))
     _check_folders(changes)
     if not changes:
-        raise EditError(ErrorKind.VALIDATION, "No edit was given.", hint="Give at least one edit.")
+        raise EditError(
+            ErrorKind.VALIDATION, "The call has no edits.", hint="Give at least one edit."
+        )
     return Plan(tuple(changes), tuple(notes))
 
 
 @contextmanager
 def _about(file: _File, number: int | None = None) -> Iterator[None]:
-    """Tells an error of which file and which edit it is."""
+    """Adds the file and the edit to an error."""
     try:
         yield
     except EditError as error:
@@ -124,11 +126,11 @@ def _senseless(file: _File, number: int) -> EditError:
     parts = [each[0] for each in (file.whole, file.rename, *file.edits[:1]) if each is not None]
     return EditError(
         ErrorKind.VALIDATION,
-        f"edits[{number}] makes no sense together with edits[{parts[0]}]: {file.path} can be "
-        "created, deleted or renamed once, and only a file that is there before can be edited.",
+        f"edits[{number}] conflicts with edits[{parts[0]}]: {file.path} can be created, deleted "
+        "or renamed only once, and only an existing file can be edited.",
         path=file.path,
         number=number,
-        hint="Give the content of a new file as a whole, and delete a file without editing it.",
+        hint="Give the whole content of a new file, and delete a file without editing it.",
     )
 
 
@@ -140,11 +142,11 @@ def _check_targets(files: dict[str, _File], read: Read) -> None:
             continue
         number, rename = file.rename
         if rename.target == file.path:
-            what = "that is its path already"
+            what = "that is already its path"
         elif rename.target in files or rename.target in targets:
-            what = "another edit of the same plan names that path"
+            what = "another edit of the same call uses that path"
         elif read(rename.target) is not None:
-            what = "there is a file already"
+            what = "a file already exists there"
         else:
             targets.add(rename.target)
             continue
@@ -167,7 +169,7 @@ def _check_folders(changes: Sequence[FileChange]) -> None:
             if folder in files:
                 raise EditError(
                     ErrorKind.VALIDATION,
-                    f"{folder} cannot be a file and, for {path}, a folder.",
+                    f"{folder} cannot be both a file and, for {path}, a folder.",
                     path=path,
                     hint="Choose another path for one of them.",
                 )
@@ -234,8 +236,10 @@ def _in_its_encoding(
             raise EditError(
                 ErrorKind.VALIDATION,
                 f"The edit declares the encoding {label!r}, but {file.path} has text in "
-                f"{charset.name}, which no program could read then.",
-                hint="Keep the declaration as it is, or replace the whole file with `create_file`.",
+                f"{charset.name}, which no program could then decode.",
+                hint=(
+                    "Keep the declaration unchanged, or replace the whole file with `create_file`."
+                ),
             )
     notes[:] = made + ([f"{file.path}: {charset.note}"] if charset.note else [])
     return charset, hunks
@@ -245,7 +249,7 @@ def _missing(path: str) -> EditError:
     return EditError(
         ErrorKind.NOT_FOUND,
         f"There is no file {path}.",
-        hint="Look for its path, or create it.",
+        hint="Check its path, or create it.",
     )
 
 
@@ -253,10 +257,10 @@ def _check_hash(request: TextEdit | DeleteFile | RenameFile, present: str) -> No
     if request.expected_hash is not None and request.expected_hash != present:
         raise EditError(
             ErrorKind.CONFLICT,
-            f"{request.path} has changed since it was read: its hash is {present} now.",
+            f"{request.path} has changed since it was read: its hash is now {present}.",
             expected=request.expected_hash,
             received=present,
-            hint="Read it again, and make the edit for what is there.",
+            hint="Read it again, and base the edit on its current text.",
         )
 
 
@@ -268,9 +272,9 @@ def _created(
     if not request.overwrite:
         raise EditError(
             ErrorKind.CONFLICT,
-            f"There is a file {request.path} already.",
+            f"{request.path} already exists.",
             received=content_hash(data),
-            hint="Edit it, or ask for it to be overwritten.",
+            hint="Edit it, or request that it is overwritten.",
         )
     _refuse_replacement(Source(request.path, data), request.content)
     change, note = overwritten(request.path, data, request.content, configured)
@@ -291,9 +295,9 @@ def _deleted(request: DeleteFile, data: bytes | None, configured: Configured) ->
     if request.content is not None and not _is_content(data, request.content, charset):
         raise EditError(
             ErrorKind.CONFLICT,
-            f"The patch deletes {request.path}, but the file does not hold just the lines that "
-            "the patch removes.",
-            hint="Read it again and remove all of its lines, or delete it by its name alone.",
+            f"The patch deletes {request.path}, but the file differs from the lines that the "
+            "patch removes.",
+            hint="Read it again and remove all of its lines, or delete it by name.",
         )
     hunk = Hunk(0, 1, data, b"")
     return FileChange(request.path, ChangeKind.DELETE, base, None, (hunk,), encoding=charset.stored)
@@ -361,7 +365,7 @@ def _refuse_replacement(source: Source, text: str) -> None:
     if REPLACEMENT in text and not source.readable:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"The edit holds U+FFFD, and {source.path} has bytes that are no UTF-8, which "
+            f"The edit contains U+FFFD, and {source.path} has bytes that are not UTF-8, which "
             "are shown as that character; they would be lost.",
             hint="Edit only lines without such bytes.",
         )
@@ -388,8 +392,8 @@ def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list
         if len(source.data) > source.floor:
             raise EditError(
                 ErrorKind.VALIDATION,
-                "The old text is empty, so that there is nothing to replace.",
-                hint="Give the lines beside which the new text belongs, or a range of lines.",
+                "The old text is empty, so there is nothing to replace.",
+                hint="Give the lines next to the new text, or a range of lines.",
             )
         return [Located(source.floor, source.floor, new)], []
     return replaced(source, old, new, everywhere=request.everywhere)
@@ -398,8 +402,8 @@ def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list
 def _changes_nothing(path: str) -> EditError:
     return EditError(
         ErrorKind.VALIDATION,
-        f"The edit changes nothing: {path} holds just what it would hold afterwards.",
-        hint="Leave it out, or give a new text that differs.",
+        f"The edit changes nothing: the text is already in {path}.",
+        hint="Remove this edit, or give a different new text.",
     )
 
 
@@ -413,7 +417,7 @@ def _refuse_overlaps(source: Source, pieces: Sequence[_Piece]) -> None:
                 f"({_lines(source, second)}) overlap in {source.path}; all edits of a file are "
                 "matched against the file as it is.",
                 number=second.number,
-                hint="Make one edit of them.",
+                hint="Combine them into one edit.",
             )
 
 

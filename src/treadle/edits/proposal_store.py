@@ -129,7 +129,7 @@ class ProposalStore:
             here = " in this repository" if root is not None else ""
             raise NotFoundError(
                 f"There is no proposal {str(reference)!r}{here}.",
-                hint="`treadle edits list` shows those that there are.",
+                hint="`treadle edits list` shows the proposals.",
             )
         if len(found) > 1:
             some = ", ".join(str(proposal.id) for proposal in found[:_SHOWN])
@@ -228,7 +228,7 @@ class ProposalStore:
         found = self.list(root, limit=1)
         if not found:
             raise NotFoundError(
-                "No change was proposed in this repository yet.",
+                "This repository has no proposals.",
                 hint='Ask for one with `treadle ask "…"`.',
             )
         return found[0]
@@ -250,8 +250,8 @@ class ProposalStore:
         if found:
             raise EditError(
                 ErrorKind.CONFLICT,
-                f"The proposal {proposal_id} is being written at this moment.",
-                hint="Look at it again when that is done.",
+                f"The proposal {proposal_id} is being written.",
+                hint="Try again when the write is complete.",
             )
 
     def _check_same(self, former: Proposal) -> None:
@@ -259,11 +259,11 @@ class ProposalStore:
             "SELECT state, changed_us FROM proposals WHERE id = ?", (str(former.id),)
         ).fetchone()
         if found != (former.state, former.changed_us):
-            state = f"is {found[0]} now" if found else "is not there any more"
+            state = f"is {found[0]} now" if found else "no longer exists"
             raise EditError(
                 ErrorKind.CONFLICT,
-                f"The proposal {former.id} was changed elsewhere at the same time: it {state}.",
-                hint="Look at it again before you decide.",
+                f"Another process changed the proposal {former.id} at the same time: it {state}.",
+                hint="Review it again before you decide.",
             )
 
     def _put(self, former: Proposal, proposal: Proposal) -> Proposal:
@@ -293,7 +293,10 @@ def _as_store_errors(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError, zlib.error, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"The proposals in {path} cannot be read or written: {error}.",
-            hint="Check the file, its permissions and the free space; moved away, it is made anew.",
+            hint=(
+                "Check the file, its permissions and the free space. If you move the file "
+                "away, Treadle creates a new one."
+            ),
         ) from error
 
 

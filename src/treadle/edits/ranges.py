@@ -24,7 +24,7 @@ def bytes_replaced(source: Source, request: RangeEdit) -> tuple[list[Located], l
         )
     for offset in (request.start, request.end):
         if source.splits_character(offset):
-            raise _outside(f"Byte {offset} of {source.path} is inside of a character or line end.")
+            raise _outside(f"Byte {offset} of {source.path} is inside a character or line end.")
     _refuse_unreadable(source, start, end)
     code = _code(source, request.code)
     notes = [request.note] if request.note else []
@@ -66,7 +66,7 @@ def _line_starts(source: Source) -> list[int]:
 
 def _outside(message: str) -> EditError:
     return EditError(
-        ErrorKind.VALIDATION, message, hint="Read the file again and take the range from there."
+        ErrorKind.VALIDATION, message, hint="Read the file again and use its current range."
     )
 
 
@@ -74,7 +74,7 @@ def _refuse_unreadable(source: Source, start: int, end: int) -> None:
     if not is_utf8(source.data[start:end]):
         raise EditError(
             ErrorKind.VALIDATION,
-            f"The range holds bytes that are no UTF-8 (from line {source.line_of(start)} on of "
+            f"The range has bytes that are not UTF-8 (from line {source.line_of(start)} of "
             f"{source.path}), which would be lost.",
             hint="Edit only lines without such bytes.",
         )

@@ -33,7 +33,7 @@ def recover(tree: Tree, store: ProposalStore, locks: Path) -> tuple[Proposal, ..
         except BusyError:
             continue  # it is being written
         except OSError as error:
-            _log.warning("the proposal %s cannot be ended now: %s", seen.proposal_id, error)
+            _log.warning("the proposal %s cannot be recovered now: %s", seen.proposal_id, error)
     return tuple(ended)
 
 
@@ -87,7 +87,7 @@ def _take_back(tree: Tree, written: Written, temporary: str) -> None:
             spot.remove_temporary()
     except FileNotFoundError:
         return  # its folder is gone
-    except EditError:  # something that is no file is there now
+    except EditError:  # something other than a file is there now
         remove_temporary(tree, written.path, temporary)
 
 
@@ -104,10 +104,10 @@ def _taken_back(proposal: Proposal, others: Sequence[str]) -> Proposal:
     """A proposal whose writing was broken off; `others` are files that somebody else changed."""
     if others:
         state = ProposalState.CONFLICTED
-        reason = f"Its writing was broken off; {', '.join(others)} was changed since and is left."
+        reason = f"Its write was interrupted; {', '.join(others)} changed since and is kept."
     else:
         state = ProposalState.FAILED
-        reason = "Its writing was broken off; every file is as it was."
+        reason = "Its write was interrupted; every file has its earlier content."
     if proposal.state in WRITTEN_STATES:
         state = proposal.state
     return replace(proposal, state=state, reason=reason)

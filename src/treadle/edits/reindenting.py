@@ -6,8 +6,8 @@ from math import gcd
 from treadle.edits.indentation import columns, indentation, styles, written
 from treadle.edits.text import WHITE, Source, with_plain_ends
 
-INDENTED = "the code was indented as the item is"
-CONVERTED = "the indentation of the code was written as that of the file"
+INDENTED = "the code got the indentation of the item"
+CONVERTED = "the code got the indentation style of the file"
 
 _CONTINUING = (b")", b"]", b"}", b"{", b"end", b"where", b"->", b"=>", b":")
 """What the lines of an item that are indented as its first one begin with."""

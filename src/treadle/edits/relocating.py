@@ -26,7 +26,7 @@ _CONTEXTS = [
     for after in range(MAX_CONTEXT_LINES + 1)
     if before or after
 ]
-"""How many lines before and after a hunk may tell where it is."""
+"""How many lines before and after a hunk may locate it."""
 
 
 def relocate(change: FileChange, present: bytes) -> FileChange:
@@ -40,7 +40,7 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
     if change.base_hash == found:
         return change
     if change.kind is ChangeKind.CREATE:
-        raise _conflict(change, found, "there is a file now")
+        raise _conflict(change, found, "a file now exists there")
     if change.kind is ChangeKind.DELETE:
         raise _conflict(change, found, "its content has changed, and would be lost")
     source = Source(change.path, present)
@@ -65,24 +65,26 @@ def relocate(change: FileChange, present: bytes) -> FileChange:
 def _conflict(change: FileChange, present: str, reason: str) -> EditError:
     return EditError(
         ErrorKind.CONFLICT,
-        f"{change.path} is not as it was: {reason}.",
+        f"{change.path} has changed: {reason}.",
         path=change.path,
         expected=change.base_hash,
         received=present,
-        hint="Read the file again, and make the edit for what is there.",
+        hint="Read the file again, and base the edit on its current text.",
     )
 
 
 def _told(source: Source, hunk: Hunk, places: Sequence[int]) -> str:
     """Why a hunk has no place, in words; by its line, since what is denied is not counted here."""
     if places:
-        return f"the change of line {hunk.line} could be at {source.lines_text(places)}"
+        return (
+            f"the change of line {hunk.line} matches several positions, {source.lines_text(places)}"
+        )
     lines = split_lines(source.data, source.line_break)
     there = lines[hunk.line - 1 : hunk.line + 2]
     if not there:
-        return f"the change of line {hunk.line} has no place, since the file ends before it now"
+        return f"the change of line {hunk.line} has no position, because the file is now shorter"
     text = ", ".join(shown(line.rstrip(b"\r\n")) for line in there)
-    return f"the change of line {hunk.line} has no place, since the file says {text} there now"
+    return f"the change of line {hunk.line} has no position, because the file now has {text} there"
 
 
 def _places(source: Source, line_break: bytes, hunk: Hunk, position: int) -> list[int]:

@@ -98,7 +98,7 @@ class Edits:
         """
         if name.endswith("/") or "\0" in name:
             raise PathRefusedError(
-                f"{name!r} cannot be the path of a file.", hint="Give the path of a file."
+                f"{name!r} is not a valid file path.", hint="Give the path of a file."
             )
         path = Path(os.path.normpath(os.path.join(self.root, name)))  # noqa: PTH118  (drops "a/..")
         for folder in path.parents:
@@ -106,7 +106,7 @@ class Edits:
                 return path.relative_to(folder).as_posix()
         real = resolve_inside(self.root, name)
         raise PathRefusedError(
-            f"{name!r} is {real}, which is no file below the root that can be named so.",
+            f"{name!r} resolves to {real}, which is not a file below the root.",
             hint="Give a path relative to the root.",
         )
 
@@ -218,7 +218,7 @@ class Edits:
             present = self.read(change.path)
             taken = change.target is not None and self.read(change.target) is not None
         except EditError:
-            return Freshness.CHANGED  # it is no file any more
+            return Freshness.CHANGED  # it is no longer a file
         if change.kind is ChangeKind.CREATE:
             return Freshness.FRESH if present is None else Freshness.IN_THE_WAY
         if present is None:
@@ -271,9 +271,9 @@ class Edits:
         if number is None or proposal.changes[number].kind is ChangeKind.DELETE:
             raise EditError(
                 ErrorKind.VALIDATION,
-                f"The proposal {proposal_id} gives no content to {path}.",
+                f"The proposal {proposal_id} does not write {path}.",
                 path=path,
-                hint="Name a file that it changes or creates.",
+                hint="Choose a file that it changes or creates.",
             )
         changes = list(proposal.changes)
         changes[number] = self._amended(changes[number], result)
@@ -301,7 +301,7 @@ class Edits:
         if base == result and change.kind is ChangeKind.MODIFY:
             raise EditError(
                 ErrorKind.VALIDATION,
-                f"So the edit would change nothing: {change.path} holds just that.",
+                f"The edit changes nothing: the text is already in {change.path}.",
                 path=change.path,
                 hint="Deny it instead.",
             )
@@ -348,8 +348,8 @@ class Edits:
         if before.denied.intersection(hunks):
             raise EditError(
                 ErrorKind.DENIED,
-                "One of these hunks was denied before, so that it cannot be applied.",
-                hint="Leave it out, or make a new edit.",
+                "One of these hunks was denied and cannot be applied.",
+                hint="Leave it out, or propose a new edit.",
             )
         if rest := set(before.parts()).difference(hunks):
             self.deny(proposal_id, words=words, hunks=rest)
@@ -398,7 +398,7 @@ class Edits:
             except EditError as error:
                 self._keep(proposal, after_failure(proposal, error))
                 if goal is ProposalState.APPLIED and last is not None:
-                    error.hint = "Put it back as it was first, or make the change by hand."
+                    error.hint = "Restore its earlier content, or make the change by hand."
                 raise
             if made.conflicts:
                 goal = ProposalState.PARTLY_UNDONE
@@ -411,7 +411,7 @@ class Edits:
             return None
         last = self._store.made(proposal.id)
         if last is None:
-            raise StoreError(f"What the proposal {proposal.id} did is not in its store.")
+            raise StoreError(f"The store has no record of what the proposal {proposal.id} did.")
         return last
 
     def recover(self) -> tuple[Proposal, ...]:
@@ -459,11 +459,11 @@ class Edits:
         if proposal.state not in states:
             denied = proposal.state is ProposalState.DENIED
             already = proposal.state.value == what
-            so = "already" if already else f"so that it cannot be {what}"
+            so = "already" if already else f"and cannot be {what}"
             raise EditError(
                 ErrorKind.DENIED if denied else ErrorKind.CONFLICT,
                 f"The proposal {proposal_id} is {proposal.state}{' ' if already else ', '}{so}.",
-                hint="What was denied of it needs a new edit."
+                hint="A denied part needs a new edit."
                 if proposal.denied and what == "applied" and not denied
                 else _INSTEAD[proposal.state],
             )
@@ -472,11 +472,11 @@ class Edits:
 
 _DONE = {ProposalState.APPLIED: "applied", ProposalState.UNDONE: "undone"}
 _INSTEAD = {
-    **dict.fromkeys(OPEN_STATES, "Nothing of it is written; apply it first."),
-    ProposalState.DENIED: "Make a new edit.",
-    ProposalState.APPLIED: "Undo it first, or make a new edit.",
-    ProposalState.UNDONE: "Redo it, or make a new edit.",
-    ProposalState.PARTLY_UNDONE: "Redo it, undo the rest, or make a new edit.",
+    **dict.fromkeys(OPEN_STATES, "The proposal is not applied; apply it first."),
+    ProposalState.DENIED: "Propose a new edit.",
+    ProposalState.APPLIED: "Undo it first, or propose a new edit.",
+    ProposalState.UNDONE: "Redo it, or propose a new edit.",
+    ProposalState.PARTLY_UNDONE: "Redo it, undo the rest, or propose a new edit.",
 }
 
 
@@ -507,5 +507,5 @@ def _check_hunks(proposal: Proposal, hunks: Collection[tuple[int, int]]) -> None
         raise EditError(
             ErrorKind.VALIDATION,
             f"The proposal {proposal.id} has no hunk {hunk} of file {file}.",
-            hint="Both count from 0, in the order of its changes.",
+            hint="File and hunk numbers start at 0, in the order of the proposal's changes.",
         )

@@ -45,7 +45,7 @@ class Source:
         self._counted = (0, 1)  # an offset and its line, to go on from
 
     def check(self) -> None:
-        """Raises EditError when it is no text in UTF-8 or another superset of ASCII."""
+        """Raises EditError unless it is text in UTF-8 or another superset of ASCII."""
         for mark, encoding in _WIDE:
             if self.data.startswith(mark):
                 raise EditError(
@@ -57,7 +57,10 @@ class Source:
         if b"\0" in self.data:
             raise EditError(
                 ErrorKind.VALIDATION,
-                f"{self.path} holds NUL bytes: it is a binary file or UTF-16, and is not edited.",
+                (
+                    f"{self.path} has NUL bytes: it is a binary file or UTF-16, which cannot be "
+                    "edited."
+                ),
                 path=self.path,
                 hint="Only text files in UTF-8 can be edited.",
             )
@@ -247,15 +250,21 @@ def encoded(text: str, what: str) -> bytes:
     if "\0" in text:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{what} holds a NUL at character {text.index(chr(0))}, which no text file has.",
-            hint="Write the character that is meant, or the escape that the language has for it.",
+            (
+                f"{what} has a NUL at character {text.index(chr(0))}, which is not allowed in a "
+                "text file."
+            ),
+            hint="Write the intended character, or the escape that the language has for it.",
         )
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         raise EditError(
             ErrorKind.VALIDATION,
-            f"{what} holds a lone surrogate at character {error.start}, which is no text.",
+            (
+                f"{what} has an unpaired surrogate at character {error.start}, which is not "
+                "valid text."
+            ),
             hint="Write the character itself, or both halves of its escape.",
         ) from error
 

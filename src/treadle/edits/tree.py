@@ -43,7 +43,10 @@ class Tree:
         if not BY_FOLDER:
             raise EditError(
                 ErrorKind.UNAVAILABLE,
-                "This system cannot open files without following links; nothing is edited on it.",
+                (
+                    "This system cannot open files without following links, so Treadle edits "
+                    "no files on it."
+                ),
                 hint="Use Treadle on Linux or macOS to apply edits.",
             )
         self.root = root
@@ -119,7 +122,7 @@ class Tree:
         if not S_ISREG(status.st_mode):
             raise EditError(
                 ErrorKind.PERMISSION,
-                f"{path} is no regular file, and is neither read nor written.",
+                f"{path} is not a regular file, and is neither read nor written.",
                 path=path,
                 hint="Only regular files can be edited.",
             )
@@ -128,7 +131,7 @@ class Tree:
                 ErrorKind.LIMIT,
                 f"{path} has {status.st_size:,} bytes; at most {MAX_BYTES:,} can be edited.",
                 path=path,
-                hint="Split it, or change it with a program of its own.",
+                hint="Split it, or change it with another program.",
             )
 
     def _link(self, path: str) -> EditError:
@@ -137,11 +140,11 @@ class Tree:
         inside = real.is_relative_to(self.root)
         return EditError(
             ErrorKind.PERMISSION,
-            f"{path} is a link to {real}; edits follow no link.",
+            f"{path} is a link to {real}; edits do not follow links.",
             path=path,
             hint=f"Use the path {real.relative_to(self.root).as_posix()}."
             if inside
-            else "It leads out of the root, where nothing is written.",
+            else "It points outside the root, where nothing is written.",
         )
 
     def mode(self, path: str) -> int:
@@ -198,7 +201,7 @@ def as_edit_error(path: str, error: OSError) -> EditError:
         hint = "Choose another name."
         kind = ErrorKind.VALIDATION
     else:
-        hint = "See to the disk, then apply the edit again."
+        hint = "Check the disk, then apply the edit again."
         kind = ErrorKind.UNAVAILABLE
     reason = error.strerror or type(error).__name__
     return EditError(kind, f"{path} cannot be written: {reason}.", path=path, hint=hint)

@@ -61,12 +61,12 @@ def _conflict(
     fitting: Collection[FileChange],
 ) -> EditError:
     reasons = " ".join(error.message for error in conflicts)
-    hint = "Put it back as it was first, or make the change by hand."
+    hint = "Restore its earlier content, or make the change by hand."
     if fitting:
         others = ", ".join(sorted(map(_name, fitting)))
         hint = (
-            f"`treadle edits undo {proposal.id} --keep-changed` undoes the others ({others}) and "
-            f"keeps what was changed. Or: {hint[0].lower()}{hint[1:]}"
+            f"`treadle edits undo {proposal.id} --keep-changed` undoes the others ({others}) "
+            f"and keeps the changed files. Or: {hint[0].lower()}{hint[1:]}"
         )
     return EditError(
         ErrorKind.CONFLICT,

@@ -78,9 +78,9 @@ def write_all(tree: Tree, writes: Sequence[FileWrite]) -> None:
         if left and isinstance(error, EditError):
             raise UnfinishedError(
                 error.kind,
-                f"{error.message} Taking the edit back failed as well at {left[0]}.",
+                f"{error.message} Reverting the edit also failed at {left[0]}.",
                 path=error.path,
-                hint="It is taken back when Treadle starts next; see to the disk before.",
+                hint="Treadle reverts it at its next start; check the disk first.",
             ) from error
         raise
     _clean_up(tree, writes)
@@ -188,7 +188,7 @@ def _step(tree: Tree, write: FileWrite, begun: list[FileWrite]) -> None:
                 spot.create()
             except FileExistsError:
                 begun.pop()
-                raise conflict(write.path, "a file has come into being there") from None
+                raise conflict(write.path, "a file was created there") from None
             return
         spot.check_replaceable(write.before)
         begun.append(write)
@@ -215,7 +215,7 @@ def _sync_folders(tree: Tree, writes: Sequence[FileWrite]) -> None:
 def _verify(tree: Tree, write: FileWrite) -> None:
     present = tree.read(write.path)
     if (present.data if present else None) != write.after:
-        raise conflict(write.path, "another program wrote it at the same moment")
+        raise conflict(write.path, "another program wrote it at the same time")
 
 
 def _take_back(tree: Tree, writes: Sequence[FileWrite], begun: Sequence[FileWrite]) -> list[str]:

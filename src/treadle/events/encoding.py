@@ -43,7 +43,7 @@ def plain(value: object) -> object:
         return [plain(each) for each in value]
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
-    raise TypeError(f"an event holds a {type(value).__name__}, which has no JSON form")
+    raise TypeError(f"an event contains a {type(value).__name__}, which has no JSON form")
 
 
 def _object(value: object) -> dict[str, object]:

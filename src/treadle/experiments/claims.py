@@ -44,7 +44,7 @@ def _take(path: Path) -> int:
         except BlockingIOError:
             os.close(file)
             raise UsageError(
-                "This batch is running.", hint="Wait for its end, or cancel it first."
+                "This batch is running.", hint="Wait until it ends, or cancel it first."
             ) from None
         os.close(file)  # whoever held it took the file away meanwhile
 

@@ -317,13 +317,19 @@ def _verdict(
     if ran.measured_once:
         return (
             Verdict.NOT_ENOUGH_RUNS,
-            "The recorded call is one run; run the original again beside it to tell more.",
+            (
+                "The recorded call is a single run; run the original again to compare the "
+                "variant with it."
+            ),
         )
     pairs = max(figures["duration_us"].n, figures["tokens"].n)
     if pairs < LEAST_PAIRS:
         return (
             Verdict.NOT_ENOUGH_RUNS,
-            f"n = {pairs}; it takes at least {LEAST_PAIRS} pairs to tell a difference from chance.",
+            (
+                f"n = {pairs}; at least {LEAST_PAIRS} pairs are needed to distinguish a "
+                "difference from chance."
+            ),
         )
     # Tokens are what is paid for; where the cost is known it says the same, only better.
     names = ("cost", "duration_us") if figures["cost"].n == pairs else ("tokens", "duration_us")
@@ -336,13 +342,15 @@ def _verdict(
     for each in judged:
         low, high = each.score.low, each.score.high
         if low is not None and high is not None and (low > 0 or high < 0):
-            won = f"the judge {each.model} prefers it {each.new} : {each.base}"
+            won = f"the scoring model {each.model} prefers it {each.new} : {each.base}"
             (gains if low > 0 else losses).append(won)
     if ran.failed > ran.runs * ran.base_failing:
         losses.append(failing)
     if ran.truncated > ran.base_truncated:
-        losses.append(f"{ran.truncated} of {pairs} outputs are cut off at the limit of tokens")
-    quality = "" if judged else " The outputs were not judged."
+        losses.append(
+            f"{ran.truncated} of {pairs} outputs are truncated at the maximum number of tokens"
+        )
+    quality = "" if judged else " The outputs were not scored."
     words = "; ".join([*gains, *losses]) or "No figure differs by more than chance"
     verdict = (
         Verdict.TRADE_OFF if gains and losses

@@ -46,7 +46,7 @@ def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
     if len(found) > 1:
         raise UsageError(
             f"Several traces have a span {reference[:100]!r}.",
-            hint="Write the id of its trace before it: TRACE/SPAN.",
+            hint="Put the id of its trace before it: TRACE/SPAN.",
         )
     return found[0]
 
@@ -68,7 +68,7 @@ def find_call(traces: RecordedCalls, reference: str) -> Span:
         return _last_call(traces.trace(reference))
     span = traces.span(listed.trace_id, listed.span_id)
     if span is None:  # deleted meanwhile
-        raise NotFoundError(f"There is no span {reference[:100]!r} any more.")
+        raise NotFoundError(f"The span {reference[:100]!r} no longer exists.")
     if span.kind is not SpanKind.MODEL:
         below = [s for s in traces.trace(span.trace_id).spans if s.parent_id == span.span_id]
         calls = [s for s in below if s.kind is SpanKind.MODEL]
@@ -81,6 +81,6 @@ def _last_call(trace: Trace) -> Span:
     calls = [span for span in trace.spans if span.kind is SpanKind.MODEL]
     if not calls:
         raise NotRunnableError(
-            f"The trace {trace.trace_id} holds no model call.", hint="Choose another one."
+            f"The trace {trace.trace_id} has no model call.", hint="Choose another trace."
         )
     return calls[-1]

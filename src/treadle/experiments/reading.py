@@ -43,12 +43,12 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     """
     if span.kind is not SpanKind.MODEL:
         raise NotRunnableError(
-            f"This span is no model call but {span.kind.value}: {span.name}.",
+            f"This span is not a model call; its kind is {span.kind.value}: {span.name}.",
             hint="Choose a span of the kind model.",
         )
     asked = span.attributes.get("gen_ai.request.model") or span.model  # the latter may be dated
     if not isinstance(asked, str):
-        raise NotRunnableError("It is not recorded which model was asked.")
+        raise NotRunnableError("The record does not name the model.")
     messages = _messages(span)
     notes = []
     tools = _tools(span.attributes.get("gen_ai.tool.definitions"))
@@ -58,7 +58,7 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     if _OWN in span.attributes:
         notes.append("Its parameters, such as the temperature, were not recorded.")
     if _REDACTED in (span.input or ""):
-        notes.append("Secrets were taken out of the messages when they were recorded.")
+        notes.append("Secrets in the messages were redacted when they were recorded.")
     document = patched({}, {
         "model": f"{span.provider}/{asked}" if span.provider else asked,
         "messages": messages,
@@ -103,7 +103,9 @@ def outcome_of(spans: Sequence[Span]) -> Outcome | None:
         cost=_sum([span.cost for span in charged]),
         duration_us=told.duration_us,
         ttft_us=last.time_to_first_token_us,
-        error=(told.error or f"The call ended as {told.status.value}.") if failed else None,
+        error=(told.error or f"The call ended with status {told.status.value}.")
+        if failed
+        else None,
         error_type=_text(told.attributes.get("error.type")) if failed else None,
     )
 
@@ -118,10 +120,10 @@ def _messages(span: Span) -> list[Any]:
         messages = json.loads(span.input or "")
     except (ValueError, RecursionError) as error:
         raise NotRunnableError(
-            "Its messages were not recorded." if not span.input else "Its input is no JSON."
+            "Its messages were not recorded." if not span.input else "Its input is not valid JSON."
         ) from error
     if not isinstance(messages, list) or not messages:
-        raise NotRunnableError("Its input is no list of messages.")
+        raise NotRunnableError("Its input is not a list of messages.")
     return messages
 
 

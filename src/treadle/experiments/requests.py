@@ -76,7 +76,7 @@ def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
     used = {name for each in documents for name in _placeholders(each.get("messages"))}
     defined = {name for each in documents for name in each.get("variables", {})}
     return tuple(
-        Problem(f"variables.{name}", f"No message holds {{{{{name}}}}}.")
+        Problem(f"variables.{name}", f"No message contains {{{{{name}}}}}.")
         for name in sorted(defined - used)
     )
 
@@ -225,7 +225,7 @@ def _own_parameter(value: object) -> object:
     if isinstance(value, Mapping):
         wrong = next((name for name in value if name in _PLACED), None)
         if wrong is not None:
-            raise ValueError(f"{wrong} has a place of its own beside the parameters")
+            raise ValueError(f"{wrong} is set separately from the parameters")
     return value
 
 
@@ -248,7 +248,7 @@ class _Parameters(_Lenient):
 
 def _header_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
-        raise ValueError("that is no name of a header")
+        raise ValueError("that is not a valid header name")
     if name.lower() in _OF_GATEWAY or name.lower().startswith("x-treadle-"):
         raise ValueError("an experiment cannot set this header")
     return name
@@ -256,7 +256,7 @@ def _header_name(name: str) -> str:
 
 def _header_value(value: str) -> str:
     if not (value.isascii() and value.isprintable() and len(value) <= _LONGEST_HEADER):
-        raise ValueError("a header holds printable ASCII")
+        raise ValueError("a header contains only printable ASCII")
     return value
 
 

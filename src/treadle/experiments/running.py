@@ -83,7 +83,7 @@ def over_budget(budget: Budget, used: Progress) -> str | None:
     A limit of cost is reached as well once runs are done whose cost nobody knows.
     """
     if budget.cost is not None and used.cost is None and used.done > used.failed:
-        return "The cost of this model is not known, so the budget of cost cannot be kept."
+        return "The cost of this model is unknown, so the cost budget cannot be enforced."
     limits = (
         ("cost", budget.cost, used.cost or 0.0, "${:.4f}"),
         ("tokens", budget.tokens, used.tokens, "{:,} tokens"),
@@ -159,7 +159,7 @@ class Runner:
             try:
                 await self._work_off(run)
             except asyncio.CancelledError:
-                run.stop(BatchState.CANCELLED, "The program that ran it was told to end.")
+                run.stop(BatchState.CANCELLED, "The program that ran it was terminated.")
                 raise
             except Exception as error:
                 run.stop(BatchState.INTERRUPTED, str(error) or type(error).__name__)

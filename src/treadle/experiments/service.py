@@ -142,7 +142,7 @@ class Experiments:
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
         """An experiment with the newest `limit` calls of a query that can be made again."""
         if not 1 <= limit <= MOST_ITEMS:
-            raise UsageError(f"A data set holds 1 to {MOST_ITEMS} calls.")
+            raise UsageError(f"A data set has 1 to {MOST_ITEMS} calls.")
         found = self._traces.spans(without_own(query), limit=limit)
         spans = [
             span
@@ -151,7 +151,7 @@ class Experiments:
         ]
         if not spans:
             raise NotFoundError(
-                "No recorded call fits.", hint="Ask for calls of models with kind:model."
+                "No recorded call matches.", hint="Search for model calls with kind:model."
             )
         return self._create(spans, name)
 
@@ -165,7 +165,7 @@ class Experiments:
         asking = CallRequest(body_of(request), thread_id="", run_id="")
         refusal = await self._caller.refusal(asking)
         if refusal is not None:
-            reason = f"The chat request can be read, but not run here: {refusal}"
+            reason = f"The chat request is readable, but cannot run here: {refusal}"
             return Runnable(readable=True, here=False, reason=reason)
         count = len(request["messages"])
         found = (
@@ -177,7 +177,7 @@ class Experiments:
         """By its id or the beginning of one. Raises NotFoundError and UsageError."""
         found = self._store.experiment(reference)
         if self._is_scoped and not self._may_read(found):
-            raise NotFoundError(f"There is no experiment {reference[:100]!r} of this repository.")
+            raise NotFoundError(f"This repository has no experiment {reference[:100]!r}.")
         return found
 
     def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Listed], int]:
@@ -262,8 +262,8 @@ class Experiments:
         )
         if not 1 <= repeats <= MOST_REPEATS or batch.total > MOST_RUNS:
             raise UsageError(
-                f"That would be {batch.total:,} runs.",
-                hint=f"Repeat 1 to {MOST_REPEATS} times, with at most {MOST_RUNS:,} runs in all.",
+                f"The batch would have {batch.total:,} runs.",
+                hint=f"Repeat 1 to {MOST_REPEATS} times, with at most {MOST_RUNS:,} runs in total.",
             )
         for version in sorted({variant.version for variant in plan.variants}):
             found = problems_of(experiment, version)
@@ -344,8 +344,8 @@ class Experiments:
         number = base_number(batch, base)
         if number is None:
             raise UsageError(
-                "There is nothing to judge against: the batch has one variant.",
-                hint="Run the original beside it.",
+                "There is no baseline to compare with: the batch has one variant.",
+                hint="Run the original in the same batch.",
             )
         experiment = await asyncio.to_thread(self.get, batch.experiment_id)
         judge = Judge(self._store, self._caller, model, criteria)
@@ -384,7 +384,7 @@ class Experiments:
         if not spans:
             raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
         if len(spans) > MOST_ITEMS:
-            raise UsageError(f"A data set holds at most {MOST_ITEMS} calls.")
+            raise UsageError(f"A data set has at most {MOST_ITEMS} calls.")
         now_us = self._clock.now_us()
         items = tuple(_item(number, span) for number, span in enumerate(spans))
         return Experiment(
@@ -412,7 +412,7 @@ class Experiments:
                 return replace(
                     batch,
                     state=BatchState.INTERRUPTED,
-                    reason="The program that ran it ended in the middle.",
+                    reason="The program that ran it ended early.",
                 )
         return batch
 

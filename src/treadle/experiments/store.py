@@ -166,7 +166,7 @@ class ExperimentStore:
             ).fetchone()
             if version.number != newest + 1:
                 raise UsageError(
-                    "The experiment was changed meanwhile.", hint="Look at it and try again."
+                    "The experiment was changed at the same time.", hint="Review it and try again."
                 )
             connection.execute(
                 "INSERT INTO versions VALUES (?, ?, ?, ?, ?)",
@@ -392,12 +392,12 @@ def _one(
         return tuple(found[0])
     if found and reference:
         raise UsageError(
-            f"Several begin with {reference}: {', '.join(row[0] for row in found)}.",
+            f"Several ids begin with {reference}: {', '.join(row[0] for row in found)}.",
             hint="Give more characters of the id.",
         )
     raise NotFoundError(
         f"There is no {what} {reference[:100] or '(empty)'}.",
-        hint="`treadle experiment list` shows what there is.",
+        hint="List them with `treadle experiment list`.",
     )
 
 

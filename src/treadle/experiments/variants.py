@@ -21,7 +21,7 @@ def base_number(batch: Batch, name: str | None) -> int | None:
         if wanted not in names:
             raise UsageError(
                 f"The batch has no variant {name!r}.",
-                hint=f"It has {', '.join(names)}; there is also {RECORDED}.",
+                hint=f"It has {', '.join(names)}; {RECORDED} is also available.",
             )
         return names.index(wanted)
     if len(names) == 1:
@@ -38,9 +38,9 @@ def named_variant(name: str, current: int) -> Variant:
     if found is None or int(found[1]) > current:
         raise UsageError(
             f"There is no variant {name[:100]!r}.",
-            hint=f"There are {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
+            hint=f"Available: {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
             if current
-            else f"Nothing was changed yet: there is only {ORIGINAL}.",
+            else f"The experiment has no changes: only {ORIGINAL} is available.",
         )
     return Variant(int(found[1]), model or None)
 

@@ -55,7 +55,7 @@ class Body:
         except (ValueError, IndexError, RecursionError) as error:
             raise RefusalError(
                 "The body is not a JSON object.",
-                hint="Send the request as OpenAI's API takes it.",
+                hint="Send a request in the format of the OpenAI API.",
                 status=400,
                 code="invalid_json",
             ) from error
@@ -134,7 +134,7 @@ class Asked:
         if not isinstance(name, str) or not name.strip():
             raise RefusalError(
                 "The request names no model.",
-                hint="Set `model` to PROVIDER/MODEL; GET /v1/models lists what there is.",
+                hint="Set `model` to PROVIDER/MODEL; GET /v1/models lists the models.",
                 status=400,
                 code="missing_model",
                 param="model",

@@ -74,7 +74,7 @@ class Breakpoints:
             self.broken = str(error)
             return self
         if unreadable:
-            self._tell(f"{self._path} has breakpoints that cannot be read ({unreadable}).")
+            self._tell(f"{self._path} has breakpoints that are not valid ({unreadable}).")
         self._breakpoints = {each.id: each for each in kept}
         self._remembered = {held.id: held for held in reversed(remembered)}
         return self
@@ -128,7 +128,8 @@ class Breakpoints:
         held = self._remembered.get(held_id)
         if held is None:
             raise NotFoundError(
-                f"No call {held_id[:80]!r} was held.", hint="List them at breakpoints/held."
+                f"There is no held call {held_id[:80]!r}.",
+                hint="List the held calls at breakpoints/held.",
             )
         return self._current(held)
 
@@ -162,7 +163,7 @@ class Breakpoints:
         ended = held
         try:
             await self._keep(lambda store: store.save_held(clean))
-            self._tell(f"A call of {clean.model or 'a model'} is held at a breakpoint ({held.id}).")
+            self._tell(f"A breakpoint holds a call of {clean.model or 'a model'} ({held.id}).")
             decision = await self._decided(waiting)
             ended = decision.held
         except asyncio.CancelledError:
@@ -221,8 +222,8 @@ class Breakpoints:
         if waiting is None or waiting.decided.done():
             held = self.one_held(held_id)
             raise UsageError(
-                f"The call {held_id[:80]!r} waits no more: it is {held.state.value}.",
-                hint="List those that wait at breakpoints/held?state=waiting.",
+                f"The call {held_id[:80]!r} is no longer held: its state is {held.state.value}.",
+                hint="List the held calls at breakpoints/held?state=waiting.",
             )
         held = replace(self._ended(waiting.held, state), reason=reason)
         refused = state is HeldState.REFUSED
@@ -241,7 +242,8 @@ class Breakpoints:
         found = self._breakpoints.get(breakpoint_id)
         if found is None:
             raise NotFoundError(
-                f"There is no breakpoint {breakpoint_id[:80]!r}.", hint="List them at breakpoints."
+                f"There is no breakpoint {breakpoint_id[:80]!r}.",
+                hint="List the breakpoints at breakpoints.",
             )
         return found
 

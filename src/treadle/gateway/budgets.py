@@ -182,7 +182,7 @@ class Budgets:
         anew = f"{datetime.fromtimestamp(end / 1e6, UTC):%Y-%m-%d %H:%M} UTC"
         return RefusalError(
             f"The budget {name!r} of {over} a {budget.period} is used up or reserved.",
-            hint=f"It begins again at {anew}; gateway.budgets.{name} sets it.",
+            hint=f"It starts again at {anew}; change it in gateway.budgets.{name}.",
             status=429,
             code="budget_exceeded",
             headers={"retry-after": str(seconds), "x-should-retry": "false"},
@@ -214,9 +214,9 @@ class Budgets:
             return await asyncio.to_thread(self._sums, BUDGET_LABEL + name, begin)
         except Exception as error:  # whatever is wrong with the record
             raise RefusalError(
-                f"The budget {name!r} cannot be checked: what was used before cannot be read "
+                f"The budget {name!r} cannot be checked: its earlier use cannot be read "
                 f"({str(error).rstrip('.')[:_REASON] or type(error).__name__}).",
-                hint=f"`treadle doctor` examines the record; without gateway.budgets.{name} the "
+                hint=f"`treadle doctor` checks the trace store; without gateway.budgets.{name} the "
                 "call is not counted.",
                 status=503,
                 code="budget_unknown",
@@ -240,9 +240,9 @@ def _reserved(name: str, budget: GatewayBudget, planned: Planned) -> Used:
     if price is None and budget.cost is not None:
         if budget.unknown_price is None:
             raise RefusalError(
-                f"The budget {name!r} counts dollars, and the price of this model is not known.",
-                hint=f"Set gateway.budgets.{name}.unknown_price to its dollars for a million "
-                "tokens, 0 for a model that costs nothing.",
+                f"The budget {name!r} counts dollars, and the price of this model is unknown.",
+                hint=f"Set gateway.budgets.{name}.unknown_price to its dollars per million tokens, "
+                "or to 0 for a free model.",
                 status=403,
                 code="price_unknown",
                 headers={"x-should-retry": "false"},

@@ -141,8 +141,8 @@ class Exchange:
         if decision.refused:
             words = f" ({decision.held.reason})" if decision.held.reason else ""
             raise RefusalError(
-                f"The call was held at a breakpoint and refused{words}.",
-                hint="See /api/v1/breakpoints for what is held.",
+                f"A breakpoint held the call, and it was refused{words}.",
+                hint="/api/v1/breakpoints lists the held calls.",
                 status=403,
                 code="refused_at_breakpoint",
                 headers={"x-should-retry": "false"},
@@ -255,7 +255,7 @@ class Exchange:
         attempt.error, attempt.error_type = error.message, error.kind.value
         told = RefusalError(
             error.message,
-            hint=error.hint or "Ask again later.",
+            hint=error.hint or "Try again later.",
             status=504 if error.kind in {FaultKind.STALLED, FaultKind.TIMEOUT} else 502,
             code=error.kind.value,
         )

@@ -163,21 +163,21 @@ class Gateway:
             targets = (await self._parts.router.plan(asked)).targets
         except RefusalError as error:
             missing_key = error.code == "missing_key"
-            hint = error.hint if missing_key else "Set up its provider, or choose another model."
+            hint = error.hint if missing_key else "Configure its provider, or choose another model."
             return f"{error.message} {hint} {await self._available(asked.model)}"
         lacking = [each for each in targets if await self._models.lacks(each.provider, each.model)]
         if len(lacking) < len(targets):
             return None
         provider, model = lacking[0].provider, lacking[0].model
         return (
-            f"The provider {provider} lists no model {model[:100]!r}. "
-            f"Choose another one. {await self._available(asked.model)}"
+            f"The provider {provider} does not list a model {model[:100]!r}. Choose another "
+            f"model. {await self._available(asked.model)}"
         )
 
     async def _available(self, model: str) -> str:
         similar = await self._models.similar(model)
         if not similar:
-            return "No model is available here: configure a provider or set its key."
+            return "No model is available: configure a provider or set its key."
         return f"Available here: {', '.join(similar)}."
 
     def health(self) -> Health:
@@ -281,7 +281,7 @@ class Gateway:
         if size > self._max_body:
             raise RefusalError(
                 f"The body is larger than {self._max_body:,} bytes.",
-                hint="Send less at once, or raise gateway.max_body.",
+                hint="Send a smaller request, or raise gateway.max_body.",
                 status=413,
                 code="body_too_large",
             )
@@ -291,7 +291,7 @@ class Gateway:
         try:
             listed = as_list(await self._models.listed(), self._parts.settings.routes)
         except TreadleError as error:
-            hint = error.hint or "See the server's configuration."
+            hint = error.hint or "Check the server's configuration."
             refusal = RefusalError(error.message, hint=hint, status=500, code="configuration")
             await _refuse(send, refusal)
             return
@@ -302,7 +302,7 @@ class Gateway:
             if answer is None:
                 refusal = RefusalError(
                     f"There is no model {wanted[:100]!r}.",
-                    hint="GET /v1/models lists what there is.",
+                    hint="GET /v1/models lists the models.",
                     status=404,
                     code="model_not_found",
                     param="model",
@@ -366,7 +366,7 @@ def _headers(scope: Message) -> tuple[tuple[str, str], ...]:
 def _refuse_encoded(headers: tuple[tuple[str, str], ...]) -> None:
     if any(name == "content-encoding" and value != "identity" for name, value in headers):
         raise RefusalError(
-            "A compressed request is not understood.",
+            "Compressed requests are not supported.",
             hint="Send it without Content-Encoding.",
             status=415,
             code="unsupported_encoding",

@@ -38,8 +38,11 @@ class Hops:
         passed = [name.strip() for name in values.decode("latin-1").split(",")]
         if self.own in passed or len(passed) > _MOST:
             raise RefusalError(
-                "The call came back to this gateway: the address of a provider leads to it.",
-                hint="Correct base_url of that provider; `treadle config show` lists them.",
+                "The call returned to this gateway: a provider's address points to it.",
+                hint=(
+                    "Correct the base_url of that provider; `treadle config show` lists the "
+                    "providers."
+                ),
                 status=508,
                 code="loop_detected",
                 headers={"x-should-retry": "false"},

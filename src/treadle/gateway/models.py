@@ -158,7 +158,7 @@ class Models:
         except TreadleError as error:
             return Listed(endpoint.provider, error=str(error))
         except (ValueError, LookupError, TypeError, RecursionError):
-            return Listed(endpoint.provider, error="Its list of models is unreadable.")
+            return Listed(endpoint.provider, error="Its list of models is invalid.")
         return Listed(endpoint.provider, models)
 
 

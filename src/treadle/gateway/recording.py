@@ -88,7 +88,7 @@ class CallRecorder:
             if not full:
                 self._waiting += size
         if full:
-            self._note_loss(1, "more calls wait to be recorded than may wait")
+            self._note_loss(1, "the recording queue is full")
             self._used(call, None)
         else:
             self._queue.put((call, size))
@@ -135,7 +135,7 @@ class CallRecorder:
         if not spans:
             return
         if self._store is None:
-            self._note_loss(kept, self._why_not or "there is no store")
+            self._note_loss(kept, self._why_not or "the trace store is not available")
             return
         try:
             cleaned, redacted = redacted_all(spans)

@@ -160,7 +160,7 @@ class Router:
         if provider == EMBEDDED:
             if self._embedded is None or model != MODEL_NAME:
                 raise ConfigError(
-                    f"There is no model {model[:100]!r} of {EMBEDDED}.",
+                    f"{EMBEDDED} has no model {model[:100]!r}.",
                     hint=f"Ask for {EMBEDDED}/{MODEL_NAME}.",
                 )
             return await self._embedded.endpoint()
@@ -202,7 +202,7 @@ def _unusable(error: TreadleError, provider: str) -> RefusalError:
         status, code = (401, "missing_key") if missing_key else (502, error.kind.value)
     return RefusalError(
         error.message,
-        hint=error.hint or f"See the settings of providers.{provider}.",
+        hint=error.hint or f"Check the settings of providers.{provider}.",
         status=status,
         code=code,
         param="model",
@@ -215,7 +215,7 @@ def _unknown(name: str, listed: Sequence[Listed], routes: Mapping[str, object]) 
     more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
     return RefusalError(
         f"There is no model {name[:100]!r}.",
-        hint=f"Ask for PROVIDER/MODEL. There are {shown}{more}; GET /v1/models lists all.",
+        hint=f"Request PROVIDER/MODEL. Available: {shown}{more}; GET /v1/models lists all.",
         status=404,
         code="model_not_found",
         param="model",

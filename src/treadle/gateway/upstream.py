@@ -172,9 +172,9 @@ def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderErro
     if isinstance(error, TimeoutError):
         return faults.stalled(endpoint, idle)
     if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
-        return faults.broken_off(endpoint, "the connection was cut")
+        return faults.broken_off(endpoint, "the connection was interrupted")
     if isinstance(error, aiohttp.ClientResponseError):
-        return faults.protocol(endpoint, "its answer is no HTTP", retryable=True)
+        return faults.protocol(endpoint, "its answer is not valid HTTP", retryable=True)
     return faults.unreachable(endpoint, str(error).strip().rstrip(".") or type(error).__name__)
 
 

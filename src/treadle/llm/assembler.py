@@ -73,7 +73,9 @@ class DeltaAssembler:
         if isinstance(chunk, list) and chunk and isinstance(chunk[0], Mapping):
             return [shown for each in chunk for shown in self.feed(each)]
         if not isinstance(chunk, Mapping):
-            raise faults.protocol(self._endpoint, f"a chunk that is no object: {str(chunk)[:80]}")
+            raise faults.protocol(
+                self._endpoint, f"a chunk that is not an object: {str(chunk)[:80]}"
+            )
         if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
             raise faults.from_body(self._endpoint, chunk)
         self._read_usage(chunk.get("usage"))

@@ -33,7 +33,9 @@ class _Unpacker:
     def __init__(self, response: "httpx2.Response") -> None:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _READABLE:
-            raise AnswerRefusedError(f"it is encoded as {encoding[:40]!r}, which was not asked for")
+            raise AnswerRefusedError(
+                f"it has the encoding {encoding[:40]!r}, which was not requested"
+            )
         bits = _READABLE[encoding]
         self._stream = None if bits is None else zlib.decompressobj(bits)
         self._failed = response.status_code >= 400
@@ -53,7 +55,7 @@ class _Unpacker:
                 try:
                     plain = self._stream.decompress(packed, _PIECE)
                 except zlib.error as error:
-                    raise AnswerRefusedError("its compression is damaged") from error
+                    raise AnswerRefusedError("its compressed data is damaged") from error
                 packed = self._stream.unconsumed_tail
             self._left -= len(plain)
             if self._left < 0:

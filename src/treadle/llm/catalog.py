@@ -82,10 +82,10 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
             response = await client.models.with_raw_response.list(timeout=_LIST_SECONDS)
         return parse_models(json.loads(response.content))
     except TimeoutError as error:
-        why = f"its list of models did not end within {_LIST_SECONDS:g} s"
+        why = f"its list of models did not arrive within {_LIST_SECONDS:g} s"
         raise faults.broken_off(endpoint, why) from error
     except (ValueError, RecursionError) as error:
-        raise faults.protocol(endpoint, f"its list of models is unreadable ({error})") from error
+        raise faults.protocol(endpoint, f"its list of models is invalid ({error})") from error
     finally:
         await client.close()
 

@@ -161,8 +161,11 @@ async def _named(
         return None, None
     if not slash and provider not in PROFILES and provider not in settings.providers:
         raise UnknownProviderError(
-            f"{wanted!r} names no provider.",
-            hint="Write PROVIDER/MODEL, such as ollama/qwen3; `treadle models list` has them.",
+            f"{wanted!r} does not name a provider.",
+            hint=(
+                "Write PROVIDER/MODEL, such as ollama/qwen3; list the models with `treadle "
+                "models list`."
+            ),
         )
     endpoint = await endpoint_for(settings, env, provider, model)
     profile = PROFILES.get(provider)

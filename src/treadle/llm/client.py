@@ -223,7 +223,7 @@ class _Told:
 
     def waiting(self, provider: str) -> Any:
         async def tell(seconds: float) -> None:
-            text = f"{provider} is still queueing the request: no data for {seconds:.0f} s."
+            text = f"{provider} still queues the request: no data for {seconds:.0f} s."
             await self.observer.waiting(seconds, text)
 
         return tell

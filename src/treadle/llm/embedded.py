@@ -52,8 +52,9 @@ _BUDGET = (700, 1000)
 """Least and most o200k tokens of context that it may ask for; the most must fit the window."""
 
 _DEMONSTRATION = (
-    f"Answered by the embedded {MODEL_NAME}, a small demonstration model: the context and the "
-    "sources are exact, the prose is weak. docs/providers.md shows how to use a real model."
+    f"The embedded {MODEL_NAME}, a small demonstration model, wrote this answer. The context "
+    "and the sources are exact; the prose is weak. docs/providers.md describes how to use a "
+    "larger model."
 )
 
 
@@ -111,7 +112,7 @@ def start_server(*, chat_template: str = "", longest_reply: int = -1) -> Any:
         raise ProviderError(
             f"The embedded model cannot be started ({error}).",
             kind=FaultKind.UNAVAILABLE,
-            hint=f"Install it anew with: {INSTALL}",
+            hint=f"Install it again with: {INSTALL}",
         ) from error
 
 
@@ -201,7 +202,7 @@ class EmbeddedModel:
             written = json.loads(reply.message.text or "")
             name, arguments = written["name"], json.dumps(written["arguments"])
         except (ValueError, KeyError, TypeError) as error:
-            raise faults.broken_off(self._endpoint, "the tool call was cut off") from error
+            raise faults.broken_off(self._endpoint, "the tool call was truncated") from error
         call = ToolCall(CallKey(turn, 0), f"call_{turn}", name, arguments, EMBEDDED)
         message = AssistantMessage(calls=(call,), provider=EMBEDDED, model=MODEL_NAME)
         return replace(reply, message=message, finish_reason="tool_calls")

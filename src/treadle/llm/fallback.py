@@ -73,7 +73,7 @@ class FallbackModel:
             try:
                 self._model = await self._connect(name)
             except TreadleError as missing:
-                await observer.notice("warning", f"The fallback {name} is left out: {missing}")
+                await observer.notice("warning", f"The fallback {name} is skipped: {missing}")
                 continue
             self._used.append(self._model)
             await observer.fallback_applied(error.message, f"asking {name} instead")

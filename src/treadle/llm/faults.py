@@ -90,7 +90,10 @@ def _redirected(endpoint: Endpoint, status: int, location: str) -> ProviderError
         target = ""
     where = quoted(target, 200) if target else "another path"
     return ProviderError(
-        f"{endpoint.provider} redirects requests to {where} ({status}), which is not followed.",
+        (
+            f"{endpoint.provider} redirects requests to {where} ({status}), and Treadle does "
+            "not follow redirects."
+        ),
         kind=FaultKind.PROTOCOL,
         hint=f"If you trust that address, set providers.{endpoint.provider}.base_url to it.",
         status=status,
@@ -128,7 +131,7 @@ def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> Provi
     return ProviderError(
         f"{endpoint.provider} sent {what} for {seconds:g} s.",
         kind=FaultKind.STALLED,
-        hint=f"Ask again, or raise providers.{endpoint.provider}.idle_timeout.",
+        hint=f"Try again, or raise providers.{endpoint.provider}.idle_timeout.",
         retryable=True,
     )
 
@@ -136,9 +139,9 @@ def stalled(endpoint: Endpoint, seconds: float, *, empty: bool = False) -> Provi
 def protocol(endpoint: Endpoint, reason: str, *, retryable: bool = False) -> ProviderError:
     """The server answered with something that is no OpenAI-compatible reply."""
     return ProviderError(
-        f"{endpoint.provider} sent no OpenAI-compatible reply: {reason}.",
+        f"{endpoint.provider} did not send an OpenAI-compatible reply: {reason}.",
         kind=FaultKind.PROTOCOL,
-        hint=f"Check that {endpoint.base_url} is the address of its API, version included.",
+        hint=f"Check that {endpoint.base_url} is the address of its API, including the version.",
         retryable=retryable,
     )
 
@@ -281,21 +284,21 @@ _SENTENCES: dict[FaultKind, tuple[str, str | None]] = {
     FaultKind.AUTHENTICATION: ("refused the key", "Set {key} to a valid key."),
     FaultKind.PERMISSION: ("refused access", "Check what the key in {key} may do."),
     FaultKind.PAYMENT: ("wants payment", "Add credit, or choose another model."),
-    FaultKind.RATE_LIMIT: ("limits the rate", "Wait a little and ask again."),
+    FaultKind.RATE_LIMIT: ("limits the rate", "Wait a moment and try again."),
     FaultKind.UNKNOWN_MODEL: (
         "does not know the model {model!r}",
-        "`treadle models list` shows what it offers.",
+        "List its models with `treadle models list`.",
     ),
     FaultKind.NO_TOOLS: (
-        "offers no tool calls with {model!r}",
+        "does not support tool calls with {model!r}",
         "Choose a model that supports tools, or ask with --no-tools.",
     ),
     FaultKind.CONTEXT_LENGTH: (
         "finds the prompt too long for {model!r}",
-        "Set providers.{name}.context_window to the model's window, or begin a new session.",
+        "Set providers.{name}.context_window to the model's window, or start a new session.",
     ),
-    FaultKind.SERVER: ("failed", "Ask again later, or choose another model."),
-    FaultKind.TIMEOUT: ("took too long", "Ask again later, or choose another model."),
+    FaultKind.SERVER: ("failed", "Try again later, or choose another model."),
+    FaultKind.TIMEOUT: ("took too long", "Try again later, or choose another model."),
     FaultKind.BAD_REQUEST: ("refused the request", None),
 }
 

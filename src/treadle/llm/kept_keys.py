@@ -144,19 +144,19 @@ def _parsed(at: Path) -> dict[str, KeptKey]:
         content = at.read_bytes() if stat.S_ISREG(mode) else b""
     except OSError as error:
         raise ConfigError(
-            f"{at} cannot be read: {error.strerror}.", hint="Check who may read it."
+            f"{at} cannot be read: {error.strerror}.", hint="Check its permissions."
         ) from error
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ConfigError(
-            f"{at} holds keys, and others than its owner may read it.",
-            hint=f"Run `chmod 600 {at}`; think of the keys as known to them.",
+            f"Other users may read the stored keys in {at}.",
+            hint=f"Run `chmod 600 {at}`, and replace the keys: other users may have read them.",
         )
     try:
         return {str(name): _entry(each) for name, each in json.loads(content)["keys"].items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ConfigError(
-            f"{at} is not what was written there.",
-            hint="Delete it, and enter the keys anew with `treadle models key set PROVIDER`.",
+            f"{at} is not a valid key file.",
+            hint="Delete it, and store the keys again with `treadle models key set PROVIDER`.",
         ) from None  # the cause would show what is in it
 
 
@@ -190,7 +190,7 @@ def _write(everything: Mapping[str, KeptKey]) -> None:
     except OSError as error:
         raise ConfigError(
             f"{at} cannot be written: {error.strerror}.",
-            hint="Name the key's environment variable with api_key_env instead.",
+            hint="Set api_key_env to the name of an environment variable with the key instead.",
         ) from error
 
 
@@ -226,7 +226,7 @@ def _from_keyring(provider: str) -> str | None:
     except ImportError as error:
         raise ConfigError(
             f"The key of {provider} is in the system keyring, which needs the package keyring.",
-            hint="python -m pip install 'treadle[keyring]', or enter the key anew.",
+            hint="python -m pip install 'treadle[keyring]', or store the key again.",
         ) from error
     try:
         return keyring.get_password(SERVICE, provider)

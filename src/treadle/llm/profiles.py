@@ -101,7 +101,7 @@ async def endpoint_for(
         key = env.get(key_name, "").strip() if key_name else None
         if not key and kept_keys.kept_for(provider, base_url) is not None:
             key = await asyncio.to_thread(kept_keys.value, provider, base_url)
-            key_name = f"the kept key (`treadle models key set {provider}`)"
+            key_name = f"the stored key (`treadle models key set {provider}`)"
     if key_name and not (key or "").strip():
         raise _no_key(provider, key_name)
     return Endpoint(provider, model, base_url, checked_key(key, key_name), key_name, own)
@@ -142,8 +142,8 @@ def unnamed_endpoint(settings: Settings, env: Mapping[str, str], model: str) -> 
         ProviderSettings(base_url=base_url)
     except ValidationError as error:
         raise ConfigError(
-            "TREADLE_BASE_URL is no address that can be used.",
-            hint="Write it with http:// or https://, up to and including the version, no password.",
+            "TREADLE_BASE_URL is not a valid address.",
+            hint="Use http:// or https://, include the version, and leave out any password.",
         ) from error
     key = checked_key(env.get("TREADLE_API_KEY"), "TREADLE_API_KEY")
     own = settings.providers.get(UNNAMED) or ProviderSettings()
@@ -177,7 +177,7 @@ def checked_key(key: str | None, name: str | None) -> str | None:
     secrets.register(key)
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError(
-            f"The key in {name} holds characters that no key has.", hint=f"Set {name} anew."
+            f"The key in {name} has characters that no key can have.", hint=f"Set {name} anew."
         )
     return key
 
@@ -219,7 +219,7 @@ def _needs_no_key(settings: Settings, provider: str) -> bool:
 
 def _no_key(provider: str, key_name: str) -> ProviderError:
     kept = kept_keys.kept(provider)
-    elsewhere = f" The kept one is for {kept.base_url} alone." if kept is not None else ""
+    elsewhere = f" The stored key is valid only for {kept.base_url}." if kept is not None else ""
     return ProviderError(
         f"{provider} needs a key, and {key_name} is not set.{elsewhere}",
         kind=FaultKind.AUTHENTICATION,

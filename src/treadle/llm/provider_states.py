@@ -92,7 +92,7 @@ def keep_key(
         checked = None
     if checked is None:
         raise UsageError(
-            "What was entered is no key.", hint="Enter the key alone, without spaces, on one line."
+            "The input is not a valid key.", hint="Enter only the key, on one line, without spaces."
         )
     return kept_keys.keep(provider, base_url, checked)
 
@@ -107,19 +107,19 @@ def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> boo
 def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str:
     """The address that a key is kept for."""
     if provider == EMBEDDED:
-        raise UsageError("The embedded model needs no key.", hint="Nothing is to be done.")
+        raise UsageError("The embedded model needs no key.", hint="No action is needed.")
     if provider == UNNAMED and unnamed_endpoint(settings, env, "") is not None:
         raise UsageError(
-            "The provider of TREADLE_BASE_URL has its key from TREADLE_API_KEY.",
-            hint="Set that variable, or give the address a name: providers.NAME.base_url.",
+            "The key for TREADLE_BASE_URL comes from TREADLE_API_KEY.",
+            hint="Set that variable, or name the provider: providers.NAME.base_url.",
         )
     if provider not in PROFILES and provider not in settings.providers:
         raise _unknown(provider)
     own = settings.providers.get(provider)
     if own is not None and own.api_key_keyring:
         raise UsageError(
-            f"The key of {provider} is the keyring entry that api_key_keyring names.",
-            hint="Change it there, or take api_key_keyring out of the settings.",
+            f"The setting api_key_keyring selects the key of {provider}.",
+            hint="Change the key in the keyring, or remove api_key_keyring from the settings.",
         )
     return address_of(settings, provider)
 
@@ -127,7 +127,7 @@ def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str
 def _unknown(provider: str) -> NotFoundError:
     return NotFoundError(
         f"There is no provider named {provider[:100]!r}.",
-        hint="`treadle models list` has them; a new one is set as providers.NAME.base_url.",
+        hint="List the providers with `treadle models list`; add one as providers.NAME.base_url.",
     )
 
 

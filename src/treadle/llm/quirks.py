@@ -89,7 +89,7 @@ class Quirks:
             if strict or "tools" not in payload:
                 return None
             self.strictness = replace(self.strictness, tools=False)
-            return "asking without tools; earlier results are told as text"
+            return "trying without tools; earlier results are sent as text"
         if error.status not in _MAY_REFUSE or error.kind is FaultKind.CONTEXT_LENGTH:
             return None
         return self._parameter(error.body, payload) or self._history(
@@ -99,7 +99,7 @@ class Quirks:
     def _parameter(self, said: str, payload: Payload) -> str | None:
         if "stream_options" in payload and meaning(said, "stream_options"):
             self.stream_options = False
-            return "asking without stream_options; tokens may stay unknown"
+            return "trying without stream_options; token counts may be unknown"
         name = self.limit_name
         other = _LIMIT_NAMES[name == _LIMIT_NAMES[0]]
         refused = meaning(said, name) in (Meaning.REFUSED, Meaning.UNCLEAR) or meaning(said, other)
@@ -108,7 +108,7 @@ class Quirks:
                 return None
             self._limit_switched = True
             self.limit_name = other
-            return f"the limit of the reply is sent as {other}"
+            return f"the maximum tokens of the reply are sent as {other}"
         return None
 
     def _history(

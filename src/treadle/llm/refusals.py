@@ -142,7 +142,7 @@ def _tool_role(refusal: Refusal) -> Change | None:
     if re.search(r"after (?:role )?['\"`]?\w+", refusal.said, re.IGNORECASE):
         return None  # it is about the order
     return replace(refusal.strictness, tools=False), (
-        "asking without tools; earlier results are told as text"
+        "trying without tools; earlier results are sent as text"
     )
 
 
@@ -167,7 +167,7 @@ def _single_calls(refusal: Refusal) -> Change | None:
     if not parallel or not _SINGLE.search(refusal.said):
         return None
     return replace(refusal.strictness, single_calls=True), (
-        "calls of one reply are sent one after another"
+        "calls of one reply are sent separately"
     )
 
 
@@ -275,7 +275,7 @@ def _template_changes(refusal: Refusal) -> list[Change]:
         ),
         (
             replace(strictness, single_calls=True),
-            "calls of one reply are sent one after another",
+            "calls of one reply are sent separately",
         ),
     ]
 

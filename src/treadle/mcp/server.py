@@ -40,7 +40,7 @@ INSTRUCTIONS = (
     "question or the names in it as `hint`: one call usually suffices. Paths are relative to the "
     "root of the repository."
 )
-"""The description of the whole server that a client passes to its model."""
+"""The instructions of the server, which a client passes to its model."""
 
 _ABOUT_TRACES = (
     " Calls of programs and agents are recorded: fetch_runs, fetch_spans_summary and "
@@ -135,7 +135,7 @@ class _Service:
 
     @property
     def instructions(self) -> str:
-        """The instructions that clients pass to their models."""
+        """The instructions for the models of clients."""
         return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
     def share(self, calls: ToolCalls) -> None:

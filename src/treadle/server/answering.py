@@ -67,7 +67,7 @@ def ids_in_path(request: Request, prefix: str, count: int = 1) -> list[str]:
     ids = [unquote(piece) for piece in pieces]
     if len(ids) != count or not all(ids):
         raise NotFoundError(
-            "There is nothing at this address.",
-            hint="Write each id percent-encoded, a slash in it as %2F.",
+            "This address does not exist.",
+            hint="Percent-encode each id, with %2F for a slash.",
         )
     return ids

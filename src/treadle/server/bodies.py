@@ -28,9 +28,7 @@ class TooLargeError(UsageError):
     """A body is larger than it may be."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(
-            f"The body is larger than {most:,} bytes.", hint="Send less at once, in several parts."
-        )
+        super().__init__(f"The body is larger than {most:,} bytes.", hint="Send smaller requests.")
 
 
 class EncodingError(UsageError):
@@ -49,14 +47,14 @@ def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -
         return body
     if encoding not in _WINDOWS:
         raise EncodingError(
-            f"The encoding {encoding[:40]!r} is not understood.", hint="Use gzip, deflate or none."
+            f"The encoding {encoding[:40]!r} is not supported.", hint="Use gzip, deflate or none."
         )
     for window in _WINDOWS[encoding]:
         try:
             return b"".join(_inflate(body, window, most, hold))
         except zlib.error:
             continue
-    raise UsageError(f"The body is not {encoding}.", hint="See its Content-Encoding.")
+    raise UsageError(f"The body is not {encoding}.", hint="Check its Content-Encoding.")
 
 
 def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -> Iterator[bytes]:
@@ -71,7 +69,7 @@ def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -
             piece = stream.decompress(rest, _PIECE)
             rest = stream.unconsumed_tail
             if not (given or piece or stream.eof):
-                raise zlib.error("it is cut short")
+                raise zlib.error("it is truncated")
             hold(len(piece))
             size += len(piece)
             if size > most:

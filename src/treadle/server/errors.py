@@ -46,9 +46,9 @@ class ErrorAnswer(TypedDict):
     error: ErrorDetail
 
 
-ERRORS = answers(ErrorAnswer, "4XX", description="It cannot be done as it was asked.") | answers(
-    ErrorAnswer, "5XX", description="It could not be done."
-)
+ERRORS = answers(
+    ErrorAnswer, "4XX", description="The request is invalid or not allowed."
+) | answers(ErrorAnswer, "5XX", description="The server failed.")
 """The errors of every route."""
 
 
@@ -117,7 +117,8 @@ async def _system_error(_request: Request, error: Exception) -> EscapedJson:
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
     body = error_body(
-        f"The system refused it: {reason}.", "Check the name, the disk, and who may read it."
+        f"The operating system refused it: {reason}.",
+        "Check the name, the permissions and the disk.",
     )
     return EscapedJson(body, status_code=HTTP_STATUS[kind_of(error)])
 
@@ -133,14 +134,14 @@ _OF_INPUT: Mapping[type[Exception], str] = {
 async def _unfit(_request: Request, error: Exception) -> EscapedJson:
     _log.warning("A request was refused late", exc_info=error)
     said = next(said for kind, said in _OF_INPUT.items() if isinstance(error, kind))
-    message = f"The request cannot be answered. {said}"
+    message = f"The request is invalid. {said}"
     return EscapedJson(error_body(message, "Change it."), status_code=422)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]!r}? " if near else ""
-    return f"{meant}See /api/openapi.json for what is taken."
+    return f"{meant}See /api/openapi.json for the parameters and fields."
 
 
 async def _invalid(_request: Request, error: Exception) -> EscapedJson:
@@ -148,7 +149,7 @@ async def _invalid(_request: Request, error: Exception) -> EscapedJson:
     first = error.errors()[0]
     place, *path = first["loc"]
     field = ".".join(map(str, path))
-    hint = "See /api/openapi.json for what is taken."
+    hint = "See /api/openapi.json for the parameters and fields."
     if first["type"] == "extra_forbidden":
         message = f"There is no {_PLACES.get(place, 'field')} {field!r}."
     elif first["type"] == "json_invalid":
@@ -164,11 +165,11 @@ _PLACES = {"query": "parameter", "body": "field"}
 
 async def _http(_request: Request, error: Exception) -> EscapedJson:
     assert isinstance(error, HTTPException)
-    hint = "See /api/openapi.json for what there is." if error.status_code in {404, 405} else None
+    hint = "See /api/openapi.json for the addresses." if error.status_code in {404, 405} else None
     body = error_body(str(error.detail).rstrip(".") + ".", hint)
     return EscapedJson(body, status_code=error.status_code, headers=error.headers)
 
 
 async def _unexpected(_request: Request, error: Exception) -> EscapedJson:
     what = f"Unexpected {type(error).__name__}."
-    return EscapedJson(error_body(what, "The server's log says more."), status_code=500)
+    return EscapedJson(error_body(what, "The server's log has details."), status_code=500)

@@ -74,14 +74,16 @@ class Guard:
         if origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
             shown = repr(origin[:200])
             return _Refusal(
-                403, f"Requests from pages of {shown} are refused.", "Open the page from here."
+                403,
+                f"Requests from pages of {shown} are refused.",
+                "Open the page from this server.",
             )
         # Requests that load images, scripts or frames have no Origin. A link may lead to the page.
         follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
             return _Refusal(
-                403, "Requests from other pages are refused.", "Open the page from here."
+                403, "Requests from other pages are refused.", "Open the page from this server."
             )
         return None
 
@@ -92,10 +94,10 @@ class Guard:
             return None
         return _Refusal(
             401,
-            "This request does not prove who sends it.",
-            "Send the token as `Authorization: Bearer TOKEN` (the API key of OpenAI's clients): "
-            "`treadle serve` prints the file that holds it. In a browser open the link that "
-            "`treadle serve` prints.",
+            "This request is not authenticated.",
+            "Send the token as `Authorization: Bearer TOKEN` (the API key of OpenAI's "
+            "clients): `treadle serve` prints the file that contains it. In a browser open the "
+            "link that `treadle serve` prints.",
         )
 
 

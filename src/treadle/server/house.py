@@ -62,14 +62,14 @@ class House:
     def intake(self) -> SpanIntake:
         """What takes spans from outside. Raises StoreError where the store could not be opened."""
         if self._intake is None:
-            raise StoreError(self.calls.recording.missing or "There are no traces here.")
+            raise StoreError(self.calls.recording.missing or "There are no traces.")
         return self._intake
 
     @property
     def traces(self) -> SqliteTraceStore:
         """The store of spans. Raises StoreError where it could not be opened."""
         if self.calls.recording.store is None:
-            raise StoreError(self.calls.recording.missing or "There are no traces here.")
+            raise StoreError(self.calls.recording.missing or "There are no traces.")
         return self.calls.recording.store
 
     @classmethod

@@ -21,10 +21,10 @@ class Notice:
 
 NOT_BUILT = Notice(
     "The page is not built.",
-    "This copy of Treadle runs from its sources, which do not hold the built page. Everything else "
-    "runs: the API, whose description is at /api/openapi.json, the gateway, the intake of traces, "
-    "and MCP. For the page, install Treadle from a wheel, or build it in the folder of the sources "
-    "and load this address again:",
+    "This copy of Treadle runs from its sources, which do not include the built page. "
+    "Everything else works: the API, described at /api/openapi.json, the gateway, the intake "
+    "of traces, and MCP. For the page, install Treadle from a wheel, or build it in the folder "
+    "of the sources and load this address again:",
     "make web",
 )
 

@@ -16,7 +16,7 @@ _SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 _GRACE_SECONDS = 1
 _REFUSED = (
     "The token is missing or wrong. Send the metadata `authorization: Bearer TOKEN` "
-    "(OTEL_EXPORTER_OTLP_HEADERS); `treadle serve` prints the file that holds the token."
+    "(OTEL_EXPORTER_OTLP_HEADERS); `treadle serve` prints the file that contains the token."
 )
 
 
@@ -33,7 +33,7 @@ async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> As
     except ImportError as error:
         raise ConfigError(
             "traces.grpc_port is set, but grpcio is not installed.",
-            hint="Install treadle[grpc], or take the setting out.",
+            hint="Install treadle[grpc], or remove the setting.",
         ) from error
 
     async def export(request: bytes, context: "grpc.aio.ServicerContext") -> bytes:
@@ -61,7 +61,8 @@ async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> As
         server.add_insecure_port(f"{name}:{port}")
     except RuntimeError as error:
         raise ConfigError(
-            f"traces.grpc_port: {name}:{port} cannot be served.", hint="Choose another port."
+            f"traces.grpc_port: the server cannot listen on {name}:{port}.",
+            hint="Choose another port.",
         ) from error
     await server.start()
     try:

@@ -98,7 +98,7 @@ async def serve(
         stack.callback(logging.getLogger("uvicorn.error").removeFilter, _is_fault)
         await server.serve([listening])
         if not server.started:
-            raise TreadleError("The server did not start.", hint="What is above says why.")
+            raise TreadleError("The server did not start.", hint="See the messages above.")
 
 
 _NO_FAULTS = frozenset({
@@ -140,8 +140,8 @@ def _bind(host: str, port: int) -> socket.socket:
             return listening
     except OSError as error:
         raise UsageError(
-            f"Cannot serve at {host}:{port}: {error.strerror or error}.",
-            hint="Choose another with --port N (0: any free one) or --host.",
+            f"The server cannot listen on {host}:{port}: {error.strerror or error}.",
+            hint="Choose another port with --port N (0: any free port) or another --host.",
         ) from error
 
 

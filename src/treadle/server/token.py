@@ -84,21 +84,21 @@ def load_token(env: Mapping[str, str]) -> str:
     path = token_path()
     if path.is_symlink():  # closing it to others would change the file that it leads to
         raise ConfigError(
-            f"{path} is a link.", hint="Delete it; the next start makes a file with a new token."
+            f"{path} is a link.", hint="Delete it; the next start creates a file with a new token."
         )
     try:
         close_to_others(path)
     except FileNotFoundError:
         _make(path)
     text = read_regular(str(path), _MOST_BYTES, follow=False).decode("ascii", "replace").strip()
-    return _checked(text, str(path), "Delete the file; the next start makes a new one.")
+    return _checked(text, str(path), "Delete the file; the next start creates a new one.")
 
 
 def _checked(token: str, where: str, hint: str) -> str:
     if len(token) < _LEAST_CHARACTERS or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{where} does not hold a token: at least {_LEAST_CHARACTERS} printable ASCII "
-            "characters.",
+            f"{where} does not contain a token: a token has at least {_LEAST_CHARACTERS} "
+            "printable ASCII characters.",
             hint=hint,
         )
     return token

@@ -101,7 +101,7 @@ class OpenCalls:
                 future.cancel()
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What came of the calls, in the order of the slots."""
+        """The outcomes of the calls, in the order of the slots."""
         futures = [self._futures[call.key] for call in self._calls]
         return tuple(
             future.result() for future in futures if future.done() and not future.cancelled()
@@ -120,7 +120,7 @@ class OpenCalls:
         }
 
     async def _follow(self, approvals: Subscription) -> None:
-        """Let the time of a call stand still while a person is asked about it."""
+        """Pause the timeout of a call while a person is asked about it."""
         async for envelope in approvals:
             match envelope.event:
                 case ApprovalRequested(key=key) if key in self._time_limits:

@@ -71,9 +71,9 @@ class Conversation:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages as a model is told them: a cut reply is followed by a note that says so.
+        """The messages as a model receives them: a note follows an interrupted reply.
 
-        What a summary stands for is not told again.
+        Messages that a summary replaces are omitted.
         """
         return told(self.entries, len(self.entries))
 
@@ -106,7 +106,7 @@ class Conversation:
 
 
 def told(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
-    """The messages before place `end` of a branch, as a model is told them."""
+    """The messages before position `end` of a branch, as a model receives them."""
     return tuple(_told(entries, end))
 
 

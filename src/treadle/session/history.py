@@ -23,7 +23,7 @@ from treadle.tools.message_size import fit_message
 
 _MESSAGE_TOKENS = 4
 _CALL_TOKENS = 24
-"""What a message and a call cost beside their text: roles, separators, the call's id."""
+"""What a message and a call cost in addition to their text: roles, separators, the call's id."""
 _FENCE_TOKENS = 40
 """What the fence around retrieved context costs: two names of twelve hexadecimal digits."""
 

@@ -1,4 +1,4 @@
-"""What the model is told before the conversation begins, and at the last turn."""
+"""The system prompt, and the instruction for the last turn."""
 
 from collections.abc import Collection
 

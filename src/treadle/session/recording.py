@@ -175,7 +175,7 @@ class RecordingModel:
 
 
 class _Told:
-    """An observer that passes on what it is told, and keeps it as JSON."""
+    """An observer that forwards its events, and stores them as JSON."""
 
     def __init__(self, observer: ModelObserver) -> None:
         self._observer = observer
@@ -217,7 +217,7 @@ class _Told:
 
 
 def model_json(model: ChatModel) -> Json:
-    """What the port tells of itself."""
+    """The description of the port."""
     return {
         "provider": model.provider,
         "model": model.model,

@@ -187,7 +187,7 @@ def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaita
 
 
 async def _answer(calls: AsyncIterator[Any], cassette: Cassette, bus: EventBus) -> None:
-    """Answer each call with what came of it in the recording."""
+    """Answer each call with its recorded outcome."""
     async for envelope in calls:
         call: ToolCallRequested = envelope.event
         place = (call.key.turn, call.key.slot)

@@ -1,4 +1,4 @@
-"""What a session tells of itself as events: its start and end, its prompts, and notices."""
+"""The events of a session: its start and end, its prompts, and notices."""
 
 from uuid import UUID
 

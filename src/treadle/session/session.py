@@ -78,7 +78,7 @@ _CUT_NOTICES = {
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """What came of one user message.
+    """The outcome of one user message.
 
     `text` is the last reply's text, `tool_calls` how many calls were answered, `sources` the lines
     that the model was given, `quotes` the code that the text quotes in the code snippet format,
@@ -164,7 +164,7 @@ class RequestSession:
         )
 
     async def run(self, user_text: str) -> SessionOutcome:
-        """Serve the message; once. Events tell what happens meanwhile.
+        """Serve the message; once. Events report the progress.
 
         Raises what the model raises for good (`llm.faults.ProviderError`), `ContextWindowError`
         and `StoreError`, after SessionFailed was published; when the task is cancelled,
@@ -211,7 +211,7 @@ class RequestSession:
 
     @property
     def unserved(self) -> tuple[str, ...]:
-        """Messages that were to steer the session and that no request has told the model."""
+        """Steering messages that no request has sent to the model."""
         return tuple(self._steering)
 
     async def _serve(self, user_text: str) -> tuple[str, StopReason]:

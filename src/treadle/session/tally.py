@@ -7,7 +7,7 @@ from treadle.events.types import Usage
 
 @dataclass(slots=True)
 class Tally:
-    """Adds up replies. A part that one of them does not tell makes the sum of it unknown."""
+    """Adds up replies. A value that one of them does not report makes its sum unknown."""
 
     usage: Usage | None = None
     cost: float | None = None

@@ -1,4 +1,4 @@
-"""A time limit that can stand still."""
+"""A time limit that can be paused."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ class TimeLimit:
                 await asyncio.wait({timer})
 
     def hold(self) -> None:
-        """Let the time stand still until `go_on` was called as often."""
+        """Pause the limit until `go_on` was called as often."""
         self._holds += 1
         self._stop()
 

@@ -9,7 +9,7 @@ from treadle.visible import in_json
 
 
 def if_any(alias: str | None = None) -> Any:
-    """A field that is left out where there is nothing to tell."""
+    """A field that is omitted if it is empty."""
     return Field(default=None, serialization_alias=alias, exclude_if=_nothing)
 
 

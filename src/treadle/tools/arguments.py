@@ -1,4 +1,4 @@
-"""From the raw JSON text of a model to typed arguments, or to an error that the model can mend."""
+"""Parses the raw JSON text of a model into typed arguments, or an error that it can correct."""
 
 import json
 from difflib import get_close_matches

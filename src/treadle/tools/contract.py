@@ -53,7 +53,7 @@ class ToolEffect(StrEnum):
 
 
 class Policy(StrEnum):
-    """What becomes of a call of a tool about which no rule says anything."""
+    """How a call of a tool is handled that no rule covers."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -153,7 +153,7 @@ class ToolError(TreadleError):
 
     @classmethod
     def of(cls, failure: ToolFailure) -> Self:
-        """The error that is told as `failure`."""
+        """The error that is reported as `failure`."""
         return cls(
             failure.kind,
             failure.message,
@@ -265,7 +265,7 @@ class Tool(ABC, Generic[A, R]):
 
     @property
     def asks(self) -> Policy:
-        """What becomes of a call about which no rule says anything."""
+        """How a call is handled that no rule covers."""
         if self.policy is not None:
             return self.policy
         if self.proposes:

@@ -12,7 +12,7 @@ AnyTool = Tool[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as it is told to a model. `parameters` is the JSON schema of its arguments."""
+    """A tool as a model receives it. `parameters` is the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -56,5 +56,5 @@ class Registry:
         return tuple(self._tools)
 
     def specs(self) -> tuple[ToolSchema, ...]:
-        """What a model is told of the tools, in order."""
+        """The tools as a model receives them, in order."""
         return self._specs

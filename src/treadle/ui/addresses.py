@@ -23,8 +23,8 @@ def own_address(url: str) -> str:
     parts = path.split("/")[1:]
     if not path or ".." in parts or (path != "/" and parts[0] not in SCREENS):
         raise UsageError(
-            f"{url[:100]!r} is no address of the page.",
-            hint=f"Give a path such as /traces/ID; it begins with one of: {', '.join(SCREENS)}.",
+            f"{url[:100]!r} is not an address of the page.",
+            hint=f"Use a path such as /traces/ID; it begins with one of: {', '.join(SCREENS)}.",
         )
     return url
 

@@ -84,11 +84,11 @@ class Ui:
         asked = await asyncio.to_thread(self._store.asked, ui_id)
         if asked is None:
             raise NotFoundError(
-                f"Nothing is asked under the id {ui_id}.", hint="A request is kept for a minute."
+                f"There is no request {ui_id}.", hint="A request is kept for one minute."
             )
         request = _REQUEST.validate_python(asked.request)
         if not answers(answer, request):
-            raise UsageError(f"A {answer.type} is no answer to {request.type}.", hint=None)
+            raise UsageError(f"{answer.type} does not answer {request.type}.", hint=None)
         return await asyncio.to_thread(self._store.answer, ui_id, answer.fields)
 
     async def views(self, screen: str | None = None) -> list[SavedView]:

@@ -237,8 +237,8 @@ class UiStore:
             ).fetchone()
             if taken:
                 raise UsageError(
-                    f"There is a view {view.name!r} of {view.screen} already.",
-                    hint="Take another name, or change that view.",
+                    f"The screen {view.screen} already has a view {view.name!r}.",
+                    hint="Choose another name, or change that view.",
                 )
             connection.execute(
                 "REPLACE INTO views VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -265,7 +265,10 @@ class UiStore:
             except (OSError, sqlite3.Error, UnicodeError) as error:
                 raise StoreError(
                     f"The state of the page, {self._path}, cannot be used: {error}.",
-                    hint="Check the file's permissions, or move it aside to begin a new one.",
+                    hint=(
+                        "Check the file's permissions, or move the file away; Treadle then "
+                        "creates a new one."
+                    ),
                 ) from error
 
 

@@ -1,4 +1,4 @@
-"""Diagnostics whose place stands below them behind an arrow: rustc, clippy, ruff."""
+"""Diagnostics with the location on the next line, after an arrow: rustc, clippy, ruff."""
 
 import re
 

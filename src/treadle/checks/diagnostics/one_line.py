@@ -1,4 +1,4 @@
-"""Diagnostics that stand on one line with their place: gcc, mypy, tsc, pyright, make."""
+"""Diagnostics on one line with their location: gcc, mypy, tsc, pyright, make."""
 
 import re
 

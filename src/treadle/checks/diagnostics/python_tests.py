@@ -71,7 +71,7 @@ class PytestReader(Reader):
                 self.findings.counts[_PLURAL.get(word, word)] = int(number)
 
     def _told(self, text: str) -> None:
-        """A line of the sections that tell of failures."""
+        """A line of the sections about failures."""
         if (title := _TITLE.fullmatch(text)) and title["title"].strip(" _"):
             self._failure = _Failure(title["title"])
             if len(self._failures) < _MOST:
@@ -90,7 +90,7 @@ class PytestReader(Reader):
                 failure.syntax = True
                 self._at(failure, at)
             elif failure.syntax and said:
-                failure.said = [said]  # what stands last names the error
+                failure.said = [said]  # the last line names the error
             elif said and len(failure.said) < _SAID_LINES:
                 failure.said.append(said)
         elif at := _PLACE.fullmatch(text) or _FILE.fullmatch(text):

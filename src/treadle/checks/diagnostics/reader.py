@@ -102,7 +102,7 @@ class Reader(ABC):
         """Take in a line. What to show instead, if it was for programs to read; else None."""
 
     def end(self) -> None:  # noqa: B027  (most have nothing left)
-        """The output is over: tell what is still open."""
+        """The output has ended: report the open diagnostics."""
 
 
 def severity_of(word: str) -> Severity:

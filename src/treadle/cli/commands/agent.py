@@ -79,7 +79,7 @@ async def _ask(options: argparse.Namespace, question: str, screen: Screen) -> Se
 async def _answer(
     options: argparse.Namespace, question: str, screen: Screen, bus: EventBus, request_id: UUID
 ) -> tuple[SessionOutcome, list[str]]:
-    """What came of the question, and what could not be recorded of it."""
+    """The outcome of the question, and the data that could not be recorded."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

@@ -122,7 +122,7 @@ async def _run(
     bus: EventBus,
     request_id: UUID,
 ) -> tuple[SessionOutcome, list[str]]:
-    """What came of the question, and what could not be saved or recorded of it."""
+    """The outcome of the question, and the data that could not be saved or recorded."""
     root = repository(options)
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:

@@ -1,4 +1,4 @@
-"""`treadle experiment compare`: what a batch comes to, perhaps judged by a model."""
+"""`treadle experiment compare`: compare the variants of a batch, optionally scored by a model."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""`treadle models`: list the models in reach, test one, keep the key of a provider."""
+"""`treadle models`: list the available models, test one, store the key of a provider."""
 
 import argparse
 import asyncio

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             _say(root, served)
         if options.open:
-            # Beside the server, which has to answer meanwhile; a browser may be the one that ends.
+            # Alongside the server, which answers meanwhile; a browser may be the one that ends.
             Thread(target=_open, args=(served,), daemon=True).start()
         gc.freeze()  # all that is there stays: each look through it held up requests for 70 ms
 

@@ -44,13 +44,15 @@ class Ask(BaseModel):
 
     question: str = Field(min_length=1, max_length=1_000_000)
     context: PageContext = PageContext()
-    model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
     conversation: str | None = Field(
-        None, description='the one to go on with: an id, the beginning of one, or "last"'
+        None, description='the conversation to continue: an id, a prefix of an id, or "last"'
     )
     stream: bool = True
-    front_end: str | None = Field(None, description="which one runs the external tools")
-    page_id: PageId | None = Field(None, description="the page that asks: it is the one to follow")
+    front_end: str | None = Field(None, description="the front end that runs the external tools")
+    page_id: PageId | None = Field(
+        None, description="the page that sends the question; it shows the answer"
+    )
 
 
 @router.get("")

@@ -24,7 +24,7 @@ class _Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     q: str = Field(min_length=1, max_length=10_000, description="a symbol, a path or a question")
-    repo: str | None = Field(None, description="the repository; the one that is served if absent")
+    repo: str | None = Field(None, description="the repository; default: the served one")
     token: str | None = Field(None, description="the server's token, if it has one")
 
 
@@ -65,11 +65,11 @@ def _fresh_results(house: House, query: SearchQuery) -> SearchResults:
 
 def _check(house: House, query: _Asked) -> None:
     if not query.q.strip():
-        raise UsageError("The query is empty.", hint="Give it as `q`.")
+        raise UsageError("The query is empty.", hint="Set the parameter `q`.")
     if query.repo is not None and not _is_root(query.repo, house.calls.root):
         raise NotFoundError(
-            f"This server does not serve {query.repo} but {house.calls.root}.",
-            hint="Start another with `treadle serve --repo PATH --port N`.",
+            f"This server serves {house.calls.root}, not {query.repo}.",
+            hint="Start another server with `treadle serve --repo PATH --port N`.",
         )
 
 

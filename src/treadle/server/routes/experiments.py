@@ -44,7 +44,7 @@ async def open_batches(house: House) -> AsyncIterator[RunningBatches]:
 
 def _experiments(house: House) -> Experiments:
     if house.calls.experimenting is None:
-        raise StoreError("There are no experiments here.")
+        raise StoreError("There are no experiments.")
     return house.calls.experimenting.experiments
 
 

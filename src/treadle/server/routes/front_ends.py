@@ -68,7 +68,7 @@ async def front_end(
 async def _send(socket: WebSocket, connection: Connection) -> None:
     async for message in connection:
         await socket.send_text(json.dumps(message_json(message)))
-    await socket.close(_POLICY_VIOLATION, "Another connection of this front end took its place.")
+    await socket.close(_POLICY_VIOLATION, "Another connection replaced this front end.")
 
 
 async def _receive(socket: WebSocket, connection: Connection) -> None:
@@ -98,6 +98,6 @@ def _unreadable(error: ValidationError) -> UsageError:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return UsageError(
-        f"The first message cannot be read: {f'{where}: ' if where else ''}{first['msg']}.",
+        f"The first message is invalid: {f'{where}: ' if where else ''}{first['msg']}.",
         hint='Send {"type": "hello", "tools": […]}.',
     )

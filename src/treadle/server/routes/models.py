@@ -141,9 +141,9 @@ def _price(configured: Configuration, model: str, provider: str | None) -> Price
     if provider == EMBEDDED or (base_url is not None and is_loopback(base_url)):
         reason = "It runs on this machine, where calls have no price."
     elif price is None:
-        reason = "The price list does not have this model there."
+        reason = "The price list does not have this model of this provider."
     elif told is None:
-        reason = "The price list has the model, without a price for its tokens."
+        reason = "The price list has the model, but no token price."
     return PriceAnswer(
         model=model,
         provider=provider,

@@ -74,7 +74,7 @@ async def traces(house: Opened, request: Request) -> Response:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = _ENCODINGS.get(media_type)
     if encoding is None:
-        message = f"The type {media_type[:80]!r} is not understood. Use {' or '.join(_ENCODINGS)}."
+        message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _answer(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
         decoded = await _take(house.intake, request, encoding)

@@ -149,5 +149,5 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
 
 def _edits(house: House) -> Edits:
     if house.calls.edits is None:
-        raise StoreError(house.calls.unstaged or "There are no proposals here.")
+        raise StoreError(house.calls.unstaged or "There are no proposals.")
     return house.calls.edits

@@ -95,7 +95,7 @@ class Completing(Filter):
     """Of which field values are asked for, and what they hold."""
 
     field: str = Field(description="a name of the query language")
-    prefix: str = Field("", max_length=1_000, description="what a value begins with or holds")
+    prefix: str = Field("", max_length=1_000, description="the beginning or a part of the value")
     limit: int = Field(20, ge=1, le=1_000)
 
 

@@ -38,7 +38,7 @@ async def preview_rule(
         try:
             rule = Rule("preview", asked.pattern)
         except ValueError as error:
-            raise UsageError(f"pattern: {error}.", hint="It has to be one for RE2.") from error
+            raise UsageError(f"pattern: {error}.", hint="Use RE2 syntax.") from error
         query = asked.to_query(time.time_ns() // 1_000)
         spans = whole_spans(house.traces, query, newest_first=True)
         return asdict(preview(rule, islice(spans, asked.limit)))

@@ -55,8 +55,10 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    keep: str | None = Field(None, description="age at which a trace goes, such as 12h or 30d")
-    max_size: str | None = Field(None, description="size to keep below, such as 500MB or 2GB")
+    keep: str | None = Field(None, description="maximum age of a trace, such as 12h or 30d")
+    max_size: str | None = Field(
+        None, description="maximum size of the store, such as 500MB or 2GB"
+    )
     token: str | None = None
 
 
@@ -88,4 +90,4 @@ def _read(name: str, given: str | None, read: Callable[[str], int], such: str) -
     try:
         return None if given is None else read(given)
     except ValueError as error:
-        raise UsageError(f"{name} {error}.", hint=f"Write it like {such}.") from error
+        raise UsageError(f"{name} {error}.", hint=f"Write it in a form such as {such}.") from error

@@ -49,7 +49,7 @@ class SessionChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: str | None = Field(None, min_length=1, max_length=1_000)
-    at: int | None = Field(None, ge=0, description="the message to go on from")
+    at: int | None = Field(None, ge=0, description="the message to continue from")
 
 
 @router.get("")

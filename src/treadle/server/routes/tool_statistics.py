@@ -53,8 +53,8 @@ class Asked(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    since: str | None = Field(None, description="ISO time, or how long ago, such as 2h")
-    until: str | None = Field(None, description="ISO time, or how long ago; not included")
+    since: str | None = Field(None, description="start: an ISO time or an age, such as 2h")
+    until: str | None = Field(None, description="end, exclusive: an ISO time or an age")
     period: Period | None = None
     token: str | None = None
 

@@ -55,7 +55,7 @@ async def tools(house: Opened) -> Listed:
 _OBJECT = {"content": {"application/json": {"schema": {"type": "object"}}}}
 """What stands in the document of the API where every tool has a form of its own."""
 _ARGUMENTS = {
-    "requestBody": {"description": "the arguments, as the schema of the tool says", **_OBJECT},
+    "requestBody": {"description": "the arguments, by the schema of the tool", **_OBJECT},
     "responses": {"200": {"description": "the result of the tool", **_OBJECT}},
 }
 

@@ -50,7 +50,7 @@ class Paging(Filter):
 
     limit: int = Field(50, ge=1, le=1_000)
     offset: int = Field(0, ge=0, le=1_000_000)
-    cursor: str | None = Field(None, description="goes on behind the page that named it")
+    cursor: str | None = Field(None, description="the cursor of the previous page")
     sort: SortKey = SortKey.TIME
     ascending: bool = False
 
@@ -176,7 +176,7 @@ async def run(
         query = SpanQuery((any_of(About.RUN, [wanted]),))
         found = house.traces.runs(query, limit=1).data
         if not found:
-            raise NotFoundError(f"There is no run {wanted}.", hint="See /api/v1/runs.")
+            raise NotFoundError(f"There is no run {wanted}.", hint="/api/v1/runs lists the runs.")
         page = house.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
         return {
             **told.run_answer(found[0]),
@@ -265,7 +265,7 @@ async def delete_trace(house: Opened, request: Request, trace_id: str) -> Delete
 async def _deleted(house: House, what: str, delete: Callable[[], Deleted]) -> Deleted:
     deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
-        raise NotFoundError(f"There is nothing recorded under {what}.")
+        raise NotFoundError(f"Nothing is recorded under {what}.")
     told = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
     await house.calls.bus.publish(told)
     return deleted

@@ -32,10 +32,10 @@ class Begin(BaseModel):
 
     text: str = Field(min_length=1, max_length=1_000_000)
     session: str | None = Field(None, description='an id, the beginning of one, or "last"')
-    model: str | None = Field(None, description="PROVIDER/MODEL; else that of the settings")
+    model: str | None = Field(None, description="PROVIDER/MODEL; default: the configured model")
     tools: bool = True
     stream: bool = True
-    front_end: str | None = Field(None, description="which one runs the external tools")
+    front_end: str | None = Field(None, description="the front end that runs the external tools")
 
 
 class Steer(BaseModel):

@@ -64,7 +64,7 @@ class UiChange(BaseModel):
 
     page: PageId | None = None
     location: Address | None = None
-    experiment_id: Id | None = Field(None, description="null: none is open any more")
+    experiment_id: Id | None = Field(None, description="null: none is open")
     label_filters: dict[View, Labels] = Field(default_factory=dict)
     collapse: Spans = ()
     expand: Spans = ()

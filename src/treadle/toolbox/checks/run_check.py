@@ -32,7 +32,7 @@ PASSED_LINES = 10
 """Lines of output that are shown of a check that passed."""
 
 HEAD_LINES = 20
-"""Lines of the beginning that are shown of a check that failed and told of no place."""
+"""Lines of the beginning to show for a failed check without diagnostics."""
 
 _NONE_FOUND = (
     "No checks were found in the project's files; a person can set them in [checks.commands] of "
@@ -64,7 +64,7 @@ class RunCheckArguments(Arguments):
 
 
 class AvailableCheck(BaseModel):
-    """A check that may be run. `origin` is the file that tells of it, or the configuration."""
+    """A check that may be run. `origin` is the file that defines it, or the configuration."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -90,7 +90,7 @@ class CheckDiagnostic(BaseModel):
 
 
 class RunCheckResult(Result):
-    """What came of a run, or, without a name, the checks that there are.
+    """The result of a run, or, without a name, the available checks.
 
     `counts` are the tool's own totals. `tail` is the end of the output, `head` its beginning
     where that tells more; `total_diagnostics` counts all, shown or not. `scratch` says that it

@@ -162,7 +162,7 @@ def _is_possible(edge: Edge) -> bool:
 
 
 def _possible(edges: list[Edge]) -> str | None:
-    """The first places at which it could not be told what a name means, and how many more."""
+    """The first locations where a name could not be resolved, and how many more."""
     if not edges:
         return None
     places = [

@@ -244,7 +244,7 @@ def _glob_filter(glob: str) -> Callable[[str], bool]:
     """Whether a path matches `glob`, read as a line of an ignore file, braces written out."""
     from pathspec import GitIgnoreSpec
 
-    parts = _BRACES.split(glob)  # text and alternatives by turns
+    parts = _BRACES.split(glob)  # text and alternatives alternately
     choices = [part.split(",") if turn % 2 else [part] for turn, part in enumerate(parts)]
     if prod(map(len, choices)) > GLOB_CHOICES:
         raise ToolError(

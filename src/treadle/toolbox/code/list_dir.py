@@ -44,7 +44,7 @@ class DirEntry(BaseModel):
 class ListDirResult(Result):
     """Entries of a folder by name. `total` counts all that could be listed, shown or not.
 
-    `ignored` counts what the ignore files leave out besides.
+    `ignored` counts the entries that ignore files exclude.
     """
 
     type: str = "dir"

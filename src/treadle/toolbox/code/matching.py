@@ -15,7 +15,7 @@ from treadle.toolbox.code.text import BLOCK, READABLE, SNIFFED, decode, sniff
 from treadle.tools.contract import ToolError
 
 LONGEST_LINE = 1 << 20
-"""Bytes from which on a line is searched in pieces."""
+"""Minimum bytes of a line that is searched in blocks."""
 
 LARGEST_PROGRAM = 20_000
 """Instructions of the largest compiled pattern that is taken; usual ones have below a hundred."""
@@ -91,7 +91,7 @@ class Matcher:
             number += text.count(b"\n")
 
     def _in_text(self, text: bytes, number: int) -> Iterator[Hit]:
-        text = text.replace(b"\r\n", b"\n")  # so that "$" stands at the end of every line
+        text = text.replace(b"\r\n", b"\n")  # so that "$" matches at the end of every line
         position = 0
         while position < len(text):
             match = self._regex.search(text, position)
@@ -107,7 +107,7 @@ class Matcher:
 
 
 def _texts(file: BinaryIO, longest_line: int, *, consented: bool) -> Iterator[bytes]:
-    """The bytes of a text file in pieces that end with a line, but for very long lines."""
+    """The bytes of a text file in blocks that end with a line, except for very long lines."""
     rest = b""
     head = file.read(SNIFFED)
     if sniff(head) not in READABLE or (not consented and why_private_content(head)):

@@ -18,7 +18,7 @@ _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
 
 class Encoding(StrEnum):
-    """What the bytes of a file are, as far as they tell."""
+    """The encoding of a file, as far as its bytes show it."""
 
     UTF_8 = "utf-8"
     UTF_8_BOM = "utf-8 with byte order mark"
@@ -169,7 +169,7 @@ def read_passage(opened: BinaryIO, first: int, last: int | None, limit: int) -> 
             size += len(block)
             final = block[-1:]
         if start is not None and start >= size and first > 1:
-            start = None  # only the end of the file stands after the last line break
+            start = None  # nothing follows the last line break
         end = size if end is None else end
         data = b""
         if start is not None and encoding in READABLE:

@@ -36,7 +36,7 @@ class Workspace:
     def relative(self, path: Path) -> str:
         """`path` relative to the root, as it is shown: POSIX, "." for the root itself.
 
-        Bytes of a name that are no UTF-8 are shown as question marks.
+        Bytes of a name that are not UTF-8 are shown as question marks.
         """
         return sendable(path.relative_to(self.root).as_posix())
 

@@ -1,4 +1,4 @@
-"""What all tools that change files do: stage, ask, apply, and tell the model what became of it."""
+"""What all tools that change files do: stage, ask, apply, and report the outcome to the model."""
 
 import asyncio
 import os
@@ -152,7 +152,7 @@ def _event(kind: type[ProposalEvent], **fields: Any) -> ProposalEvent:
 
 
 def tool_error(error: EditError, field: str | None) -> ToolError:
-    """An edit's error as the model is told it; `field` as `propose` has it."""
+    """An edit's error as the model receives it; `field` as `propose` has it."""
     if field is None and error.number is not None:
         field = f"edits.{error.number}"
     return ToolError(

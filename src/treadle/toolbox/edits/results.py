@@ -1,4 +1,4 @@
-"""What a model is told of a proposal."""
+"""The result of a proposal, as a model receives it."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -167,7 +167,7 @@ def _told(outcome: Outcome, characters: int) -> dict[str, Any]:
 
 
 def _raw(outcome: Outcome, characters: int) -> Any:
-    """The recorded output as it was told: messages, or a text."""
+    """The recorded output: messages, or a text."""
     try:
         return shortened(json.loads(outcome.raw or "null"), characters)
     except (ValueError, RecursionError):

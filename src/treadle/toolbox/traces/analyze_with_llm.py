@@ -111,7 +111,7 @@ class AnalyzeWithLlmResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The spans that are judged. `revisions` say which state of them."""
+    """The spans to evaluate. `revisions` identify their state."""
 
     spans: tuple[Span, ...]
     revisions: tuple[tuple[str, str, int], ...]
@@ -123,7 +123,7 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Opinion:
-    """What came of asking. `model` is None where none answered, and `note` says why."""
+    """The answer of a model. `model` is None if none answered, and `note` gives the reason."""
 
     verdicts: judging.Verdicts
     model: str | None

@@ -1,4 +1,4 @@
-"""What is told of the faults of many spans: which spans, which failures again and again."""
+"""Summarizes the faults of many spans: which spans, and which failures repeat."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

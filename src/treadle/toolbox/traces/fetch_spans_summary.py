@@ -132,7 +132,7 @@ class FetchSpansSummaryResult(TraceResult):
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """All that a summary tells, before it is cut."""
+    """A complete summary, before it is truncated."""
 
     summary: Summary
     found: Findings

@@ -129,7 +129,7 @@ class _Examined:
 
 
 class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
-    """Reads and judges single spans."""
+    """Reads and evaluates single spans."""
 
     name = "get_span_content"
     description = (

@@ -19,7 +19,7 @@ _TOLD_BY_STATUS = (Kind.STATUS, Kind.DENIED)
 
 
 class Issue(Told):
-    """A fault that stands in a span.
+    """A fault in the content of a span.
 
     `context` are the characters `start` to `end` of the text at `field` of the span, and no word
     else. `count` is how often that field says the same. `first_in` is the span that said it first,
@@ -72,7 +72,7 @@ def issue(finding: Finding, *, first_in: str | None = None) -> Issue:
 def by_span(
     findings: Iterable[Finding], repeats: Collection[SpanReference] = ()
 ) -> dict[SpanReference, list[Finding]]:
-    """What stands in the content of each span, beside its status.
+    """The faults in the content of each span, in addition to its status.
 
     The worst spans come first, and those that say the same as others, `repeats`, last.
     """

@@ -22,7 +22,7 @@ VERSION = 1
 MOST_VERDICTS = 20
 MOST_OUTPUT_TOKENS = 2_000
 SHORTEST_QUOTE = 4
-"""Characters; anything shorter stands everywhere and proves nothing."""
+"""Characters; any shorter quote occurs everywhere and proves nothing."""
 _LEAST_SHOWN = 400
 
 _LOOK_FOR = {
@@ -62,7 +62,7 @@ class Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim whose quote stands where the evidence says."""
+    """A claim whose quote is at the location of its evidence."""
 
     claim: Claim
     evidence: Evidence
@@ -136,7 +136,7 @@ def _middle_out(text: str, most: int) -> str:
 
 
 def believed(answer: str, spans: Sequence[Span]) -> Verdicts:
-    """The verdicts of an answer about `spans` whose quotes stand in them."""
+    """The verdicts of an answer about `spans` whose quotes are in them."""
     claims, ill = _claims(answer)
     if claims is None:
         return Verdicts((), 0, readable=False)
@@ -175,7 +175,7 @@ def _claims(answer: str) -> tuple[list[Claim] | None, int]:
 
 
 def _evidence(span: Span, quote: str) -> Evidence | None:
-    """Where a quote stands in what the span says: as people read it, else as it was recorded."""
+    """The location of a quote in a span: as people read it, else as it was recorded."""
     if len(quote.strip()) < SHORTEST_QUOTE:
         return None
     texts = [(text.path, text.text) for text in reversed(read(span).texts)]

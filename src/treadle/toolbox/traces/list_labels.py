@@ -1,4 +1,4 @@
-"""list_labels: which labels there are, and how many spans bear each."""
+"""list_labels: the labels, and the number of spans of each."""
 
 from typing import Annotated
 
@@ -28,14 +28,14 @@ class ListLabelsArguments(Arguments):
 
 
 class LabelRow(Told):
-    """A label, and how many spans bear it."""
+    """A label, and the number of its spans."""
 
     name: str
     count: int
 
 
 class ListLabelsResult(TraceResult):
-    """Labels by the number of spans that bear them; `total` counts all labels."""
+    """Labels by their number of spans; `total` counts all labels."""
 
     type: str = "labels"
     data: list[LabelRow]

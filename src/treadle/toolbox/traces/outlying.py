@@ -1,4 +1,4 @@
-"""Spans that took far longer, or cost far more, than what is usual among their likes."""
+"""Spans that took far longer, or cost far more, than similar spans."""
 
 import math
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
 
 
 def _usual(latency: Percentiles) -> Usual | None:
-    """What is usual, as far as percentiles tell; None where nothing is."""
+    """The baseline from percentiles; None if there is none."""
     if not latency.p50_us or not latency.p95_us:
         return None
     spread = math.log(latency.p95_us / latency.p50_us) / _DEVIATIONS_OF_P95

@@ -5,7 +5,7 @@ from treadle.toolbox.traces.results import Told, milliseconds, moment, named, sh
 from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums
 
 _MOST_LABELS = 8
-"""Of one span that are told."""
+"""Maximum number to show for one span."""
 
 
 class SpanRow(Told):

@@ -16,7 +16,7 @@ from treadle.traces.store.protocol import EVERYTHING
 
 
 def as_list(value: object) -> object:
-    """One name as a list of it. A comma is no separator: ids and labels may hold one."""
+    """One name as a list of it. A comma is not a separator: ids and labels may contain one."""
     return (value,) if isinstance(value, str) else value
 
 

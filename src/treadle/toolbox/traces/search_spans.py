@@ -1,4 +1,4 @@
-"""search_spans: the spans that hold a text or meet a query, and where the text stands."""
+"""search_spans: the spans that contain a text or match a query, and where the text is."""
 
 from typing import Annotated, Unpack
 
@@ -63,7 +63,7 @@ class SearchSpansArguments(Arguments):
 
 
 class FoundSpan(SpanRow):
-    """A span that fits; `excerpt` is a piece of its `found_in`: name, input or output."""
+    """A matching span; `excerpt` is a part of its `found_in`: name, input or output."""
 
     found_in: str | None = if_any()
     excerpt: str | None = if_any()

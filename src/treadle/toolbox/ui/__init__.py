@@ -24,7 +24,7 @@ ANALYST_TOOLS = frozenset(
 
 
 def ui_tools(ui: Ui, spans: SpanReader) -> list[Tool[Any, Any]]:
-    """The tools over the state `ui` and its pages; `spans` tells what a span is."""
+    """The tools over the state `ui` and its pages; `spans` resolves spans."""
     return [
         GetCollapsedSpansTool(ui),
         NavigateToTool(ui),

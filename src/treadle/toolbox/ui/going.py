@@ -1,4 +1,4 @@
-"""Sending a page to an address, and what is told of it."""
+"""Opens an address on a page, and reports the outcome."""
 
 from treadle.toolbox.ui.screen import done, refusal, told
 from treadle.tools.contract import Result, ToolContext

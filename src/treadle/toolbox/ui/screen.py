@@ -26,7 +26,7 @@ def refusal(reply: Reply) -> str | None:
 
 
 def told(reply: Reply, shown: str, otherwise: str) -> str:
-    """What came of it in a sentence: `shown`, else why nobody saw it and `otherwise`."""
+    """The outcome in a sentence: `shown`, else why nobody saw it and `otherwise`."""
     if done(reply):
         return f"{shown}."
     return f"{_NO_PAGE if reply.page is None else _NO_ANSWER}: {otherwise}."

@@ -104,7 +104,7 @@ class GrantStore:
             with closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as connection, connection:
                 connection.execute(_TABLE)
                 yield connection
-        except (OSError, sqlite3.Error, UnicodeError) as error:  # a name that is no UTF-8
+        except (OSError, sqlite3.Error, UnicodeError) as error:  # a name that is not UTF-8
             raise StoreError(
                 f"The remembered approvals {self._path} cannot be used: {error}.",
                 hint=(

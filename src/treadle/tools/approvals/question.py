@@ -1,4 +1,4 @@
-"""What is asked for approval, and what came of it."""
+"""A question for approval, and its outcome."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ class Decision:
     """It needs a person, and none was there to answer."""
 
     def failure(self, summary: str) -> ToolFailure:
-        """What the model is told of a refusal."""
+        """The error of a refusal, as the model receives it."""
         if self.scope is ApprovalScope.DENIED:
             said = f", and said: {self.words}" if self.words else "."
             return ToolFailure(

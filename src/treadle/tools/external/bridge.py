@@ -44,7 +44,7 @@ _Slot = tuple[UUID, CallKey]
 
 
 class Taken(StrEnum):
-    """What became of an answer."""
+    """The outcome of an answer."""
 
     TAKEN = "taken"
     LATE = "late"
