@@ -155,7 +155,7 @@ def test_a_clear_judgement_decides_where_figures_do_not() -> None:
     experiment, batch = ran([outcome()] * 6, [outcome()] * 6)
     (found,) = compare(experiment, batch, judgements, base=0).variants
     assert found.verdict is Verdict.WORSE
-    assert found.why == "The judge j prefers it 0 : 6."
+    assert found.why == "The scoring model j prefers it 0 : 6."
 
 
 def test_texts_json_and_calls_are_compared_each_in_its_own_way() -> None:

@@ -172,7 +172,7 @@ async def test_a_judge_reads_both_outputs_as_data_in_both_orders(tmp_path: Path)
     # What it does to the duration is chance here, and is told too.
     assert compared.variants[0].verdict in {Verdict.BETTER, Verdict.TRADE_OFF}
     assert (
-        "he judge fake/j prefers it 5 : 0" in compared.variants[0].why
+        "he scoring model fake/j prefers it 5 : 0" in compared.variants[0].why
     )  # first, or after what else is sure
     assert heard[0] == (0, 10)
     assert heard[-1] == (10, 10)
@@ -194,7 +194,7 @@ async def test_a_judge_that_cannot_be_asked_is_told_and_can_be_asked_again(
         batch = w.experiments.plan(experiment.id, repeats=1, models=["fake/m", "fake/n"])
         await w.experiments.carry_out(batch.id)
         provider.add(Answer('{"better": "first"}'), error(401))
-        with pytest.raises(JudgeError, match="fake/j could not be asked"):
+        with pytest.raises(JudgeError, match="fake/j could not be called"):
             await w.experiments.judge(batch.id, "fake/j")
         provider.add(Answer("I cannot say."))
         compared = await w.experiments.judge(batch.id, "fake/j")

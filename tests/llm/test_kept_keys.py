@@ -146,7 +146,7 @@ async def test_a_repository_cannot_send_a_kept_key_elsewhere(tmp_path: Path, hom
         assert state_of(untrusted.settings, {}, "openai").base_url == "https://api.openai.com/v1"
         (home / "config" / "config.toml").write_text(f"trusted_roots = [{json.dumps(str(repo))}]")
         trusted = load(repo, {}, {}).settings
-        with pytest.raises(TreadleError, match=r"for https://api\.openai\.com/v1 alone"):
+        with pytest.raises(TreadleError, match=r"only for https://api\.openai\.com/v1"):
             await connect(trusted, {}, model="openai/m")
         assert not fake.requests
     assert hosted_with_key(trusted, {}) == []

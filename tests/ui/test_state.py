@@ -149,7 +149,7 @@ async def test_a_page_is_asked_through_the_file_and_answers_once(store: UiStore)
         assert isinstance(asked, UiRequested)
         assert (asked.page, asked.request_id) == ("tab", request_id)
         assert asked.request == {"type": "navigate_to", "url": "/threads"}
-        with pytest.raises(UsageError, match="no answer to navigate_to"):
+        with pytest.raises(UsageError, match="does not answer navigate_to"):
             await ui.answer(asked.ui_id, CollapsedSpans(collapsedSpanIds=()))
         with pytest.raises(NotFoundError):
             await ui.answer(UUID(int=1), Done(type="navigate_to_response", success=True))
