@@ -50,7 +50,7 @@ def test_a_definition_is_read(fence: str) -> None:
     ("text", "said"),
     [
         ("You look.", "front matter is missing"),
-        ("+++\nname = \n+++\nx", "no TOML"),
+        ("+++\nname = \n+++\nx", "not valid TOML"),
         ("+++\nname = 'mine'\n+++\nx", "description"),
         (GOOD.replace("turns = 3", "turns = 0"), "limits.turns"),
         (GOOD.replace("tools =", "tolls ="), "tolls"),
@@ -79,7 +79,7 @@ def test_agents_that_call_in_a_circle_are_refused() -> None:
         all_of(agent("a", "b"), agent("b", "c"), agent("c", "a"))
     with pytest.raises(ConfigError, match="a → a"):
         all_of(agent("a", "a"))
-    with pytest.raises(ConfigError, match="no agent 'b'"):
+    with pytest.raises(ConfigError, match="calls the agent 'b', which does not exist"):
         all_of(agent("a", "b"))
 
 

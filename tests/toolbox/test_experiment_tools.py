@@ -239,7 +239,7 @@ async def test_an_answer_fits_its_tokens_and_says_what_is_cut(tmp_path: Path) ->
             assert isinstance(outcome, ToolCallCompleted)
             assert tokens / 2 < estimate(outcome.content) <= tokens
             said = json.loads(outcome.content)
-            assert said["_note"].startswith("Cut: 1 text, never to be put back so.")
+            assert said["_note"].startswith("Truncated: 1 text; never write a truncated text back.")
             # What nobody can see is shown.
             assert said["experimentData"]["messages"][1]["content"] == "\\u{202e}short"
         await t.call("run_experiment", experimentId=experiment.id)

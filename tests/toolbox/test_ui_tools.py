@@ -205,7 +205,7 @@ async def test_a_filter_that_makes_no_sense_is_refused(tools: Tools) -> None:
     more = [f"more {number}" for number in range(11)]
     kind, message = await tools.failed("apply_label_filter", action="add", labels=more)
     assert kind is ErrorKind.LIMIT
-    assert "this would be 51" in message
+    assert "this filter would have 51" in message
 
 
 async def test_the_page_is_told_of_its_filter(tools: Tools) -> None:

@@ -267,7 +267,7 @@ async def test_rules_refuse_ask_and_allow_by_tool_path_and_command(root: Path) -
             failure = denied(await at.call("touch", paths=["docs/a", refused]))
             assert "The rule `* path=secrets/` refuses it." in failure.message
         assert "rule `change command=rm *`" in denied(await at.call(command="rm -r .")).message
-        assert "rule `touch path=*.lock` asks" in denied(
+        assert "rule `touch path=*.lock` requires approval" in denied(
             await at.call("touch", paths=["a/uv.lock"])
         ).message  # fmt: skip
         denied(await at.call("change", paths=["src/a.py"]))

@@ -231,7 +231,7 @@ async def test_definitions_are_told_to_a_model_with_their_own_schema() -> None:
     assert (first.name, first.parameters["required"]) == ("open_page", ["url"])
     assert first.parameters["properties"]["place"]["properties"] == {"line": {"type": "integer"}}
     assert second.parameters["properties"] == {}
-    with pytest.raises(UsageError, match="named echo is there already"):
+    with pytest.raises(UsageError, match="named echo already exists"):
         bridge.define(ToolDefinition(name="echo", description="Mine."))
 
 
