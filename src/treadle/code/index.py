@@ -282,8 +282,10 @@ class CodeIndex:
         from treadle.code import assembly, retrieved  # a search needs none of them
 
         def retrieve() -> retrieved.Retrieved:
-            ranked = self._ranked(query)
-            return retrieved.retrieve(self.root, query, ranked, top_k, self._owners)
+            question, hits, named = self._ranked(query)
+            return retrieved.retrieve(
+                self.root, question, hits, self._owners, exact=named, top_k=top_k
+            )
 
         def run() -> ContextResult:
             found = retrieve()
@@ -296,10 +298,11 @@ class CodeIndex:
 
         return self._guarded(run)
 
-    def _ranked(self, query: str) -> tuple[list[Hit], int]:
+    def _ranked(self, query: str) -> tuple[Question, list[Hit], int]:
         """The best items, and how many of the first of them the query names exactly."""
         found, alike, _ = self.found(query)
-        return rank_items(found, alike, _CONTEXT_CANDIDATES), len(found.defined)
+        hits = rank_items(found, alike, _CONTEXT_CANDIDATES)
+        return found.question, hits, len(found.defined)
 
     def _owners(self, item_ids: Sequence[int]) -> dict[int, Hit]:
         with self._store.reading() as connection:

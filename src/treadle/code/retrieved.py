@@ -46,16 +46,14 @@ class Retrieved:
 
 
 def retrieve(
-    root: Path, query: str, ranked: tuple[list[Hit], int], top_k: int, owners: Owners
+    root: Path, question: Question, hits: Sequence[Hit], owners: Owners, *, exact: int, top_k: int
 ) -> Retrieved:
     """Order, read and verify. A file that is not the one indexed makes the result stale.
 
-    `ranked` are the hits, best first, and how many of the first of them the query names;
-    `owners` gives the types that hold items, by the ids of the items.
+    The query names the first `exact` of the `hits`, which are the best first. `owners` gives the
+    types that hold items, by the ids of the items.
     """
-    hits, exact = ranked
     named = {hit.item_id for hit in hits[:exact]}
-    question = Question.of(query)
     files = _Files(root)
     found = Retrieved()
     texts: set[bytes] = set()
