@@ -92,13 +92,17 @@ def test_the_system_message_is_changed_or_put_first() -> None:
         ({"model": " "}, "model", "Name a model, such as PROVIDER/MODEL."),
         ({"parameters": {"temperature": 3}}, "parameters.temperature", "Input should be less"),
         ({"parameters": {"n": 2}}, "parameters.n", "Input should be less"),
-        ({"parameters": {"messages": []}}, "parameters", "Messages has a place of its own"),
+        (
+            {"parameters": {"messages": []}},
+            "parameters",
+            "Messages is set separately from the parameters",
+        ),
         (
             {"headers": {"Authorization": "Bearer x"}},
             "headers.Authorization",
             "An experiment cannot set this header.",
         ),
-        ({"headers": {"x-a": "a\nb"}}, "headers.x-a", "A header holds printable ASCII."),
+        ({"headers": {"x-a": "a\nb"}}, "headers.x-a", "A header contains only printable ASCII."),
         ({"tools": [3]}, "tools[0]", "It should be an object."),
         ({"tools": [{"function": {"name": "a b"}}]}, "tools[0].function.name", "String should"),
         (

@@ -11,7 +11,7 @@ from treadle.errors import TreadleError
 from treadle.toolbox.edits.item_answers import exact_edit
 
 _NOTHING = "changes nothing"
-_UNREADABLE = "encoding that is not known for sure"
+_UNREADABLE = "encoding is not certain"
 
 
 @dataclass

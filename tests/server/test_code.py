@@ -82,7 +82,7 @@ async def test_what_goes_wrong_is_said_with_the_status_that_fits(repo: Path) -> 
             ("/spans?model=a&period=today&period=today", 422, "The parameter 'period' is given 2"),
             ("/code/search?q=%20", 422, "The query is empty."),
             ("/code/search?q=add&top_k=0", 422, "top_k: "),
-            ("/code/search?q=add&repo=/nowhere", 404, "does not serve /nowhere"),
+            ("/code/search?q=add&repo=/nowhere", 404, "not /nowhere"),
             ("/nothing", 404, "Not Found."),
         ):
             answer = await served.http.get(f"/api/v1{path}")

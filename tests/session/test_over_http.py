@@ -127,5 +127,5 @@ async def test_what_happens_meanwhile_is_told_by_events() -> None:
         last = at.seen(ModelRequestFinished)[-1]
         assert json.loads(last.output_text or "") == {"text": "Hello.", "reasoning": "Greet."}
         assert [event.attempt for event in at.seen(RetryScheduled)] == [2]
-        assert [event.change[:20] for event in at.seen(FallbackApplied)] == ["asking without tools"]
+        assert [event.change[:20] for event in at.seen(FallbackApplied)] == ["trying without tools"]
         assert {e.text for e in at.seen(ModelDelta) if e.reasoning} == {"Greet."}
