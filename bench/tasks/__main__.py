@@ -166,10 +166,9 @@ def _fit(work: Path, *, write_curves: bool) -> None:
     if write_curves:
         write(fitted(examples))
         return
-    for wording in Wording:
-        print(f"\n#### {wording}\n")
-        asked = [one for one in examples if one.wording is wording]
-        print(table([("curves that had not seen it", cross_validated(asked))], RANKING.items()))
+    answers = cross_validated(examples)
+    rows = [(f"`{one}`", [found for found in answers if found.wording is one]) for one in Wording]
+    print(table(rows, RANKING.items()))
 
 
 def main() -> None:

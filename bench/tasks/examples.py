@@ -59,7 +59,7 @@ def export(repository: Repository, tasks: Sequence[Task], work: Path) -> None:
             for task in group:
                 for wording in Wording:
                     found, alike, _ = index.found(query_of(task, wording))
-                    if not found.hits or found.defined:
+                    if not found.hits or not found.question.is_task:
                         continue
                     number = len(queries)
                     _put(arrays, f"{number}.files", file_columns(found, alike))

@@ -60,12 +60,29 @@ _LONG = 25
 """Words from which on a query is a task, since sentences of doc comments are shorter."""
 _WORD = re.compile(r"[\w'`.]+")
 _CHANGE = re.compile(
-    r"\W*(?:fix|add|support|allow|avoid|improve|prevent|don'?t|do not|use|remove|refactor|rename"
-    r"|implement|introduce|enable|disable|deprecate|move|replace|change|make|update|drop|simplify"
+    r"\W*(?:[\w./&-]{1,40}(?: [\w./&-]{1,40})?(?::| -) ){0,2}"
+    r"(?:(?:fix|add|support|allow|avoid|improve|prevent|don'?t|do not|use|remove|refactor|rename"
+    r"|implement|introduce|enable|disable|deprecate|move|replac|change|make|update|drop|enhance"
     r"|ensure|handle|correct|include|exclude|expose|extract|stop|skip|only|show|hide|reject|accept"
-    r"|migrate|clean ?up|rework|rewrite|reduce|increase|optimi[sz]e|speed)(?:e?s|e?d|ing)?\b",
+    r"|migrate|clean ?up|rework|rewrite|reduce|increase|optimi[sz]e|speed|amend)(?:e?s|e?d|e|ing)?"
+    r"|(?:simplif|tid)(?:y|ied|ies|ying))\b",
     re.IGNORECASE,
 )
+_SCOPED = re.compile(
+    r"(?-i:[a-z])[\w/.*-]{0,40}(?:\([\w ,/.-]{1,40}\))?!?: \S|\((?-i:[a-z])[\w /-]{0,40}\) \S"
+    r"|(?:properly|correctly|always|consistently|explicitly|further|slightly|minor|additional"
+    r"|confusing)\b",
+    re.IGNORECASE,
+)
+"""How messages of commits begin: with what they change, or with how the code should act."""
+_DESCRIBES = re.compile(
+    r"(?!fix|refactor|improve|deprecat|re-?work|re-?write|simplif)", re.IGNORECASE
+)
+"""A sentence with its full stop describes a function, unless its verb is only one of changes.
+
+Of the doc comments that begin with such a verb 88 in 100 end with a full stop, of the messages of
+commits 7 (900 sentences and 336 messages for tuning).
+"""
 _PROBLEM = re.compile(
     r"\b(?:instead of|should|bug|crash\w*|fail(?:s|ed|ing|ure)?|broken|regression|incorrect|wrong"
     r"|support for|no longer|missing|issue)\b",
@@ -122,8 +139,11 @@ class Question(NamedTuple):
 
 
 def _is_task(text: str) -> bool:
-    many = "\n" in text or len(_WORD.findall(text)) > _LONG
-    return many or bool(_CHANGE.match(text) or _PROBLEM.search(text))
+    if "\n" in text or len(_WORD.findall(text)) > _LONG:
+        return True
+    if _PROBLEM.search(text) or _SCOPED.match(text):
+        return True
+    return bool(_CHANGE.match(text)) and not (text.endswith(".") and _DESCRIBES.match(text))
 
 
 def _files_of(text: str) -> FileWeights:
