@@ -75,7 +75,7 @@ def test_a_line_that_is_too_long_is_cut_between_characters(repository: Repositor
     content = only_snippet(result).content
     assert 0 < len(content) < 50_000
     assert set(content) == {"é"}
-    assert result["more"].startswith("Line 1 is cut")
+    assert result["more"].startswith("Line 1 is truncated")
 
 
 def test_a_byte_order_mark_is_not_shown(repository: Repository) -> None:
