@@ -18,9 +18,6 @@ from treadle.code.ranking import Alike, Found, Hit, Similarities, file_worth, is
 from treadle.code.terms import terms_of_word
 from treadle.code.whole_files import WholeFile
 
-Columns = Mapping[str, Sequence[float]]
-"""By the name of the signal, a figure for each candidate."""
-
 _KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
 _FRAMED, _FRAMED_FILE = 2.2, 3.6
 """What a place that the query names adds to its item, and to its file, at most."""
