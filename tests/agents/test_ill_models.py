@@ -106,7 +106,7 @@ async def test_an_answer_that_the_record_does_not_say_is_sent_back_once_then_cut
     assert "the disk is full today" in at.failures[0]
     assert outcome.text.startswith(f"{true}\nMend it.")
     assert "the disk is full" not in outcome.text
-    assert "1 line is left out" in outcome.text
+    assert "1 line is omitted" in outcome.text
 
 
 async def test_pass_on_needs_an_answer_to_pass_on(

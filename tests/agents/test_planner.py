@@ -100,7 +100,7 @@ async def test_what_is_not_recorded_is_said_and_nothing_is_made_up(
         with pytest.raises(UsageError, match="empty"):
             await at.ask("  ")
     assert "No recorded span fits the question." in nothing.text
-    assert "No span bears a label yet" in labels.text
+    assert "No span has a label" in labels.text
     assert "No label of that name" in filtered.text
     assert at.called.count("apply_label_filter") == 0
 

@@ -73,7 +73,7 @@ async def test_f23_cut_between_two_calls(stream: bool, arguments: tuple[str, ...
     """The calls are whole, so they run; that the reply was cut is said after their results."""
     async with play(cut(*arguments), DONE, stream=stream) as at:
         assert (await at.ask()).tool_calls == len(arguments)
-        assert "cut off" in str(at.sent()[-1]["content"])
+        assert "truncated" in str(at.sent()[-1]["content"])
 
 
 @both_ways

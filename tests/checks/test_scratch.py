@@ -288,7 +288,7 @@ async def test_a_tree_that_would_fill_the_disk_is_not_copied(
     monkeypatch.setattr(scratch, "MAX_COPIED_BYTES", 1_000_000)
     with (repository.root / "sparse.bin").open("wb") as file:
         file.truncate(1 << 34)
-    with pytest.raises(TreadleError, match=r"more than 0\.001 GB \(sparse\.bin alone has"):
+    with pytest.raises(TreadleError, match=r"exceed 0\.001 GB \(sparse\.bin alone has"):
         async with scratch_copy(repository.root, {}):
             pass
 

@@ -120,7 +120,7 @@ async def test_a_file_that_becomes_a_link_is_not_copied(
         return status
 
     monkeypatch.setattr(Path, "lstat", swapping)
-    with pytest.raises(Exception, match="No copy"):
+    with pytest.raises(Exception, match="could not be copied"):
         async with scratch_copy(repo, {}):
             pass
 

@@ -67,7 +67,4 @@ async def test_without_a_model_rules_answer(repo: Path) -> None:
         turn = await served.ended(asked["request_id"])
         assert "No recorded span fits the question." in turn["final"]["text"]
         labels = await served.post("/agents/orchestrator/ask", {"question": "which labels?"})
-        assert (
-            "No span bears a label yet"
-            in (await served.ended(labels["request_id"]))["final"]["text"]
-        )
+        assert "No span has a label" in (await served.ended(labels["request_id"]))["final"]["text"]

@@ -139,7 +139,7 @@ async def test_a_key_stays_with_its_address(repo: Path) -> None:
                 first.base_url,
             )
             told = await server.post("/providers/desk/test")
-            assert f"for {first.base_url} alone" in told["error"]
+            assert f"only for {first.base_url}." in told["error"]
         assert not second.requests
 
 

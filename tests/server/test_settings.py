@@ -57,7 +57,7 @@ async def test_every_setting_says_what_it_is_and_where_it_is_from(repo: Path) ->
         "default": 30.0,
         "origin": {"layer": "repository file", "source": str(own), "line": 2},
         "type": "number above 0",
-        "description": "Seconds that a call may take unless its tool says otherwise.",
+        "description": "Timeout of a call in seconds, unless its tool sets another.",
         "needs_consent": False,
         "file": str(own),
         "variable": "TREADLE_TOOLS__TIMEOUT",

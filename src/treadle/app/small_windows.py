@@ -16,8 +16,8 @@ SHARE = 4
 """The prompt and the schemas take at most one part in so many of the window."""
 
 ORDER = (
-    "request_code_context", "read_file", "grep", "apply_code_edit", "create_file", "list_dir",
-    "run_check", "code_item_lookup", "apply_patch", "code_item_edges", "get_file_metadata",
+    "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
+    "list_dir", "run_check", "code_item_lookup", "code_item_edges", "get_file_metadata",
     "delete_file", "rename_file",
 )  # fmt: skip
 """What an assistant for a repository needs most comes first; tools of front ends come last."""

@@ -72,9 +72,9 @@ def test_settings_become_rules() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"pattern": "("}, "is no pattern of RE2"),
+        ({"pattern": "("}, "is not a valid RE2 pattern"),
         ({"pattern": "(?=a)"}, "no look-around"),
-        ({"pattern": r"(a)\1"}, "no backreferences"),
+        ({"pattern": r"(a)\1"}, "invalid escape sequence"),
         ({"pattern": "a*"}, "should not match the empty text"),
         ({"pattern": "a{1,900}" * 20}, "too large"),
         ({"name": "Not Good"}, "name"),
@@ -91,5 +91,5 @@ def test_what_is_wrong_with_a_rule_is_said(changes: dict[str, Any], said: str) -
 
 def test_names_of_rules_differ() -> None:
     rule = {"name": "a", "pattern": "b"}
-    with pytest.raises(ValidationError, match="'a' is there twice"):
+    with pytest.raises(ValidationError, match="'a' is used twice"):
         DetectorSettings.model_validate({"rules": [rule, rule]})
