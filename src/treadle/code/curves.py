@@ -31,7 +31,7 @@ class Curves(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Mapping[str, Self]:
-        """The curves of files and of items, as `written` gives them."""
+        """The curves of files and of items, by `files` and `items`."""
         return {
             kind: cls({name: Curve(*map(tuple, curve)) for name, curve in curves.items()})
             for kind, curves in json.loads(text).items()

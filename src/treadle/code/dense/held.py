@@ -47,12 +47,13 @@ class FileVectors:
         self, query: "NDArray[numpy.float32]", limit: int, also: Iterable[int]
     ) -> dict[int, float]:
         """How like a query (cosine) `also` and at most `limit` other files are, by id."""
-        likeness = numpy.round(numpy.einsum("ij,j->i", self.rows, query), 6)
-        order = numpy.argsort(-likeness, kind="stable")[:limit]
-        nearest = order[likeness[order] >= LEAST_ALIKE]
-        known = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
-        places = numpy.union1d(nearest, known)
-        return dict(zip(self.files[places].tolist(), likeness[places].tolist(), strict=True))
+        places = numpy.flatnonzero(numpy.isin(self.files, numpy.fromiter(also, numpy.int64)))
+        if limit:
+            likeness = numpy.einsum("ij,j->i", self.rows, query)
+            order = numpy.argsort(-numpy.round(likeness, 6), kind="stable")[:limit]
+            places = numpy.union1d(order[likeness[order] >= LEAST_ALIKE], places)
+        likeness = numpy.round(numpy.einsum("ij,j->i", self.rows[places], query), 6)
+        return dict(zip(self.files[places].tolist(), likeness.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
