@@ -1,7 +1,8 @@
 """Fit the step functions of `treadle.code.curves` to the tasks of tuning repositories.
 
 Boosting with trees of one split gives a sum of step functions, one for each signal. It runs with
-LightGBM, which only this command needs: `uv run --with lightgbm python -m bench.tasks fit`.
+LightGBM and scikit-learn, which only this command needs and which are installed by hand:
+`.venv/bin/uv pip install --python .venv/bin/python lightgbm scikit-learn`.
 """
 
 import json
@@ -24,9 +25,9 @@ _RATE = 0.1
 _FEWEST_IN_STEP = 80
 _FILES_THAT_COUNT, _ITEMS_THAT_COUNT = 8, 15
 """Places of an answer that a right candidate is lifted to."""
-_FREE = frozenset({"lines", "items", "items_in_file", "kind", "commits", "age", "called"})
+_FREE = frozenset({"lines", "items", "items_in_file", "kind", "commits", "age"})
 """Signals of which more may be better or worse; more of the others is always better, or worse."""
-_WORSE = frozenset({"test", "text", "aside", "place_in_file", "file_rank"})
+_WORSE = frozenset({"test", "text", "place_in_file", "file_rank"})
 _FIGURES = 4
 """Decimal places of what is written."""
 

@@ -21,6 +21,8 @@ from treadle.code.questions import (
         "How are tool calls matched to their results?",
         "where is the retry delay configured",
         "BaseModel.validate",
+        "Add a row at the bottom of the table.",
+        "Args: the names of the columns",
     ],
 )
 def test_a_description_of_one_function_is_a_sentence(query: str) -> None:
@@ -32,6 +34,11 @@ def test_a_description_of_one_function_is_a_sentence(query: str) -> None:
     [
         "Fix the race between closing and reading",
         "fixes login when the cookie has no path",
+        "Refactor the pool of connections.",
+        "Add a row at the bottom of the table",
+        "pool: close idle connections",
+        "(tabs) move to the next tab",
+        "Always use UTF-8 for the settings",
         "Don't send a body with HEAD",
         "the parser fails on an empty file",
         "Sessions expire\n\nThe clock of the server is used where that of the client is meant.",

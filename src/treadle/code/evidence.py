@@ -11,10 +11,9 @@ from operator import itemgetter
 from treadle.code.curves import shipped
 from treadle.code.history.past import Past
 from treadle.code.history.stored import WINDOW
-from treadle.code.mentions import mentioned_names
 from treadle.code.model import Kind
 from treadle.code.questions import Question
-from treadle.code.ranking import Alike, Found, Hit, Similarities, file_worth, is_test
+from treadle.code.ranking import Alike, Found, Hit, Similarities, is_test
 from treadle.code.terms import terms_of_word
 from treadle.code.whole_files import WholeFile
 
@@ -92,7 +91,6 @@ def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
         columns[name] = [shares[place] for shares in paths]
     columns["test"] = [float(_is_unwanted(file, question)) for file in files]
     columns["defines"] = [found.defining.get(file.id, 0.0) for file in files]
-    columns["aside"] = [float(file_worth(file.path, file.origin)[1]) for file in files]
     columns["text"] = [float(file.is_text) for file in files]
     columns["lines"] = [log1p(file.lines) for file in files]
     columns["items"] = [log1p(file.items) for file in files]
@@ -120,20 +118,18 @@ def item_columns(
     found: Found, alike: Alike, file_scores: Sequence[float]
 ) -> dict[str, list[float]]:
     """The signals of `found.hits`, in their order; `file_scores` are those of `found.files`."""
-    hits, own = found.hits, alike.own or {}
-    both = _both(hits, own)
+    hits = found.hits
+    both = _both(hits, alike.own or {})
     whole = dict(
         zip([file.id for file in found.files], _shares([f.score for f in found.files]), strict=True)
     )
     sizes = {file.id: log1p(file.items) for file in found.files}
     of_files = behind_best(file_scores)
-    names = mentioned_names(found.question.text)
     place = {file.id: at for at, file in enumerate(found.files)}
     unwanted = not found.question.wants_tests
     return {
         "words": _shares([hit.score for hit in hits]),
         "coverage": [hit.coverage for hit in hits],
-        "similarity": _shares([own.get(hit.item_id, 0.0) for hit in hits]),
         "both": both,
         "place_in_file": _places(hits, both),
         **{
@@ -145,9 +141,6 @@ def item_columns(
         "lines": [log1p(hit.end_line - hit.start_line + 1) for hit in hits],
         "kind": [_KINDS[hit.kind] for hit in hits],
         "test": [float(unwanted and hit.is_test) for hit in hits],
-        "aside": [float(hit.is_aside) for hit in hits],
-        "named": [float(hit.name in names) for hit in hits],
-        "called": [float(bool(hit.reason)) for hit in hits],
     }
 
 

@@ -177,7 +177,8 @@ def checked_key(key: str | None, name: str | None) -> str | None:
     secrets.register(key)
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError(
-            f"The key in {name} has characters that no key can have.", hint=f"Set {name} anew."
+            f"The key in {name} has characters that no key can have.",
+            hint=f"Set {name} again, without those characters.",
         )
     return key
 
