@@ -9,8 +9,8 @@ from typing import Literal
 from bench.analyst import faults
 from bench.analyst.apps import TUNED_APPS, App
 from bench.analyst.making import BEGIN_US, Fault, Maker
-from treadle.traces.analysis import Cause
-from treadle.traces.detectors import SpanReference
+from treadle.diagnosis.detectors import SpanReference
+from treadle.diagnosis.report import Cause
 from treadle.traces.span import Span
 
 Shape = Literal["single", "team", "nested"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench.analyst.apps import App, Arguments, ToolKind
+from treadle.diagnosis.detectors import SpanReference
 from treadle.events.types import Usage
-from treadle.traces.detectors import SpanReference
 from treadle.traces.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 
 BEGIN_US = 1_791_000_000_000_000

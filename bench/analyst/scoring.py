@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.analyst.cases import Planted
+from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.report import Report, analyse, render
 from treadle.tokens import estimate
-from treadle.traces.analysis import Report, analyse, render
-from treadle.traces.detectors import Severity
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field
 from treadle.traces.store.sqlite import SqliteTraceStore

@@ -12,7 +12,7 @@ from bench.detectors.classes import by_class
 from bench.detectors.corpus import PARTS, cases
 from bench.detectors.scoring import Score, by_layers, by_words, by_words_of_output, score
 from bench.detectors.timing import TEXTS, microseconds
-from treadle.traces.detectors import Layer
+from treadle.diagnosis.detectors import Layer
 
 WAYS = {
     "words of the earlier system": by_words,

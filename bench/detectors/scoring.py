@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.detectors.corpus import Case
-from treadle.traces.detectors import Layer, detect
+from treadle.diagnosis.detectors import Layer, detect
 from treadle.traces.span import Span, SpanStatus
 
 WORDS = (

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from bench.detectors.corpus import cases
-from treadle.traces.detectors import detect
+from treadle.diagnosis.detectors import detect
 from treadle.traces.span import Span
 
 _PROSE = "The service reads the manual of each part and writes down what it has learned from it.\n"

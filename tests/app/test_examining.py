@@ -9,8 +9,8 @@ import pytest
 from treadle.app import examining
 from treadle.app.examining import AT_ONCE, FEW, HELD_AT_MOST, Asking, examined
 from treadle.config.detectors import DetectorRule, DetectorSettings
+from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
-from treadle.traces.detectors import Rule
 from treadle.traces.store.protocol import Changes
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from treadle.agents.definitions import FINAL
+from treadle.diagnosis.report.verifying import SpanSource, VerifiedAnswer, verify_answer
 from treadle.events.types import ErrorKind
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
-from treadle.traces.analysis.verifying import SpanSource, VerifiedAnswer, verify_answer
 from treadle.traces.fencing import inline
 
 LINES_TOLD = 3

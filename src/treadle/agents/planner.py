@@ -13,13 +13,13 @@ from treadle.agents.page import PageContext
 from treadle.agents.routes import FOCUS, Route, Routed, find_route
 from treadle.agents.steps import Steps
 from treadle.agents.tables import comparison_table, label_table
+from treadle.diagnosis.report.results import Focus
 from treadle.errors import UsageError
 from treadle.events.types import StopReason, Usage
 from treadle.llm.messages import UserMessage
 from treadle.session import SessionOutcome
 from treadle.session.keeping import Keeper
 from treadle.tools.contract import ToolError
-from treadle.traces.analysis.results import Focus
 from treadle.traces.fencing import inline
 from treadle.traces.links import experiment_link, run_link, span_link, thread_link, trace_link
 from treadle.traces.query import Query, any_of

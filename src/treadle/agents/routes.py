@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.agents.page import PageContext
-from treadle.traces.analysis.results import Focus
+from treadle.diagnosis.report.results import Focus
 
 
 class Route(StrEnum):

@@ -12,6 +12,7 @@ from treadle.agents.ending import Final, with_note
 from treadle.agents.page import PageContext
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
+from treadle.diagnosis.report.verifying import SpanSource, verify_answer
 from treadle.errors import ConfigError, NotFoundError
 from treadle.events import EventBus
 from treadle.events.types import CallKey
@@ -26,7 +27,6 @@ from treadle.session.tally import Tally
 from treadle.tools.contract import ToolContext
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
-from treadle.traces.analysis.verifying import SpanSource, verify_answer
 from treadle.traces.span import ANALYST_LABEL
 
 MANNERS = (

@@ -21,6 +21,8 @@ from treadle.app.tool_calls import ToolCalls
 from treadle.clock import Clock, SystemClock
 from treadle.config.loader import is_trusted
 from treadle.config.model import Settings
+from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.report import Focus, analyse, render
 from treadle.errors import StoreError, UsageError
 from treadle.events.types import MessageQueued, StopReason
 from treadle.llm import connect_with_fallbacks, is_embedded, kept_keys
@@ -29,8 +31,6 @@ from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, Kind, SessionOutcome
 from treadle.session.keeping import Keeper
 from treadle.tools.registry import Registry
-from treadle.traces.analysis import Focus, analyse, render
-from treadle.traces.detectors import Rule
 from treadle.traces.query import Query
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 import os
 from typing import TYPE_CHECKING, Any
 
+from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
 from treadle.experiments.service import Experiments
 from treadle.toolbox.experiments import experiment_tools
 from treadle.toolbox.traces import TraceReading, trace_tools
 from treadle.toolbox.ui import ui_tools
 from treadle.tools.registry import AnyTool
-from treadle.traces.detectors import Rule
 from treadle.ui.service import Ui
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from treadle.clock import Clock
 from treadle.config.detectors import DetectorSettings
+from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
-from treadle.traces.detectors import Rule
 from treadle.traces.store.protocol import Changes
 
 TICK_SECONDS = 0.5

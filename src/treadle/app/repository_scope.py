@@ -11,9 +11,9 @@ from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
 from treadle.traces.span import REPOSITORY_LABEL, Span, Trace
 
 if TYPE_CHECKING:
+    from treadle.diagnosis.detectors import Rule
     from treadle.experiments.finding import RecordedCalls
     from treadle.toolbox.traces import TraceReading
-    from treadle.traces.detectors import Rule
     from treadle.traces.query.pages import Page, Part
     from treadle.traces.store.findings import Findings
     from treadle.traces.store.reading.listed import (

@@ -24,12 +24,12 @@ from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.config.quantities import age_us, size_bytes
 from treadle.config.traces import TraceSettings
+from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
 from treadle.events.conversations import ConversationChanged
 from treadle.ids import NO_REQUEST
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
-from treadle.traces.detectors import Rule
 from treadle.traces.retention import Retention, keep_pruned
 from treadle.ui.feed import UiFeed
 from treadle.ui.service import Ui

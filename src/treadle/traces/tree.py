@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
+from treadle.diagnosis.detectors.reading import Message, Role, read
 from treadle.events.types import Usage
-from treadle.traces.detectors.reading import Message, Role, read
 from treadle.traces.forest import Node, arrange
 from treadle.traces.span import (
     Attributes,

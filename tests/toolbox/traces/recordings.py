@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.fakes.clock import FakeClock
 from treadle.clock import Clock
+from treadle.diagnosis.detectors import Rule
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted, ToolCallFailed, Usage
 from treadle.llm.port import ChatModel
@@ -17,7 +18,6 @@ from treadle.toolbox.traces import trace_tools
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
-from treadle.traces.detectors import Rule
 
 BEGIN = 1_790_000_000_000_000
 """When recordings begin, in Unix microseconds."""

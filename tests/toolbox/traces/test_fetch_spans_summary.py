@@ -8,6 +8,7 @@ import pytest
 from tests.toolbox.traces.flights import FAILURE, THREAD, flights
 from tests.toolbox.traces.recordings import BEGIN, Recordings, model_call, tool_call
 from treadle.config.detectors import DetectorRule
+from treadle.diagnosis.detectors import Rule, text_at
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
 from treadle.tokens import estimate
@@ -15,7 +16,6 @@ from treadle.toolbox.traces import trace_tools
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 from treadle.traces import SpanStatus
-from treadle.traces.detectors import Rule, text_at
 from treadle.traces.span import ANALYST_LABEL
 
 CONTRACT = {

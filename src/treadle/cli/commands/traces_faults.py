@@ -12,8 +12,8 @@ from treadle.cli.output import print_json, say, say_line, short_id, tell
 from treadle.cli.trace_queries import Actions, add_query, listed_query
 
 if TYPE_CHECKING:
+    from treadle.diagnosis.detectors import Finding, Rule
     from treadle.traces import SqliteTraceStore
-    from treadle.traces.detectors import Finding, Rule
 
 _MOST_FINDINGS = 50
 _AT_ONCE = 5_000
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the findings with their places, the worst first."""
     from treadle.app.examining import rules_of
     from treadle.config.loader import load
-    from treadle.traces.detectors import Severity
+    from treadle.diagnosis.detectors import Severity
 
     query = listed_query(options)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors

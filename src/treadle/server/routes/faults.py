@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from treadle.diagnosis.detectors import Finding, Kind, Severity
 from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.experiments.finding import listed_call
@@ -17,7 +18,6 @@ from treadle.server.house import Opened
 from treadle.server.routes.experiments import OpenedExperiments
 from treadle.server.routes.traces import Filter
 from treadle.server.whole_ids import rest
-from treadle.traces.detectors import Finding, Kind, Severity
 
 router = APIRouter(tags=["traces"])
 

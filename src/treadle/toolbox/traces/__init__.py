@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from treadle.diagnosis.detectors import Rule
 from treadle.llm.port import ChatModel
 from treadle.toolbox.traces.analyze_with_llm import AnalyzeWithLlm
 from treadle.toolbox.traces.fetch_groups import FetchGroups
@@ -15,7 +16,6 @@ from treadle.toolbox.traces.list_labels import ListLabels
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.search_spans import SearchSpans
 from treadle.tools.contract import Tool
-from treadle.traces.detectors import Rule
 
 __all__ = ["ANALYST_TOOLS", "TraceReading", "trace_tools"]
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from treadle.diagnosis.detectors import Finding, Rule, SpanReference, detect
+from treadle.diagnosis.report.results import Focus
 from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView
 from treadle.llm.port import ChatModel, ModelReplacedError
@@ -23,8 +25,6 @@ from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.traces.verdict_cache import VerdictCache
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolContext, ToolEffect
-from treadle.traces.analysis.results import Focus
-from treadle.traces.detectors import Finding, Rule, SpanReference, detect
 from treadle.traces.fencing import quotable
 from treadle.traces.links import span_link
 from treadle.traces.query import Field as About

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from treadle.diagnosis.detectors import Finding, SpanReference
+from treadle.diagnosis.report.verifying import verify_findings
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.issues import (
     Issue,
@@ -15,8 +17,6 @@ from treadle.toolbox.traces.issues import (
 )
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
-from treadle.traces.analysis.verifying import verify_findings
-from treadle.traces.detectors import Finding, SpanReference
 from treadle.traces.links import span_link
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.span import SpanStatus

@@ -6,6 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.report.periods import period_of, within
 from treadle.events.types import ToolView
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
@@ -45,8 +47,6 @@ from treadle.toolbox.traces.summing import (
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.analysis.periods import period_of, within
-from treadle.traces.detectors import Rule
 from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of

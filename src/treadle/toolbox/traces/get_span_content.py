@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from treadle.diagnosis.detectors import Finding, Kind, Rule, SpanReference, detect
+from treadle.diagnosis.detectors.reading import read
 from treadle.events.types import ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.answers import if_any, written
@@ -26,8 +28,6 @@ from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.cutting import cut_before, cut_behind
-from treadle.traces.detectors import Finding, Kind, Rule, SpanReference, detect
-from treadle.traces.detectors.reading import read
 from treadle.traces.fencing import fenced
 from treadle.traces.links import span_link
 from treadle.traces.query import Field as About

@@ -4,10 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
+from treadle.diagnosis.detectors import Finding, Kind, SpanReference
+from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.results import Told, named
-from treadle.traces.detectors import Finding, Kind, SpanReference
-from treadle.traces.detectors.finding import QUOTE_CHARACTERS
 from treadle.traces.fencing import quotable
 from treadle.traces.links import span_link
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from treadle.diagnosis.detectors import Evidence, Finding, SpanReference
+from treadle.diagnosis.detectors.reading import read
+from treadle.diagnosis.report.results import Focus
 from treadle.llm.messages import ChatRequest, SystemMessage, UserMessage
 from treadle.tools.schemas import schema_of
-from treadle.traces.analysis.results import Focus
 from treadle.traces.cutting import cut_before, cut_behind
-from treadle.traces.detectors import Evidence, Finding, SpanReference
-from treadle.traces.detectors.reading import read
 from treadle.traces.fencing import fenced, inline
 from treadle.traces.span import Span
 

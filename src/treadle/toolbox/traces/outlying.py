@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator
 
+from treadle.diagnosis.report.outliers import LEAST_SCALE, Usual, outliers
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
-from treadle.traces.analysis.outliers import LEAST_SCALE, Usual, outliers
 from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.store.reading.listed import ListedSpan

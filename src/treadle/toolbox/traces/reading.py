@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from treadle.traces.detectors import Rule
+from treadle.diagnosis.detectors import Rule
 from treadle.traces.query import Query
 from treadle.traces.span import Span
 from treadle.traces.store.findings import Findings

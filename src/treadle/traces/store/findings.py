@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from treadle.traces.detectors import Finding
+from treadle.diagnosis.detectors import Finding
 
 
 @dataclass(frozen=True, slots=True)

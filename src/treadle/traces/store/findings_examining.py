@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from treadle import __version__
 from treadle.databases import transaction
-from treadle.traces import detectors
-from treadle.traces.detectors import Layer, Rule
-from treadle.traces.detectors.examined import Examined, encode
+from treadle.diagnosis import detectors
+from treadle.diagnosis.detectors import Layer, Rule
+from treadle.diagnosis.detectors.examined import Examined, encode
 from treadle.traces.span import Span
 from treadle.traces.store import connections, contents, statements
 
 if TYPE_CHECKING:
-    from treadle.traces.detectors.examining import Examiner
+    from treadle.diagnosis.detectors.examining import Examiner
     from treadle.traces.store.writer import Writer
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ def progress(connection: sqlite3.Connection, wanted: Mapping[str, bytes]) -> dic
 
 def examiners(rules: Sequence[Rule]) -> dict[str, "Examiner"]:
     """What examines a span for each table."""
-    from treadle.traces.detectors.examining import Examiner
+    from treadle.diagnosis.detectors.examining import Examiner
 
     made = {EXAMINED: Examiner(layers=(Layer.SIGNALS, Layer.PATTERNS))}
     if rules:

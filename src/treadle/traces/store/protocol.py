@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, Unpack
 
+from treadle.diagnosis.detectors import Examined, Rule
 from treadle.errors import StoreError
-from treadle.traces.detectors import Examined, Rule
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.span import Span, Trace

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Self
 
+from treadle.diagnosis.detectors import Examined, Rule
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.owner_only import private_file
-from treadle.traces.detectors import Examined, Rule
 from treadle.traces.query.conditions import Query
 from treadle.traces.span import Span, Trace
 from treadle.traces.store import (

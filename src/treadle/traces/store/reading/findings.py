@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from treadle.traces.detectors import Examined, Rule, SpanReference
-from treadle.traces.detectors.detecting import gather_worst
-from treadle.traces.detectors.examined import decode
+from treadle.diagnosis.detectors import Examined, Rule, SpanReference
+from treadle.diagnosis.detectors.detecting import gather_worst
+from treadle.diagnosis.detectors.examined import decode
 from treadle.traces.query.conditions import Query, SortKey
 from treadle.traces.store import contents
 from treadle.traces.store.findings import Findings

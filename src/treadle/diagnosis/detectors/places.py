@@ -1,0 +1,114 @@
+"""Paths into a span, and the text that stands at them: how evidence names its place.
+
+A path begins with a field of the span and goes on with `.name`, `["any name"]` or `[index]`.
+A step into a text reads it as JSON, so `output[0].content` is the text of the first message of a
+model's reply, and `output.error` what a tool's JSON result says. Names of attributes hold dots:
+after `attributes` or `resource`, the dotted rest is one name, up to the next bracket.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from treadle.diagnosis.detectors.finding import Evidence, SpanReference
+from treadle.traces.span import Span
+
+_NAME = re.compile(r"[A-Za-z_$][\w$-]*+")
+_DOTTED = re.compile(r"[^\s\[\]\"\\.][^\s\[\]\"\\]*+")
+_INDEX = re.compile(r"\[(\d{1,9})\]")
+_FLAT = re.compile(r"(?:(?:events|links)\[\d{1,9}\]\.)?(?:attributes|resource)")
+"""Paths of what has verbatim names, with dots in them."""
+
+
+def step(path: str, key: str | int) -> str:
+    """`path` with one more step."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    flat = _FLAT.match(path)
+    if flat is not None and flat.end() == len(path) and _DOTTED.fullmatch(key):
+        return f"{path}.{key}"
+    if _NAME.fullmatch(key) and (flat is None or path[flat.end() : flat.end() + 1] not in "[."):
+        return f"{path}.{key}"
+    return f"{path}[{json.dumps(key)}]"
+
+
+def text_at(span: Span, path: str) -> str | None:
+    """The text at `path`: a string as it is, any other value as compact JSON; None if not there."""
+    try:
+        steps = tuple(_steps(path))
+    except ValueError:
+        return None
+    value: object = span
+    for key in steps:
+        try:
+            value = _inside(value, key)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError, RecursionError):
+            return None
+    return as_text(value)
+
+
+def as_text(value: object) -> str | None:
+    """The text by which evidence quotes a value; None for what is not there."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def holds(evidence: Evidence, span: Span) -> bool:
+    """Whether the quote stands in `span` exactly where `evidence` says."""
+    if evidence.span != SpanReference(span.trace_id, span.span_id):
+        return False
+    text = text_at(span, evidence.field)
+    inside = text is not None and 0 <= evidence.start <= evidence.end <= len(text)
+    return inside and text is not None and text[evidence.start : evidence.end] == evidence.quote
+
+
+@lru_cache(maxsize=4)  # what reads one span reads the same texts again and again
+def parsed(text: str) -> object:
+    """The value of JSON text, which nobody may change.
+
+    Raises ValueError, also for what is nested too deeply to read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _inside(value: object, key: str | int) -> object:
+    if isinstance(value, str):
+        value = parsed(value)
+    if isinstance(key, int):
+        if isinstance(value, Sequence):
+            return value[key]
+    elif isinstance(value, Mapping):
+        return value[key]
+    elif not isinstance(value, Sequence) and not key.startswith("_"):
+        return getattr(value, key)
+    raise KeyError(key)
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    """The keys of a path. Raises ValueError for what is no path."""
+    flat = _FLAT.match(path)
+    position = 0
+    while position < len(path):
+        if (index := _INDEX.match(path, position)) is not None:
+            position = index.end()
+            yield int(index[1])
+        elif path.startswith('["', position):
+            key, position = json.JSONDecoder().raw_decode(path, position + 1)
+            if not path.startswith("]", position):
+                raise ValueError(path)
+            position += 1
+            yield str(key)
+        else:
+            if position and path[position] != ".":
+                raise ValueError(path)
+            verbatim = flat is not None and position == flat.end()
+            name = (_DOTTED if verbatim else _NAME).match(path, position + bool(position))
+            if name is None:
+                raise ValueError(path)
+            position = name.end()
+            yield name[0]

@@ -1,0 +1,182 @@
+"""Suspects out of what agents did: loops, prompts that contradict themselves, models."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+
+from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.report.loops import Call, Loop, Manner, repeated_calls
+from treadle.diagnosis.report.material import Material
+from treadle.diagnosis.report.results import Cause, Suspect
+from treadle.diagnosis.report.shape import reference
+from treadle.traces.fencing import inline
+from treadle.traces.span import SpanKind, SpanStatus
+from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.text import duration
+
+_LOOP, _RETRIES, _POLLING = 74.0, 73.0, 18.0
+_PROMPT, _MODEL, _FALLBACK = 52.0, 46.0, 18.0
+_MOST_FACTOR = 1.25
+_WITHIN_A_LOOP = 0.6
+_LEAST_LIKES = 4
+_FEW = 0.25
+_DATED = re.compile(r"[-@:](?:\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest|preview)$")
+
+
+def behaviour_suspects(material: Material) -> list[Suspect]:
+    """What agents and models did that may be a cause."""
+    return [
+        *_loops(material),
+        *_contradictions(material),
+        *_other_models(material),
+    ]
+
+
+def loops_of(material: Material) -> tuple[Loop[ListedSpan], ...]:
+    """The calls that were made again and again."""
+
+    def call_of(span: ListedSpan) -> Call | None:
+        facts = material.fact(span)
+        if facts.asked is None:
+            return None
+        asked = (material.caller(span), facts.asked)
+        return Call(asked, facts.answered, reference(span) in material.faulty)
+
+    return repeated_calls(material.spans, call_of)
+
+
+def _loops(material: Material) -> Iterator[Suspect]:
+    loops = loops_of(material)
+    repeated = {reference(span) for loop in loops for span in loop.calls}
+    for loop in loops:
+        first = loop.calls[0]
+        if loop.manner is Manner.POLLING:
+            score, severity = _POLLING, Severity.LOW
+        else:
+            score = _LOOP if loop.manner is Manner.LOOP else _RETRIES
+            severity = Severity.HIGH if loop.count > 2 * _LEAST_LIKES else Severity.MEDIUM
+        score *= min(_MOST_FACTOR, 0.85 + 0.05 * loop.count)
+        if any(reference(above) in repeated for above in material.above(first)):
+            score *= _WITHIN_A_LOOP
+        took = duration(loop.needless_us)
+        yield Suspect(
+            span=reference(first),
+            name=first.name,
+            kind=_CAUSES[loop.manner],
+            severity=severity,
+            why=(
+                (
+                    f"The same call was made {loop.count} times {_SAID[loop.manner]};"
+                    f" all but the first took {took}."
+                ),
+            ),
+            score=score,
+            also=tuple(map(reference, loop.calls[1:])),
+        )
+
+
+_CAUSES = {
+    Manner.LOOP: Cause.LOOP,
+    Manner.RETRIES: Cause.RETRIES,
+    Manner.POLLING: Cause.POLLING,
+}
+_SAID = {
+    Manner.LOOP: "and answered the same",
+    Manner.RETRIES: "and failed",
+    Manner.POLLING: "with other answers, as one waits for a change",
+}
+
+
+def _contradictions(material: Material) -> Iterator[Suspect]:
+    """The first call with each prompt that contradicts itself."""
+    seen: dict[Hashable, list[ListedSpan]] = defaultdict(list)
+    for span in material.spans:
+        if opposed := material.fact(span).opposed:
+            key = tuple((each.one.quote, each.other.quote) for each in opposed)
+            seen[key].append(span)
+    for spans in seen.values():
+        first = spans[0]
+        opposed = material.fact(first).opposed
+        yield Suspect(
+            span=reference(first),
+            name=first.name,
+            kind=Cause.CONTRADICTORY_PROMPT,
+            severity=Severity.MEDIUM,
+            why=tuple(
+                f"Its instructions disagree about {each.about}: {inline(each.one.quote)} and"
+                f" {inline(each.other.quote)}."
+                for each in opposed[:3]
+            ),
+            evidence=tuple(piece for each in opposed[:2] for piece in (each.one, each.other)),
+            score=_PROMPT,
+            also=tuple(map(reference, spans[1:])),
+        )
+
+
+def _other_models(material: Material) -> Iterator[Suspect]:
+    """Calls of a model that hardly any call with the same instructions uses."""
+    alike: dict[Hashable, list[ListedSpan]] = defaultdict(list)
+    for span in (*material.earlier, *material.spans):
+        if span.kind is SpanKind.MODEL and span.model:
+            alike[_role(span, material)].append(span)
+    for spans in alike.values():
+        if len(spans) < _LEAST_LIKES:
+            continue
+        counts = Counter(_base(span.model) for span in spans)
+        usual, number = min(counts.items(), key=lambda each: (-each[1], each[0]))
+        for model in sorted(counts.keys() - {usual}):
+            if counts[model] > _FEW * len(spans) or number < _LEAST_LIKES - 1:
+                continue
+            mine = [
+                span
+                for span in spans
+                if _base(span.model) == model and reference(span) in material.known
+            ]
+            if mine:
+                yield _of_other_model(mine, usual, f"{number} of {len(spans)}", material)
+
+
+def _of_other_model(
+    spans: Sequence[ListedSpan], usual: str, share: str, material: Material
+) -> Suspect:
+    first = spans[0]
+    fallback = _follows_failure(first, material)
+    why = [
+        (
+            f"It went to {inline(first.model or '')}; {share} calls with the same instructions"
+            f" go to {inline(usual)}."
+        )
+    ]
+    if fallback:
+        why.append("The call before it had failed, so it may be a fallback.")
+    return Suspect(
+        span=reference(first),
+        name=first.name,
+        kind=Cause.OTHER_MODEL,
+        severity=Severity.LOW if fallback else Severity.MEDIUM,
+        why=tuple(why),
+        score=_FALLBACK if fallback else _MODEL,
+        also=tuple(map(reference, spans[1:])),
+    )
+
+
+def _role(span: ListedSpan, material: Material) -> Hashable:
+    """What tells calls apart that are made for different ends: instructions, or else the name."""
+    facts = material.fact(span)
+    if facts.instructions is not None:
+        return facts.instructions
+    return span.name.replace(span.model or "", "").strip(), span.operation
+
+
+def _base(model: str | None) -> str:
+    """The name of a model without the date of its version."""
+    return _DATED.sub("", model or "")
+
+
+def _follows_failure(span: ListedSpan, material: Material) -> bool:
+    before = [
+        each
+        for each in material.by_trace[span.trace_id]
+        if each.kind is SpanKind.MODEL and each.start_us < span.start_us
+    ]
+    return bool(before) and before[-1].status is SpanStatus.ERROR

@@ -1,0 +1,219 @@
+"""The numbers and the breakdown of a report."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from treadle.diagnosis.report.behaviour import loops_of
+from treadle.diagnosis.report.efficiency import efficiency
+from treadle.diagnosis.report.material import Material
+from treadle.diagnosis.report.results import Figure, Focus, Table, Unit, Value
+from treadle.diagnosis.report.shape import critical_path, reference
+from treadle.diagnosis.report.spending import slow_spans
+from treadle.traces.query.conditions import Query
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.reading.summaries import Percentiles, Summary
+
+MOST_ROWS = 20
+
+
+def figures_of(
+    reader: SpanReader, query: Query, now: Summary, before: Summary | None
+) -> tuple[Figure, ...]:
+    """The numbers, each with that of the period before where there is one."""
+    worth = efficiency(reader, query, now)
+    successful = worth.successful
+    figures = list(_known(now))
+    if before is not None and before.sums.totals.spans:
+        figures = [
+            Figure(each.name, each.value, each.unit, each.n, old.value)
+            for each, old in zip(figures, _known(before), strict=True)
+        ]
+    return (
+        *figures,
+        Figure("runs", worth.runs, Unit.COUNT),
+        Figure("successful runs", successful, Unit.COUNT),
+        Figure("cost of a successful run", worth.cost_per_successful_run, Unit.DOLLARS, successful),
+        Figure("read from caches", worth.cache_hit_rate, Unit.SHARE),
+    )
+
+
+def _known(summary: Summary) -> Iterator[Figure]:
+    yield from _counted(summary)
+    yield from _taken("", summary.latency)
+    yield from _taken("first token ", summary.time_to_first_token)
+
+
+def _counted(summary: Summary) -> Iterator[Figure]:
+    totals = summary.sums.totals
+    yield Figure("spans", totals.spans, Unit.COUNT)
+    yield Figure("model calls", totals.model_calls, Unit.COUNT)
+    yield Figure("tool calls", totals.tool_calls, Unit.COUNT)
+    yield Figure("errors", summary.sums.errors, Unit.COUNT)
+    yield Figure("from first to last", summary.wall_us, Unit.MICROSECONDS)
+    yield Figure("input tokens", totals.tokens.input, Unit.TOKENS)
+    yield Figure("output tokens", totals.tokens.output, Unit.TOKENS)
+    yield Figure("cost", totals.cost, Unit.DOLLARS)
+
+
+def _taken(name: str, latency: Percentiles) -> Iterator[Figure]:
+    for percent, value in (
+        ("p50", latency.p50_us),
+        ("p95", latency.p95_us),
+        ("p99", latency.p99_us),
+    ):
+        yield Figure(f"{name}{percent}", value, Unit.MICROSECONDS, latency.n)
+
+
+def tables_of(summary: Summary, material: Material, focus: Focus) -> tuple[Table, ...]:
+    """The breakdown, with what was asked for first."""
+    time = (_waited(material), _own(material), _unusual(material))
+    money = (_models(summary),)
+    calls = (_tools(summary), _repeats(material))
+    match focus:
+        case Focus.PERFORMANCE:
+            tables = (*time, *calls, *money)
+        case Focus.COST:
+            tables = (*money, *calls, *time)
+        case _:
+            tables = (*calls, *time, *money)
+    return tuple(table for table in tables if table.rows)
+
+
+def _table(
+    title: str,
+    columns: tuple[tuple[str, Unit], ...],
+    rows: list[tuple[Value, ...]],
+) -> Table:
+    return Table(
+        title,
+        tuple(name for name, _ in columns),
+        tuple(unit for _, unit in columns),
+        tuple(rows[:MOST_ROWS]),
+        max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _waited(material: Material) -> Table:
+    """What the longest trace waited for."""
+    walls = material.wall_us
+    longest = max(walls, key=lambda trace: (walls[trace], trace), default=None)
+    steps = critical_path(material.by_trace[longest]) if longest is not None else ()
+    wall = walls[longest] if longest is not None else 0
+    ranked = sorted(steps, key=lambda step: -step.own_us)
+    return _table(
+        "What the longest trace waited for, one thing at a time (the critical path)",
+        (("span", Unit.TEXT), ("waited", Unit.MICROSECONDS), ("share", Unit.SHARE)),
+        [
+            (step.span.name if step.span else "(no span)", step.own_us, step.own_us / max(1, wall))
+            for step in ranked
+        ],
+    )
+
+
+def _own(material: Material) -> Table:
+    """Own time by name."""
+    sums: dict[str, list[int]] = defaultdict(list)
+    for key, own in material.own_us.items():
+        sums[material.known[key].name].append(own)
+    whole = sum(map(sum, sums.values()))
+    rows: list[tuple[Value, ...]] = [
+        (name, len(owns), sum(owns), sum(owns) / max(1, whole))
+        for name, owns in sorted(sums.items(), key=lambda each: (-sum(each[1]), each[0]))
+    ]
+    return _table(
+        "Time that spans took themselves, without what they called",
+        (
+            ("spans", Unit.TEXT),
+            ("n", Unit.COUNT),
+            ("own time", Unit.MICROSECONDS),
+            ("share", Unit.SHARE),
+        ),
+        rows,
+    )
+
+
+def _unusual(material: Material) -> Table:
+    """Spans that took far longer than their likes."""
+    rows: list[tuple[Value, ...]] = [
+        (each.item.name, material.own_us[reference(each.item)], round(each.times, 1), each.usual.n)
+        for each in slow_spans(material)
+    ]
+    return _table(
+        "Spans that took far longer than their likes",
+        (
+            ("span", Unit.TEXT),
+            ("own time", Unit.MICROSECONDS),
+            ("times the median", Unit.COUNT),
+            ("of n", Unit.COUNT),
+        ),
+        rows,
+    )
+
+
+def _repeats(material: Material) -> Table:
+    """The same call again and again."""
+    rows: list[tuple[Value, ...]] = [
+        (_first(loop.calls).name, loop.count, loop.manner.value, loop.needless_us)
+        for loop in loops_of(material)
+    ]
+    return _table(
+        "The same call again and again",
+        (
+            ("call", Unit.TEXT),
+            ("times", Unit.COUNT),
+            ("why", Unit.WORDS),
+            ("all but the first", Unit.MICROSECONDS),
+        ),
+        rows,
+    )
+
+
+def _first(calls: tuple[ListedSpan, ...]) -> ListedSpan:
+    return calls[0]
+
+
+def _models(summary: Summary) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (
+            model.name,
+            model.sums.totals.model_calls,
+            model.sums.totals.tokens.input,
+            model.sums.totals.tokens.output,
+            model.sums.totals.cost,
+            model.latency.p50_us,
+            model.latency.p95_us,
+        )
+        for model in summary.models
+    ]
+    return _table(
+        "Models",
+        (
+            ("model", Unit.TEXT),
+            ("calls", Unit.COUNT),
+            ("tokens in", Unit.TOKENS),
+            ("out", Unit.TOKENS),
+            ("cost", Unit.DOLLARS),
+            ("p50", Unit.MICROSECONDS),
+            ("p95", Unit.MICROSECONDS),
+        ),
+        rows,
+    )
+
+
+def _tools(summary: Summary) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (tool.name, tool.calls, tool.failed, tool.latency.p50_us, tool.latency.p95_us)
+        for tool in summary.tools
+    ]
+    return _table(
+        "Tools",
+        (
+            ("tool", Unit.TEXT),
+            ("calls", Unit.COUNT),
+            ("failed", Unit.COUNT),
+            ("p50", Unit.MICROSECONDS),
+            ("p95", Unit.MICROSECONDS),
+        ),
+        rows,
+    )
