@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format web web-dev web-check web-test wheel docs pictures bench lock \
 	fuzz run-environment web-environment dev-environment \
-	page-for-tests format-check lint types floors tracked-files prose
+	page-for-tests format-check lint types floors cycles tracked-files prose
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -30,7 +30,7 @@ test-all: page-for-tests web-test ## run every test and measure coverage
 fuzz: dev-environment ## fuzz one parser of untrusted bytes (TARGET, MINUTES, KEEP=1)
 	$(PYTHON) -m tests.fuzz $(TARGET) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
 
-check: format-check lint types floors tracked-files prose web-check ## check format, lint, types, floors, tracked files, prose
+check: format-check lint types floors cycles tracked-files prose web-check ## check format, lint, types, floors, cycles, prose
 
 format: dev-environment ## format, and apply ruff's automatic fixes
 	$(PYTHON) -m ruff format .
@@ -79,6 +79,9 @@ types: dev-environment
 
 floors: dev-environment
 	.venv/bin/lint-imports
+
+cycles: dev-environment
+	$(PYTHON) scripts/check_import_cycles.py
 
 tracked-files: dev-environment
 	$(PYTHON) scripts/check_tracked_files.py

@@ -34,16 +34,9 @@ from treadle.llm.messages import AssistantMessage, ToolMessage
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode
 from treadle.session import RequestSession
-from treadle.tools.approvals import Approvals
-from treadle.tools.contract import (
-    Policy,
-    Subject,
-    Tool,
-    ToolClass,
-    ToolContext,
-    ToolEffect,
-    ToolError,
-)
+from treadle.tools.approvals.gate import Approvals
+from treadle.tools.approvals.question import Policy, Subject
+from treadle.tools.contract import Tool, ToolClass, ToolContext, ToolEffect, ToolError
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.external import Bridge, Connection, Offer, ToolDefinition
 from treadle.tools.registry import Registry

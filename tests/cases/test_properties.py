@@ -46,14 +46,8 @@ from treadle.llm.sse import Data, SseReader
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode, encode_flat
 from treadle.session.history import ContextWindowError, build_prompt
-from treadle.tools.contract import (
-    Arguments,
-    Policy,
-    Tool,
-    ToolContext,
-    ToolEffect,
-    ToolError,
-)
+from treadle.tools.approvals.question import Policy
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 
 RECORDED = Path(__file__).parent / "recorded"
 """Bytes as the llama.cpp server sent them (scripts/record_llama_server.py)."""

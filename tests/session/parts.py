@@ -17,7 +17,8 @@ from treadle.llm.messages import Message, ToolMessage
 from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
 from treadle.session.role import Role
-from treadle.tools.contract import Arguments, Policy, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.approvals.question import Policy
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
 

@@ -24,10 +24,10 @@ from treadle.events.types import (
     ToolCallRequested,
 )
 from treadle.ids import new_id
+from treadle.tools.approvals.question import Policy
 from treadle.tools.contract import (
     EVERYTHING,
     Arguments,
-    Policy,
     Result,
     Tool,
     ToolClass,

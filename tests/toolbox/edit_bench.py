@@ -25,7 +25,7 @@ from treadle.events.types import (
 from treadle.ids import new_id
 from treadle.toolbox.code import code_tools
 from treadle.toolbox.edits import edit_tools
-from treadle.tools.approvals import Approvals
+from treadle.tools.approvals.gate import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 

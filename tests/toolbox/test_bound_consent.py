@@ -19,9 +19,9 @@ from treadle.edits.service import Edits
 from treadle.events.types import ApprovalScope
 from treadle.protected_files import why_protected
 from treadle.repository_identity import consent_identity, identity
-from treadle.tools.approvals import Grant, GrantStore, Rules
-from treadle.tools.approvals.rules import Place
-from treadle.tools.contract import Policy, Program, Subject
+from treadle.tools.approvals.grants import Grant, GrantStore
+from treadle.tools.approvals.question import Policy, Program, Subject
+from treadle.tools.approvals.rules import Place, Rules
 
 
 @pytest.fixture

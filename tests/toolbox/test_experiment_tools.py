@@ -22,7 +22,7 @@ from treadle.events.types import ErrorKind, ToolCallCompleted, ToolProgress
 from treadle.experiments.model import BatchState
 from treadle.tokens import estimate
 from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
-from treadle.tools.approvals import Approvals
+from treadle.tools.approvals.gate import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 from treadle.traces.span import SpanEvent

@@ -29,7 +29,7 @@ from treadle.events.types import (
 )
 from treadle.tokens import estimate
 from treadle.toolbox.checks.run_check import RunCheck
-from treadle.tools.approvals import Approvals
+from treadle.tools.approvals.gate import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
 

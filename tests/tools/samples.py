@@ -9,15 +9,8 @@ from pydantic import Field, field_validator
 from treadle.events import EventBus, Outcome
 from treadle.events.types import CallKey, ToolCallRequested
 from treadle.ids import new_id
-from treadle.tools.contract import (
-    Arguments,
-    Policy,
-    Result,
-    Subject,
-    Tool,
-    ToolContext,
-    ToolEffect,
-)
+from treadle.tools.approvals.question import Policy, Subject
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
 
 
 class Piece(Arguments):

@@ -30,17 +30,11 @@ from treadle.events.types import (
     ToolFailure,
 )
 from treadle.private_files import why_private
-from treadle.tools.approvals import Approvals, Grant, GrantStore, Question, Rules
-from treadle.tools.approvals.rules import Place
-from treadle.tools.contract import (
-    Policy,
-    Result,
-    Subject,
-    Tool,
-    ToolContext,
-    ToolEffect,
-    ToolError,
-)
+from treadle.tools.approvals.gate import Approvals
+from treadle.tools.approvals.grants import Grant, GrantStore
+from treadle.tools.approvals.question import Policy, Question, Subject
+from treadle.tools.approvals.rules import Place, Rules
+from treadle.tools.contract import Result, Tool, ToolContext, ToolEffect, ToolError
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
 

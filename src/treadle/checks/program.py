@@ -7,7 +7,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from treadle.checks.running import find_program
-from treadle.tools.contract import Program
+from treadle.tools.approvals.question import Program
 
 _LOADING = (
     "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "NODE_PATH", "NODE_OPTIONS",

@@ -18,7 +18,7 @@ from treadle.config.model import Settings
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.paths import resolve_inside
 from treadle.protected_files import why_protected
-from treadle.tools.contract import Program
+from treadle.tools.approvals.question import Program
 
 Preview = Callable[[str], Mapping[str, bytes | None]]
 """The files that a proposal, named by its id, results in, by path relative to the root; None

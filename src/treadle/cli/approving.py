@@ -9,7 +9,7 @@ from treadle.cli.lines import Lines
 from treadle.cli.output import tell, tell_line
 from treadle.edits.service import Edits
 from treadle.events.types import ApprovalRequested, ApprovalScope
-from treadle.tools.approvals import Approvals
+from treadle.tools.approvals.gate import Approvals
 from treadle.visible import printable
 
 _CHOICES = "Allow it? y: yes, once · s: for this session · a: always in this repository · n: no"

@@ -13,7 +13,7 @@ from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus, UsageError
 from treadle.toolbox.wording import tallied
-from treadle.tools.contract import Program
+from treadle.tools.approvals.question import Program
 
 _SHOWN = 50
 
@@ -64,7 +64,7 @@ def _consent(root: Path, check: Check, program: Program) -> None:
     """Have a program inside the repository allowed. Raises UsageError where it is not."""
     from treadle.app.stores import approvals_path
     from treadle.cli.approving import prompt
-    from treadle.tools.approvals import Grant, GrantStore
+    from treadle.tools.approvals.grants import Grant, GrantStore
 
     store = GrantStore(approvals_path())
     grant = Grant.of("run_check", "", check.command(), program)

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Self, TypeVar
+from typing import ClassVar, Generic, Literal, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -23,9 +23,7 @@ from treadle.events.types import (
     ToolProgress,
     ToolView,
 )
-
-if TYPE_CHECKING:
-    from treadle.tools.approvals.question import Decision, Question
+from treadle.tools.approvals.question import Decision, Policy, Question, Subject
 
 
 class ToolClass(StrEnum):
@@ -52,14 +50,6 @@ class ToolEffect(StrEnum):
     """Changes nothing, but costs money."""
 
 
-class Policy(StrEnum):
-    """How a call of a tool is handled that no rule covers."""
-
-    ALLOW = "allow"
-    ASK = "ask"
-    DENY = "deny"
-
-
 PROGRESS_CHARACTERS = 1_000
 """Of what a call may say at once of how far it is."""
 
@@ -68,40 +58,6 @@ EVERYTHING = "*"
 
 SCREEN = "screen"
 """The resource that tools write which change what a person sees."""
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a command starts. `path` is relative to the root where it is `inside` of it.
-
-    `digest` is a hash of the content of one that is inside, `environment` one of the variables
-    that decide what it loads.
-    """
-
-    path: str
-    inside: bool
-    digest: str = ""
-    environment: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.path}, which is inside this repository" if self.inside else self.path
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a call is about, as the rules of approval see it: a path, a command, or neither.
-
-    `program` is what the command starts. `protected` says why it asks every time, where its path
-    does not say so.
-    """
-
-    path: str | None = None
-    command: str | None = None
-    program: Program | None = None
-    protected: str | None = None
-
-    def __str__(self) -> str:
-        return self.path or self.command or ""
 
 
 class TokenBudget:
@@ -169,7 +125,7 @@ async def _publish_nowhere(_event: Event) -> None:
     """For calls outside a session."""
 
 
-async def _nobody_decides(_question: "Question") -> "Decision":
+async def _nobody_decides(_question: Question) -> Decision:
     raise RuntimeError("there is no approval outside a dispatcher")
 
 
@@ -193,7 +149,7 @@ class ToolContext:
     last_user_message: str = ""
     clock: Clock = field(default_factory=SystemClock)
     publish: Callable[[Event], Awaitable[None]] = _publish_nowhere
-    approve: Callable[["Question"], Awaitable["Decision"]] = _nobody_decides
+    approve: Callable[[Question], Awaitable[Decision]] = _nobody_decides
     """Asks for something that the call proposes, such as a change to a file. The time that a
     person takes is not the call's."""
     private: frozenset[Path] = frozenset()

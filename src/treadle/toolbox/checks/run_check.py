@@ -13,14 +13,11 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.wording import counted, tallied
-from treadle.tools.approvals.question import Question
+from treadle.tools.approvals.question import Policy, Program, Question, Subject
 from treadle.tools.contract import (
     EVERYTHING,
     Arguments,
-    Policy,
-    Program,
     Result,
-    Subject,
     Tool,
     ToolClass,
     ToolContext,

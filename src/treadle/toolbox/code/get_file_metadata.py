@@ -12,7 +12,8 @@ from treadle.paths import resolve_readable
 from treadle.toolbox.code.text import READABLE, LineEnds, survey
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 
 class FileMetadataArguments(Arguments):

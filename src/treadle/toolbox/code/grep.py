@@ -19,7 +19,8 @@ from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.matching import Hit, Matcher, first_lines
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext, ToolError
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 TIME_LIMIT = 20.0
 """Seconds after which what was found so far is the answer; below the usual time-out of a call."""

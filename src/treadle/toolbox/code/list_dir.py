@@ -14,7 +14,8 @@ from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.workspace import Workspace, sendable
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 
 EntryKind = Literal["file", "folder", "link", "other"]
 

@@ -12,7 +12,8 @@ from treadle.tokens import estimate
 from treadle.toolbox.budget import DEFAULT_TOKENS, MaxTokens, most_that_fit
 from treadle.toolbox.code.text import READABLE, Passage, decode, read_passage
 from treadle.toolbox.code.workspace import Workspace
-from treadle.tools.contract import Arguments, Result, Subject, Tool, ToolContext, ToolError
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
 
 BYTES_PER_TOKEN = 8
 """More bytes than this for each token are not looked at; code has about 4."""

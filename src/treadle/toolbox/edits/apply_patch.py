@@ -8,7 +8,8 @@ from treadle.edits.requests import EditRequest, RenameFile
 from treadle.events.types import ToolView
 from treadle.toolbox.edits.proposing import Proposer, inside, tool_error
 from treadle.toolbox.edits.results import EditResult, view
-from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEffect
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 
 
 class ApplyPatchArguments(Arguments):

@@ -13,7 +13,8 @@ from treadle.events.types import ToolView
 from treadle.toolbox.edits.apply_code_edit import EXPECTED_HASH
 from treadle.toolbox.edits.proposing import Proposer, inside
 from treadle.toolbox.edits.results import EditResult, view
-from treadle.tools.contract import Arguments, Subject, Tool, ToolContext, ToolEffect
+from treadle.tools.approvals.question import Subject
+from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 
 
 class FileArguments(Arguments):

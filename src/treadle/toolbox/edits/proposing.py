@@ -18,8 +18,8 @@ from treadle.events.types import Effect, ErrorKind
 from treadle.private_files import why_private
 from treadle.protected_files import why_protected
 from treadle.toolbox.edits.results import EditResult, edit_result
-from treadle.tools.approvals.question import Decision, Question
-from treadle.tools.contract import Policy, Subject, ToolContext, ToolError
+from treadle.tools.approvals.question import Decision, Policy, Question, Subject
+from treadle.tools.contract import ToolContext, ToolError
 
 if TYPE_CHECKING:  # it brings libraries that are slow to import
     from treadle.code import CodeIndex

@@ -23,7 +23,8 @@ from treadle.toolbox.experiments.results import (
     shortened,
 )
 from treadle.toolbox.wording import counted
-from treadle.tools.contract import Arguments, Policy, Tool, ToolClass, ToolContext, ToolEffect
+from treadle.tools.approvals.question import Policy
+from treadle.tools.contract import Arguments, Tool, ToolClass, ToolContext, ToolEffect
 from treadle.ui import messages
 from treadle.ui.service import Ui
 

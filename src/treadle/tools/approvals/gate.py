@@ -14,9 +14,9 @@ from treadle.events import EventBus
 from treadle.events.types import ApprovalRequested, ApprovalResolved, ApprovalScope, Notice
 from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
-from treadle.tools.approvals.question import Decision, Question
+from treadle.tools.approvals.question import Decision, Policy, Question
 from treadle.tools.approvals.rules import Place, Rules
-from treadle.tools.contract import Policy, ToolContext
+from treadle.tools.contract import ToolContext
 
 _Answer = tuple[ApprovalScope, str | None]
 

@@ -10,7 +10,7 @@ from typing import Self
 from treadle.errors import StoreError
 from treadle.owner_only import private_file
 from treadle.repository_identity import consent_identity
-from treadle.tools.contract import Program
+from treadle.tools.approvals.question import Program
 
 _BUSY_SECONDS = 5.0
 _TABLE = """

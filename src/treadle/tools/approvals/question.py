@@ -1,11 +1,53 @@
-"""A question for approval, and its outcome."""
+"""A question for approval: what it concerns, and its outcome."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
 from treadle.events.types import ApprovalScope, ErrorKind, ToolFailure
-from treadle.tools.contract import Policy, Subject
+
+
+class Policy(StrEnum):
+    """How a call of a tool is handled that no rule covers."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a command starts. `path` is relative to the root where it is `inside` of it.
+
+    `digest` is a hash of the content of one that is inside, `environment` one of the variables
+    that decide what it loads.
+    """
+
+    path: str
+    inside: bool
+    digest: str = ""
+    environment: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}, which is inside this repository" if self.inside else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call is about, as the rules of approval see it: a path, a command, or neither.
+
+    `program` is what the command starts. `protected` says why it asks every time, where its path
+    does not say so.
+    """
+
+    path: str | None = None
+    command: str | None = None
+    program: Program | None = None
+    protected: str | None = None
+
+    def __str__(self) -> str:
+        return self.path or self.command or ""
 
 
 @dataclass(frozen=True, slots=True)

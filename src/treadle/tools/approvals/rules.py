@@ -12,7 +12,7 @@ from treadle.config.model import ApprovalSettings
 from treadle.paths import is_directory, resolve_inside, why_private_file
 from treadle.private_files import why_private
 from treadle.protected_files import why_protected
-from treadle.tools.contract import Policy, Subject
+from treadle.tools.approvals.question import Policy, Subject
 
 
 @dataclass(frozen=True, slots=True)
