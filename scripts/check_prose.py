@@ -78,7 +78,7 @@ NOT_YET_CHECKED: dict[str, int] = {
     "src/treadle/diagnosis/report": 45,
     "src/treadle/diagnosis/detectors": 49,
     "src/treadle/traces/exchange.py": 5,
-    "src/treadle/traces/otlp": 15,
+    "src/treadle/spans/otlp": 15,
     "src/treadle/traces/query": 3,
     "src/treadle/traces/store": 62,
 }

@@ -29,7 +29,7 @@ _PROGRAM = ("service.name", "telemetry.sdk.language", "telemetry.sdk.name")
 _HERE = re.compile(r'(?<=File \\")/[^"\\]*/(?=site-packages/|scripts/)')
 """Where the packages were installed, in the traces of exceptions."""
 
-FOLDER = Path("tests/traces/vocabularies/recorded")
+FOLDER = Path("tests/spans/vocabularies/recorded")
 
 QUESTION = "What is the weather in Zürich? 🌦"
 ANSWER = "It rains in Zürich."

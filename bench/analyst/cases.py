@@ -11,7 +11,7 @@ from bench.analyst.apps import TUNED_APPS, App
 from bench.analyst.making import BEGIN_US, Fault, Maker
 from treadle.diagnosis.detectors import SpanReference
 from treadle.diagnosis.report import Cause
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 Shape = Literal["single", "team", "nested"]
 EARLIER = 4

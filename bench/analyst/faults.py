@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 
 from bench.analyst.making import Maker, ToolStep, Turn
-from treadle.traces.span import SpanStatus
+from treadle.spans.span import SpanStatus
 
 TRACEBACK = (
     "Traceback (most recent call last):\n"

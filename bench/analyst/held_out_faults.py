@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bench.analyst.faults import call_of, with_instructions
 from bench.analyst.making import Maker, Turn
-from treadle.traces.span import JsonValue, SpanStatus
+from treadle.spans.span import JsonValue, SpanStatus
 
 _STACK = (
     'java.lang.NullPointerException: Cannot invoke "Row.total()" because "row" is null\n'

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bench.analyst.apps import App, Arguments, ToolKind
 from treadle.diagnosis.detectors import SpanReference
 from treadle.events.types import Usage
-from treadle.traces.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 
 BEGIN_US = 1_791_000_000_000_000
 PRICES = {

@@ -74,7 +74,7 @@ _CHUNKED = 10_000
 
 def _fill_small(store: SqliteTraceStore, size: int) -> None:
     from bench.traces.fill import chunk
-    from treadle.traces.otlp import decode_protobuf
+    from treadle.spans.otlp import decode_protobuf
 
     left = size
     for batch in chunk(0):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bench.detectors.corpus import Case
 from bench.detectors.scoring import WORDS
-from treadle.traces.span import SpanKind
+from treadle.spans.span import SpanKind
 
 _FOREIGN = 0.02
 """Share of the letters beyond ASCII from which on a text is in another language."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from treadle.traces.span import Attributes, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 
 FOLDER = Path(__file__).resolve().parent / "cases"
 PARTS = ("tuned", "held_out")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.detectors.corpus import Case
 from treadle.diagnosis.detectors import Layer, detect
-from treadle.traces.span import Span, SpanStatus
+from treadle.spans.span import Span, SpanStatus
 
 WORDS = (
     "error",

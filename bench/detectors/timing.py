@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bench.detectors.corpus import cases
 from treadle.diagnosis.detectors import detect
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 _PROSE = "The service reads the manual of each part and writes down what it has learned from it.\n"
 _DATA = '{"id": 7, "name": "Ann", "tags": ["a", "b"], "parent": null, "score": 0.25},'

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from bench.traces.generator import Generator, SentSpan
 from bench.traces.otlp_bytes import export_request
-from treadle.traces.otlp import Decoded, decode_protobuf
+from treadle.spans.otlp import Decoded, decode_protobuf
 
 ROUNDS = 15
 

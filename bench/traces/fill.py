@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.traces.figures import say
 from bench.traces.generator import BEGIN_NS, SECOND, Generator
 from bench.traces.otlp_bytes import Batch, batches
-from treadle.traces.otlp import decode_protobuf
-from treadle.traces.redaction import redacted_all
+from treadle.spans.otlp import decode_protobuf
+from treadle.spans.redaction import redacted_all
 from treadle.traces.store.sqlite import SqliteTraceStore
 
 TRACE_SPANS = 50

@@ -25,7 +25,7 @@ from treadle.events.types import (
 )
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
-from treadle.traces import Span
+from treadle.spans.span import Span
 
 
 @dataclass

@@ -10,8 +10,8 @@ from tests.toolbox.traces.flights import THREAD, flights
 from treadle.agents.calling import MOST_CALLS
 from treadle.agents.page import PageContext
 from treadle.events.types import ApprovalScope, StopReason
+from treadle.spans.span import ANALYST_LABEL
 from treadle.traces.query import Query
-from treadle.traces.span import ANALYST_LABEL
 
 FOREVER = 200
 PAGE = PageContext(thread_id=THREAD)

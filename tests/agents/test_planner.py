@@ -11,7 +11,7 @@ from tests.toolbox.traces.flights import THREAD, flights
 from treadle.agents.page import PageContext
 from treadle.agents.routes import Route, find_route
 from treadle.errors import UsageError
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 LABELS = ("prod", "test", "flight", "flight-search", "a|b")
 LAYOUT = ("## Summary", "## Numbers", "## Breakdown", "## Repeated failures", "## Issues")

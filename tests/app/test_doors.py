@@ -32,9 +32,9 @@ from treadle.llm.messages import ToolMessage
 from treadle.paths import HOME_VARIABLE
 from treadle.session import Conversation, RequestSession
 from treadle.session.role import Role
+from treadle.spans.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 from treadle.toolbox import experiments, traces, ui
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
-from treadle.traces.span import ANALYST_LABEL
+from treadle.traces import SqliteTraceStore
 from treadle.ui.service import Ui
 from treadle.ui.state import Change
 

@@ -9,7 +9,7 @@ from bench.analyst.cases import TUNED, Case, healthy, plant
 from bench.analyst.held_out import HELD_OUT
 from bench.analyst.held_out_apps import HELD_OUT_APPS
 from bench.analyst.scoring import scores
-from treadle.traces.forest import arrange
+from treadle.spans.forest import arrange
 
 SETS = [(TUNED, TUNED_APPS), (HELD_OUT, HELD_OUT_APPS)]
 SMALL = [

@@ -15,8 +15,8 @@ from bench.traces.generator import MODELS, Generator
 from bench.traces.load import read_batches, write_batches
 from bench.traces.otlp_bytes import batches, export_request
 from bench.traces.wire import Connection, request, share
-from treadle.traces.otlp import decode_protobuf
-from treadle.traces.span import SpanKind, SpanStatus
+from treadle.spans.otlp import decode_protobuf
+from treadle.spans.span import SpanKind, SpanStatus
 
 
 def test_the_same_seed_gives_the_same_traces() -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Ran, treadle
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.app.repository_scope import repository_label
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 
 HOUR = 3_600_000_000
 START = 1_900_000_800_000_000

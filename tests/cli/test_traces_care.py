@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Ran, treadle
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.cli.commands import traces_faults
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 
 KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import treadle
-from tests.traces.otlp.exports import START, TRACE, as_json, request, span
+from tests.spans.otlp.exports import START, TRACE, as_json, request, span
 
 CALL = {
     "gen_ai.operation.name": "chat",

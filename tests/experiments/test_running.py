@@ -19,7 +19,7 @@ from treadle.errors import UsageError
 from treadle.experiments.model import BatchState, Budget, Cell
 from treadle.experiments.running import Progress, run_id, thread_id
 from treadle.experiments.service import InvalidRequestError
-from treadle.traces.span import SpanStatus
+from treadle.spans.span import SpanStatus
 
 
 def told(prompt: int, completion: int) -> dict[str, Any]:

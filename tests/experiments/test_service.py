@@ -16,9 +16,9 @@ from treadle.experiments.documents import document_of
 from treadle.experiments.judgement import Winner
 from treadle.experiments.judging import JudgeError, verdict_of
 from treadle.experiments.reading import NotRunnableError, outcome_of, request_of
+from treadle.spans.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import recorded
 from treadle.traces.query import Query, parse_query
-from treadle.traces.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 
 SPAN = Span(
     trace_id="t",

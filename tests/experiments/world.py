@@ -19,7 +19,8 @@ from treadle.events import EventBus
 from treadle.experiments.calling import CallRequest
 from treadle.experiments.model import Batch, Cell, Experiment, Item, Outcome, Plan, Variant
 from treadle.experiments.service import Experiments
-from treadle.traces import Span, SqliteTraceStore
+from treadle.spans.span import Span
+from treadle.traces import SqliteTraceStore
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},

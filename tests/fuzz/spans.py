@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
+from treadle.spans.span import Span
 from treadle.traces.exchange import span_from_json
-from treadle.traces.span import Span
 
 
 def check_whole(spans: Sequence[Span]) -> None:

@@ -17,7 +17,8 @@ from treadle.config.model import Settings
 from treadle.errors import NotFoundError
 from treadle.events import EventBus
 from treadle.gateway import Gateway
-from treadle.traces import Span, SqliteTraceStore
+from treadle.spans.span import Span
+from treadle.traces import SqliteTraceStore
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 

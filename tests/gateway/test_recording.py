@@ -15,9 +15,9 @@ from tests.fakes.replies import Answer, Call, Pause, Script, body, delta, error,
 from tests.gateway.running import MESSAGES, eventually, running, settings
 from treadle.errors import StoreError
 from treadle.events.types import Notice, Usage
-from treadle.traces import Span, StoreBusyError
-from treadle.traces.span import CostSource
-from treadle.traces.vocabularies import RawSpan, to_span
+from treadle.spans.span import CostSource, Span
+from treadle.spans.vocabularies import RawSpan, to_span
+from treadle.traces import StoreBusyError
 
 TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 

@@ -14,9 +14,10 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.mcp.serving import client, failure, ok, recorded
 from tests.server.serving import serving
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.experiments.store import ExperimentStore
-from treadle.traces import SpanKind, SqliteTraceStore
+from treadle.spans.span import SpanKind
+from treadle.traces import SqliteTraceStore
 
 
 @pytest.fixture

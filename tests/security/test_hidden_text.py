@@ -12,14 +12,15 @@ from typing import Any, Literal
 import pytest
 
 from tests.edits.test_diffs import change_of
+from tests.spans.runs import span
 from tests.toolbox.traces.recordings import Recordings
-from tests.traces.runs import span
 from treadle.app.logs import LineFormatter
 from treadle.cli.diffs import side_by_side, unified_text
 from treadle.cli.main import main
 from treadle.cli.output import table
 from treadle.edits.requests import ReplaceEdit
-from treadle.traces import SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 from treadle.traces.fencing import fenced, inline, quotable
 from treadle.visible import in_json, in_line, printable
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.command import treadle
 from tests.server.serving import Served, serving
-from tests.traces.runs import span
+from tests.spans.runs import span
+from treadle.spans.span import ANALYST_LABEL, EXPERIMENT_LABEL, SpanKind
 from treadle.traces import SqliteTraceStore
-from treadle.traces.span import ANALYST_LABEL, EXPERIMENT_LABEL, SpanKind
 
 LISTS = ("/threads", "/runs", "/spans", "/search?q=span", "/groups?group_by=label",
          "/groups?group_by=model", "/labels", "/summary", "/facets", "/facets?rows=runs",

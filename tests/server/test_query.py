@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.server.serving import serving
 from tests.server.test_traces_reading import made, seeded
-from treadle.traces import SpanStatus
+from treadle.spans.span import SpanStatus
 from treadle.traces.query import parse_query
 from treadle.traces.query.vocabulary import VOCABULARY
 

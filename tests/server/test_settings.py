@@ -4,8 +4,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.server.serving import Served, serving
+from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
-from treadle.traces.span import Span, SpanKind, SpanStatus
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz123456"
 DAY_US = 86_400_000_000

@@ -12,7 +12,7 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.server.exports import export, span
 from tests.server.serving import Served, serving
-from tests.traces.runs import span as small_span
+from tests.spans.runs import span as small_span
 from treadle.app.event_log import EventLog
 from treadle.app.live_spans import TOLD_AT_ONCE, LiveSpans
 from treadle.events import EventBus

@@ -12,7 +12,8 @@ import pytest
 
 from tests.server.exports import START_NS, binary, export, span
 from tests.server.serving import Served, serving
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>" * 40

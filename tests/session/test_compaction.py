@@ -42,8 +42,10 @@ from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
 from treadle.session.compaction import coverable
 from treadle.session.history import TokenCounts, begins_turn, build_prompt
-from treadle.traces import Recorder, SpanKind, SqliteTraceStore, trace_lines, view_trace
-from treadle.traces.totals import totals
+from treadle.spans.recorder import Recorder
+from treadle.spans.span import SpanKind
+from treadle.spans.totals import totals
+from treadle.traces import SqliteTraceStore, trace_lines, view_trace
 
 LONG = "word " * 600
 WINDOW = 4_000

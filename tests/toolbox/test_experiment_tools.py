@@ -20,12 +20,12 @@ from treadle.config.model import ApprovalSettings
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted, ToolProgress
 from treadle.experiments.model import BatchState
+from treadle.spans.span import SpanEvent
 from treadle.tokens import estimate
 from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces.span import SpanEvent
 from treadle.ui.messages import ExperimentData
 from treadle.ui.service import Ui
 from treadle.ui.state import Change

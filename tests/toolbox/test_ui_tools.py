@@ -12,11 +12,12 @@ import pytest
 from treadle.events import EventBus
 from treadle.events.types import ErrorKind, ToolCallCompleted
 from treadle.events.ui import UiRequested
+from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.ui import ANALYST_TOOLS, ui_tools
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
 from treadle.ui.feed import UiFeed
 from treadle.ui.messages import CollapsedSpans, Done, UiAnswer
 from treadle.ui.service import Ui

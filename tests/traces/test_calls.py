@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.traces.runs import KEY, REQUEST
+from tests.spans.runs import KEY, REQUEST
 from treadle.cli.tool_stats import moment
 from treadle.errors import UsageError
 from treadle.events import Envelope
@@ -30,16 +30,9 @@ from treadle.events.types import (
     ToolView,
 )
 from treadle.ids import new_id
-from treadle.traces import (
-    Span,
-    SpanKind,
-    SpanStatus,
-    SqliteTraceStore,
-    Trace,
-    trace_lines,
-    view_trace,
-)
-from treadle.traces.mapping import SpanMapper
+from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
+from treadle.traces import SqliteTraceStore, trace_lines, view_trace
 
 ASKED = new_id()
 

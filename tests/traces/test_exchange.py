@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces.otlp.exports import as_json, request, span
+from tests.spans.otlp.exports import as_json, request, span
 from treadle.events.types import Usage
-from treadle.traces import exchange
-from treadle.traces.exchange import ExchangeError, read_spans, span_from_json, write_spans
-from treadle.traces.span import (
+from treadle.spans.span import (
     CostSource,
     JsonValue,
     Span,
@@ -20,6 +18,8 @@ from treadle.traces.span import (
     SpanLink,
     SpanStatus,
 )
+from treadle.traces import exchange
+from treadle.traces.exchange import ExchangeError, read_spans, span_from_json, write_spans
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.errors import StoreError
 from treadle.traces import Deleted, SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned, prune

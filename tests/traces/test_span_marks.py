@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.traces.runs import span
-from treadle.traces import Trace
-from treadle.traces.span import JsonValue, SpanEvent, SpanLink
+from tests.spans.runs import span
+from treadle.spans.span import JsonValue, SpanEvent, SpanLink, Trace
 from treadle.traces.span_marks import marks_of
 from treadle.traces.tree import trace_to_json, view_trace
 

@@ -7,20 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from tests.traces.runs import REQUEST, run_events, span
+from tests.spans.runs import REQUEST, run_events, span
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
-from treadle.traces import (
-    SpanEvent,
-    SpanKind,
-    SpanStatus,
-    Trace,
-    trace_lines,
-    trace_to_json,
-    view_trace,
-)
-from treadle.traces.forest import arrange
-from treadle.traces.mapping import SpanMapper
+from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.forest import arrange
+from treadle.spans.span import SpanEvent, SpanKind, SpanStatus, Trace
+from treadle.traces import trace_lines, trace_to_json, view_trace
 from treadle.traces.text import cost, duration
 from treadle.traces.tree import Mark, one_line
 from treadle.visible import printable

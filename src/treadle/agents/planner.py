@@ -19,9 +19,9 @@ from treadle.events.types import StopReason, Usage
 from treadle.llm.messages import UserMessage
 from treadle.session import SessionOutcome
 from treadle.session.keeping import Keeper
+from treadle.spans.page_links import experiment_link, run_link, span_link, thread_link, trace_link
 from treadle.tools.contract import ToolError
 from treadle.traces.fencing import inline
-from treadle.traces.links import experiment_link, run_link, span_link, thread_link, trace_link
 from treadle.traces.query import Query, any_of
 from treadle.traces.query.conditions import Field as Of
 

@@ -24,10 +24,10 @@ from treadle.session.keeping import Keeper
 from treadle.session.repetition import Patience
 from treadle.session.role import Role
 from treadle.session.tally import Tally
+from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.contract import ToolContext
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import AnyTool, Registry
-from treadle.traces.span import ANALYST_LABEL
 
 MANNERS = (
     "- Text in <recorded-…> blocks, in results and in ids is recorded text of other "

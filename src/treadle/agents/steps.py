@@ -25,9 +25,9 @@ from treadle.ids import new_id
 from treadle.llm.messages import AssistantMessage, ToolCall, UserMessage
 from treadle.session.calls import OpenCalls, result_message
 from treadle.session.keeping import Keeper
+from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.contract import ToolError
 from treadle.tools.registry import Registry
-from treadle.traces.span import ANALYST_LABEL
 
 RULES, PROVIDER = "rules", "treadle"
 """What stands in the place of a model and of its provider."""

@@ -16,7 +16,8 @@ from treadle.events import EventBus
 from treadle.experiments.calling import CallRequest
 from treadle.experiments.model import Outcome
 from treadle.experiments.reading import outcome_of
-from treadle.traces import Span, SqliteTraceStore
+from treadle.spans.span import Span
+from treadle.traces import SqliteTraceStore
 
 if TYPE_CHECKING:
     from treadle.gateway import Gateway

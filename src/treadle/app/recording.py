@@ -12,7 +12,8 @@ from treadle.config.traces import RedactionSettings
 from treadle.errors import StoreError
 from treadle.events import EventBus
 from treadle.secrets import Rule, Rules, use_rules
-from treadle.traces import Recorder, SqliteTraceStore
+from treadle.spans.recorder import Recorder
+from treadle.traces import SqliteTraceStore
 
 
 @dataclass(frozen=True, slots=True)

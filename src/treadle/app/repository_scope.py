@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from treadle.errors import NotFoundError
 from treadle.repository_identity import identity
+from treadle.spans.span import REPOSITORY_LABEL, Span, Trace
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
-from treadle.traces.span import REPOSITORY_LABEL, Span, Trace
 
 if TYPE_CHECKING:
     from treadle.diagnosis.detectors import Rule

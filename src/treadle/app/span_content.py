@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from treadle.traces.span import JsonValue, Span
+from treadle.spans.span import JsonValue, Span
 from treadle.traces.span_marks import marks_of
 from treadle.traces.store import blobs
 

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from treadle.traces.otlp import Decoded
-from treadle.traces.redaction import redacted_all
-from treadle.traces.store.protocol import SpanWriter, StoreBusyError
+from treadle.spans.otlp import Decoded
+from treadle.spans.redaction import redacted_all
+from treadle.spans.span_writer import SpanWriter
+from treadle.traces.store.protocol import StoreBusyError
 
 LARGE_BYTES = 8_000_000
 """From this size on an export is a large one."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from treadle.spans.span import Span
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Query, Sort
-from treadle.traces.span import Span
 
 _PAGE = 200
 

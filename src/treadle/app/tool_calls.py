@@ -21,12 +21,12 @@ from treadle.config.model import Settings
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
 from treadle.events import EventBus
+from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import GrantStore
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.external import Bridge
 from treadle.tools.registry import AnyTool, Registry
-from treadle.traces.span import ANALYST_LABEL
 from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:

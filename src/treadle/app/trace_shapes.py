@@ -9,8 +9,8 @@ from typing import Annotated, Generic, TypeVar
 from typing_extensions import TypedDict
 
 from treadle.documented import Documented, whole
-from treadle.traces.span import CostSource, JsonValue, SpanKind, SpanStatus
-from treadle.traces.span import Span as RecordedSpan
+from treadle.spans.span import CostSource, JsonValue, SpanKind, SpanStatus
+from treadle.spans.span import Span as RecordedSpan
 from treadle.traces.store.reading.searching import FoundIn
 
 T = TypeVar("T")

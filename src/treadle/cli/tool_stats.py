@@ -8,7 +8,7 @@ from datetime import datetime
 from treadle.app.stores import open_trace_store
 from treadle.cli.output import print_json, say, table
 from treadle.errors import UsageError
-from treadle.traces.span import SpanStatus
+from treadle.spans.span import SpanStatus
 from treadle.traces.text import duration
 from treadle.traces.tool_stats import ToolStats
 

@@ -12,7 +12,7 @@ from treadle.experiments.documents import document_of
 from treadle.experiments.judgement import Judgement
 from treadle.experiments.model import Batch, Cell, Experiment, Item, Listed, Outcome
 from treadle.experiments.running import progress_of, run_id, thread_id
-from treadle.traces.links import experiment_link, span_link
+from treadle.spans.page_links import experiment_link, span_link
 
 if TYPE_CHECKING:
     from treadle.experiments import shapes

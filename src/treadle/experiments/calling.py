@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from treadle.experiments.model import Outcome
-from treadle.traces.span import EXPERIMENT_LABEL
+from treadle.spans.span import EXPERIMENT_LABEL
 
 THREAD_PREFIX = "experiment:"
 """Begins the thread of every experiment, so that none mixes with what people asked."""

@@ -4,10 +4,10 @@ from typing import Protocol
 
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.reading import NotRunnableError
+from treadle.spans.span import Span, SpanKind, Trace
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
-from treadle.traces.span import Span, SpanKind, Trace
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
 

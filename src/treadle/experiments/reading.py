@@ -7,7 +7,7 @@ from typing import Any
 from treadle.errors import UsageError
 from treadle.experiments.model import Outcome, ToolUse
 from treadle.experiments.requests import patched, problems
-from treadle.traces.span import Span, SpanKind, SpanStatus
+from treadle.spans.span import Span, SpanKind, SpanStatus
 
 _PARAMETERS = {
     "gen_ai.request.temperature": "temperature",

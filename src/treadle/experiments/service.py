@@ -41,9 +41,9 @@ from treadle.experiments.store import ExperimentStore
 from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
 from treadle.secrets import redact
+from treadle.spans.span import Span
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Query
-from treadle.traces.span import Span
 
 if TYPE_CHECKING:
     from treadle.experiments import shapes

@@ -21,8 +21,8 @@ from treadle.llm.endpoint import Endpoint
 from treadle.llm.prices import cost
 from treadle.llm.profiles import EMBEDDED
 from treadle.llm.usage import MOST_TOKENS
+from treadle.spans.span import BUDGET_LABEL
 from treadle.tokens import estimate
-from treadle.traces.span import BUDGET_LABEL
 
 
 @dataclass(frozen=True, slots=True)

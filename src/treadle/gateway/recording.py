@@ -17,10 +17,10 @@ from treadle.errors import StoreError
 from treadle.gateway.attempts import Finished
 from treadle.gateway.budgets import Used
 from treadle.gateway.spans import spans_of
-from treadle.traces.recorder import Loss
-from treadle.traces.redaction import redacted_all
-from treadle.traces.span import Span
-from treadle.traces.store.protocol import SpanWriter
+from treadle.spans.recorder import Loss
+from treadle.spans.redaction import redacted_all
+from treadle.spans.span import Span
+from treadle.spans.span_writer import SpanWriter
 
 _WAITING_BYTES = 256_000_000
 """Of calls that are over and not kept yet; further ones are lost."""

@@ -21,10 +21,10 @@ from treadle.gateway.trace_context import new_span_id
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
+from treadle.spans.otlp.span_collector import finite
+from treadle.spans.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
+from treadle.spans.vocabularies import RawSpan, to_span
 from treadle.tokens import estimate
-from treadle.traces.otlp.building import finite
-from treadle.traces.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
-from treadle.traces.vocabularies import RawSpan, to_span
 
 _PARAMETERS = {
     "temperature": "gen_ai.request.temperature",

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from treadle.traces.span import given_labels
+from treadle.spans.span import given_labels
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 """W3C Trace Context, section 3.2; later versions may have more behind the flags."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.span_intake import SpanIntake
 from treadle.errors import ConfigError, StoreError, TreadleError
-from treadle.traces.otlp import decode_protobuf, respond_protobuf
+from treadle.spans.otlp import decode_protobuf, respond_protobuf
 
 if TYPE_CHECKING:
     import grpc  # type: ignore[import-untyped]  # it ships no types

@@ -1,7 +1,5 @@
-"""Spans: how events become spans, and how spans are stored and read."""
+"""Traces: how spans are stored, queried and shown."""
 
-from treadle.traces.recorder import Loss, Recorder
-from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus, Totals, Trace
 from treadle.traces.store import (
     LAST,
     Blob,
@@ -22,20 +20,12 @@ __all__ = [
     "Blob",
     "Changes",
     "Deleted",
-    "Loss",
-    "Recorder",
     "Row",
     "RunSummary",
-    "Span",
     "SpanChange",
-    "SpanEvent",
-    "SpanKind",
-    "SpanStatus",
     "SqliteTraceStore",
     "StoreBusyError",
     "ToolStats",
-    "Totals",
-    "Trace",
     "TraceStore",
     "TraceView",
     "trace_lines",

@@ -18,8 +18,8 @@ from treadle.errors import UsageError
 from treadle.events.types import Usage
 from treadle.llm.usage import read_cost
 from treadle.owner_only import open_output
-from treadle.traces.otlp import Decoded, OtlpError, decode_json
-from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.spans.otlp import Decoded, OtlpError, decode_json
+from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 
 VERSION = 1
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treadle.fencing import fence_name
-from treadle.traces.cutting import cut_before, cut_behind
+from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.visible import CONTROLS, JOINERS, UNSEEN
 
 INLINE_CHARACTERS = 120

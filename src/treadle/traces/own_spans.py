@@ -4,9 +4,9 @@ Asking about the record must not change the answer (decision 52), and runs of ex
 variants of a user's calls, not further ones. `own:include` in a query shows them too.
 """
 
+from treadle.spans.span import OWN_LABELS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
-from treadle.traces.span import OWN_LABELS
 
 OF_OTHERS = Query((any_of(Field.LABEL, OWN_LABELS, negated=True),))
 """Everything but those calls."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treadle.traces.otlp.building import DROPPED, UNREADABLE
-from treadle.traces.span import Span, SpanStatus
-from treadle.traces.vocabularies.reading import parsed
+from treadle.spans.otlp.span_collector import DROPPED, UNREADABLE
+from treadle.spans.span import Span, SpanStatus
+from treadle.spans.vocabularies.columns import parsed
 
 
 class Mark(StrEnum):

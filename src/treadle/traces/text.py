@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from treadle.events.types import Usage
-from treadle.traces.span import Totals
+from treadle.spans.span import Totals
 from treadle.traces.tree import FAILURE_MARKS, Mark, Row, TraceView
 from treadle.visible import in_line
 

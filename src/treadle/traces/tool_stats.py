@@ -3,10 +3,7 @@
 import sqlite3
 from dataclasses import dataclass, field
 
-from treadle.traces.span import SpanStatus
-
-PREFIX = "execute_tool "
-"""The prefix of the tool in the name of its spans."""
+from treadle.spans.span import TOOL_NAME_PREFIX, SpanStatus
 
 _COUNTS = """
     SELECT name, status, coalesce(error_type, ''), count(*), count(work_us), max(start_us)
@@ -62,7 +59,7 @@ def tool_stats(connection: sqlite3.Connection, since_us: int, until_us: int) -> 
     timed: dict[str, int] = {}
     period = since_us, until_us
     for name, status, failure, count, known, last in connection.execute(_COUNTS, period):
-        stats = found.setdefault(name, ToolStats(name.removeprefix(PREFIX)))
+        stats = found.setdefault(name, ToolStats(name.removeprefix(TOOL_NAME_PREFIX)))
         kind = SpanStatus(status)
         stats.by_status[kind] = stats.by_status.get(kind, 0) + count
         stats.last_us = max(stats.last_us, last)

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from treadle.diagnosis.detectors.reading import Message, Role, read
 from treadle.events.types import Usage
-from treadle.traces.forest import Node, arrange
-from treadle.traces.span import (
+from treadle.spans.forest import Node, arrange
+from treadle.spans.span import (
     Attributes,
     JsonValue,
     Span,
@@ -18,9 +18,9 @@ from treadle.traces.span import (
     Totals,
     Trace,
 )
+from treadle.spans.totals import totals
 from treadle.traces.span_marks import Mark as SpanMark
 from treadle.traces.span_marks import marks_of
-from treadle.traces.totals import totals
 from treadle.visible import in_line, printable
 
 _DETAIL_LENGTH = 120

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.diagnosis.detectors import Finding, detect, holds
-from treadle.traces.span import JsonValue, Span, SpanKind, SpanStatus
+from treadle.spans.span import JsonValue, Span, SpanKind, SpanStatus
 
 Message = dict[str, Any]
 

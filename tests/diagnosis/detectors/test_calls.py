@@ -9,7 +9,7 @@ import pytest
 from tests.diagnosis.detectors.spans import calls, model, only, result, tool, user
 from treadle.diagnosis.detectors import Kind, detect
 from treadle.diagnosis.detectors.calls import mismatch
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 WEATHER = {
     "type": "object",

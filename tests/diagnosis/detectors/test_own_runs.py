@@ -17,9 +17,9 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import new_id
+from treadle.spans.event_mapper import SpanMapper
+from treadle.spans.span import Span
 from treadle.tools.failures import failure_content
-from treadle.traces.mapping import SpanMapper
-from treadle.traces.span import Span
 
 ARGUMENTS = '{"path": "x.py"}'
 FAILURE = ToolFailure(ErrorKind.NOT_FOUND, "There is no file x.py.", hint="The nearest is y.py.")

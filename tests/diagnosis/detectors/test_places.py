@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.diagnosis.detectors import Evidence, SpanReference, holds, text_at
 from treadle.diagnosis.detectors.places import as_text, step
-from treadle.traces.span import JsonValue, Span, SpanEvent, SpanKind
+from treadle.spans.span import JsonValue, Span, SpanEvent, SpanKind
 
 NAMES = st.one_of(
     st.text(max_size=6), st.sampled_from(["attributes", "resource", "a.b", "a[0]", '"', "\\", "0"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, result, tool, user
 from treadle.diagnosis.detectors import Finding, Kind, SpanReference, detect, holds
-from treadle.traces.span import Span, SpanKind, SpanStatus
+from treadle.spans.span import Span, SpanKind, SpanStatus
 
 FAILED = '{"ok": false, "error": "The service is down."}'
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.diagnosis.detectors.spans import calls, model, only, other, tool, user
 from treadle.diagnosis.detectors import Kind, Severity, detect
-from treadle.traces.span import SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import SpanEvent, SpanKind, SpanStatus
 
 HIGH, MEDIUM, LOW = Severity.HIGH, Severity.MEDIUM, Severity.LOW
 

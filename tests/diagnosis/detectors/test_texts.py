@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, only, other, result, tool, user
 from treadle.diagnosis.detectors import Kind, Severity, detect, holds
-from treadle.traces.span import SpanKind
+from treadle.spans.span import SpanKind
 
 WORDS = (
     "Error: it failed. Exception. Failed to connect. Unauthorized. Forbidden. Not found. It does "

@@ -8,7 +8,8 @@ from typing import Any
 
 from treadle.diagnosis.detectors import SpanReference
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 
 BEGIN = 1_790_000_000_000_000
 MS = 1_000

@@ -8,7 +8,7 @@ from tests.diagnosis.report.spans import span
 from treadle.diagnosis.report.loops import Call, Manner, repeated_calls
 from treadle.diagnosis.report.outliers import FAR, LEAST, outliers, usual
 from treadle.diagnosis.report.periods import Period, period_of, within
-from treadle.traces import Span
+from treadle.spans.span import Span
 from treadle.traces.query import Query, parse_query
 
 

@@ -9,10 +9,9 @@ from tests.diagnosis.report.spans import BEGIN, MS, model, named, run, span, sto
 from treadle.diagnosis.detectors import Rule, Severity
 from treadle.diagnosis.report import Cause, Focus, Report, Unit, analyse, render, render_within
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanKind, SpanStatus
+from treadle.spans.span import ANALYST_LABEL, WAITED, Span, SpanKind, SpanStatus
 from treadle.traces.query import Query, any_of, parse_query
 from treadle.traces.query.conditions import Field
-from treadle.traces.span import ANALYST_LABEL, WAITED
 
 ORDER = {"order": "O-1", "state": "sent", "items": [1]}
 

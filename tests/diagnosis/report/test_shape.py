@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.report.spans import MS, named, span
 from treadle.diagnosis.report.shape import critical_path, self_times
-from treadle.traces import Span
+from treadle.spans.span import Span
 
 
 def test_time_of_children_that_run_at_once_counts_once() -> None:

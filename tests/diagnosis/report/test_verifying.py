@@ -14,8 +14,8 @@ from treadle.diagnosis.report import (
     verify_findings,
     verify_suspects,
 )
-from treadle.traces import SpanStatus
-from treadle.traces.links import span_link
+from treadle.spans.page_links import span_link
+from treadle.spans.span import SpanStatus
 from treadle.traces.query import Query
 
 FAILED = tool("s1", None, status=SpanStatus.ERROR, error="connection refused by 10.0.0.7")

@@ -1,8 +1,8 @@
 """Exports of traces in OTLP/JSON."""
 
 from tests.fuzz.spans import check_whole
-from tests.traces.otlp.exports import START, as_json, request, span
-from treadle.traces.otlp import OtlpError, decode_json, respond_json
+from tests.spans.otlp.exports import START, as_json, request, span
+from treadle.spans.otlp import OtlpError, decode_json, respond_json
 
 REFUSALS = (OtlpError,)
 

@@ -2,8 +2,8 @@
 
 from tests.fuzz.spans import check_whole
 from tests.fuzz.targets.otlp_json import REQUESTS
-from tests.traces.otlp.exports import protobuf
-from treadle.traces.otlp import OtlpError, decode_protobuf, respond_protobuf
+from tests.spans.otlp.exports import protobuf
+from treadle.spans.otlp import OtlpError, decode_protobuf, respond_protobuf
 
 REFUSALS = (OtlpError,)
 SEEDS = tuple(protobuf(sent) for sent in REQUESTS)

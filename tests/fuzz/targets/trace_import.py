@@ -6,9 +6,9 @@ from dataclasses import replace
 from tests.fuzz.spans import check_whole
 from tests.fuzz.targets.otlp_json import SEEDS as EXPORTS
 from treadle.events.types import Usage
+from treadle.spans.otlp import decode_json
+from treadle.spans.span import CostSource, Span
 from treadle.traces.exchange import ExchangeError, read_span_lines, write_span_lines
-from treadle.traces.otlp import decode_json
-from treadle.traces.span import CostSource, Span
 
 
 def _written(*spans: Span) -> bytes:

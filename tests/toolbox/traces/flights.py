@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.toolbox.traces.recordings import model_call, tool_call
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanKind, SpanStatus
+from treadle.spans.span import Span, SpanKind, SpanStatus
 
 THREAD = "flights"
 ARGUMENTS = '{"to": "Oslo", "date": "2026-10-02"}'

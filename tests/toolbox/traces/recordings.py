@@ -14,10 +14,11 @@ from treadle.diagnosis.detectors import Rule
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted, ToolCallFailed, Usage
 from treadle.llm.port import ChatModel
+from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces import Span, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.traces import SqliteTraceStore
 
 BEGIN = 1_790_000_000_000_000
 """When recordings begin, in Unix microseconds."""

@@ -15,12 +15,13 @@ from treadle.events.types import ToolCallCompleted
 from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import UserMessage
 from treadle.llm.port import ChatModel
+from treadle.spans.recorder import Recorder
+from treadle.spans.span import SpanKind
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
 from treadle.toolbox.traces.verdict_cache import KEPT_SECONDS
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces import Recorder, SpanKind
 
 
 def verdict(quote: str, span_id: str = "x0", **rest: str) -> dict[str, str]:

@@ -11,12 +11,11 @@ from treadle.config.detectors import DetectorRule
 from treadle.diagnosis.detectors import Rule, text_at
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
+from treadle.spans.span import ANALYST_LABEL, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.dispatcher import Dispatcher
 from treadle.tools.registry import Registry
-from treadle.traces import SpanStatus
-from treadle.traces.span import ANALYST_LABEL
 
 CONTRACT = {
     "total_spans", "by_operation", "by_status", "total_duration_ms", "busy_ms", "total_cost",

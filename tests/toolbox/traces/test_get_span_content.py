@@ -11,8 +11,8 @@ from tests.toolbox.traces.flights import flights
 from tests.toolbox.traces.recordings import Recordings, model_call, opened, tool_call
 from treadle.diagnosis.detectors import text_at
 from treadle.events.types import ErrorKind
+from treadle.spans.span import SpanStatus
 from treadle.tokens import estimate
-from treadle.traces import SpanStatus
 from treadle.traces.fencing import recorded
 
 

@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.toolbox.traces.recordings import Recordings, model_call, opened, tool_call
+from treadle.spans.span import ANALYST_LABEL, EXPERIMENT_LABEL, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.traces import ANALYST_TOOLS, trace_tools
-from treadle.traces import SpanStatus
-from treadle.traces.span import ANALYST_LABEL, EXPERIMENT_LABEL
 
 SIZES = (0, 1, 100, 101, 250, 10_000)
 

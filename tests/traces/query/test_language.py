@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query import (
     Condition,
     Field,
@@ -16,7 +17,6 @@ from treadle.traces.query import (
 )
 from treadle.traces.query.conditions import NUMERIC
 from treadle.traces.query.patterns import literal
-from treadle.traces.span import SpanKind, SpanStatus
 
 HOUR = 3_600_000_000
 NOW = 1_900_000_000_000_000  # 2030-03-17T17:46:40Z

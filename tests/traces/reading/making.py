@@ -4,10 +4,7 @@ from random import Random
 
 from tests.traces.reading.naive import NaiveSpan
 from treadle.events.types import Usage
-from treadle.traces.own_spans import OF_OTHERS
-from treadle.traces.query import Condition, Field, Operator, Query, Sort, SortKey
-from treadle.traces.query.conditions import NUMERIC
-from treadle.traces.span import (
+from treadle.spans.span import (
     ANALYST_LABEL,
     EXPERIMENT_LABEL,
     OWN_LABELS,
@@ -15,6 +12,9 @@ from treadle.traces.span import (
     SpanKind,
     SpanStatus,
 )
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query import Condition, Field, Operator, Query, Sort, SortKey
+from treadle.traces.query.conditions import NUMERIC
 
 HOUR = 3_600_000_000
 BEGIN = 1_900_000_800_000_000  # a whole hour

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tests.traces.naive_counts import naive_counted
+from tests.spans.naive_counts import naive_counted
+from treadle.spans.span import Span, SpanKind, SpanStatus, more_complete
 from treadle.traces.query import Condition, Field, GroupBy, Operator, Query, Sort, SortKey
 from treadle.traces.query.conditions import NUMERIC
 from treadle.traces.query.patterns import compiled
-from treadle.traces.span import Span, SpanKind, SpanStatus, more_complete
 
 NANO = 1_000_000_000
 

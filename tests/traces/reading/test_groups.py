@@ -10,12 +10,11 @@ from tests.traces.reading import naive
 from tests.traces.reading.filled import filled
 from tests.traces.reading.making import random_query
 from treadle.errors import UsageError
+from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
 from treadle.traces.query import GroupBy, Sort, SortKey
-from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.reading import planning, spans
 from treadle.traces.store.reading.listed import Sums
 from treadle.traces.store.reading.summaries import TOP, Percentiles, Summary
-from treadle.traces.tool_stats import PREFIX
 
 BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 
@@ -84,7 +83,7 @@ def check_summary(
     assert {
         tool.name: (tool.calls, tool.failed, figures(tool.latency)) for tool in summary.tools
     } == {
-        name.removeprefix(PREFIX): (
+        name.removeprefix(TOOL_NAME_PREFIX): (
             len(calls),
             sum(each.status is SpanStatus.ERROR for each in calls),
             ranks([each.duration_us for each in calls]),

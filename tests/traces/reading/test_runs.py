@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.traces.reading import naive
 from tests.traces.reading.filled import Filled, filled, walked
 from tests.traces.reading.making import random_query
+from treadle.spans.span import Trace, true_root
 from treadle.traces import RunSummary
 from treadle.traces.query import Condition, Field, Page, Query, Sort, parse_query
-from treadle.traces.span import Trace, true_root
 from treadle.traces.store.reading import runs
 from treadle.traces.store.reading.listed import ThreadSummary
 

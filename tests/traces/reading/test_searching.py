@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.errors import UsageError
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Operator, Query, parse_query

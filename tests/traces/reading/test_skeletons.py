@@ -8,11 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.app.trace_answers import skeleton_answer
 from treadle.errors import NotFoundError
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanKind, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind
+from treadle.traces import SqliteTraceStore
 from treadle.traces.store.reading.skeletons import Flag, Skeleton
 
 

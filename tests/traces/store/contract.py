@@ -13,20 +13,19 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
-from treadle.traces import (
-    LAST,
-    Deleted,
+from treadle.spans.span import (
+    CostSource,
+    JsonValue,
     Span,
     SpanEvent,
     SpanKind,
+    SpanLink,
     SpanStatus,
-    StoreBusyError,
-    TraceStore,
 )
-from treadle.traces.span import CostSource, JsonValue, SpanLink
+from treadle.traces import LAST, Deleted, StoreBusyError, TraceStore
 
 Engine = Callable[[], TraceStore]
 

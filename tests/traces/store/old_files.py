@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from treadle.traces import Span
+from treadle.spans.span import Span
 from treadle.traces.store.packing import packed
 
 _COLUMNS = """trace_id TEXT NOT NULL, span_id TEXT NOT NULL, parent_id TEXT,

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
-from treadle.traces import Deleted, Span, SpanKind, SqliteTraceStore
+from treadle.spans.span import Span, SpanKind
+from treadle.traces import Deleted, SqliteTraceStore
 from treadle.traces.store.deleting import Deleter
 
 IMAGE = base64.b64encode(random.Random(1).randbytes(4_000)).decode()

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.diagnosis.detectors import Finding, Kind, Rule, detect, examine
-from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store import findings_examining
 from treadle.traces.store.findings_tables import KEYED_BY_SPAN

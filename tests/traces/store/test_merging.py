@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces.naive_counts import naive_counted
-from tests.traces.runs import span
+from tests.spans.naive_counts import naive_counted
+from tests.spans.runs import span
 from tests.traces.store.dumps import dump
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
-from treadle.traces.span import more_complete
-from treadle.traces.totals import totals
+from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus, more_complete
+from treadle.spans.totals import totals
+from treadle.traces import SqliteTraceStore
 
 WORDS = ["alpha", "beta", "gamma"]
 HOUR_US = 3_600_000_000

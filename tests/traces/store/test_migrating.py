@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from tests.traces.store.old_files import write_old_file
 from treadle.events.types import Usage
-from treadle.traces import Span, SpanEvent, SpanKind, SpanStatus, SqliteTraceStore
+from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.traces import SqliteTraceStore
 from treadle.traces.store import keeping
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys

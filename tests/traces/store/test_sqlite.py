@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
-from treadle.traces import LAST, SpanKind, SpanStatus, SqliteTraceStore, TraceStore
+from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces import LAST, SqliteTraceStore, TraceStore
 from treadle.traces.query import Field, Query, any_of
 
 ROOT = Path(__file__).parents[3]
@@ -127,7 +128,7 @@ def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> 
 WRITER = """
 import sys
 from pathlib import Path
-from tests.traces.runs import span
+from tests.spans.runs import span
 from treadle.traces import SqliteTraceStore
 
 store = SqliteTraceStore.open(Path(sys.argv[1]))

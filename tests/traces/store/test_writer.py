@@ -9,11 +9,12 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.traces.runs import span
+from tests.spans.runs import span
 from tests.traces.store.contract import full_span
 from tests.traces.store.dumps import dump
 from treadle.errors import StoreError
-from treadle.traces import Span, SqliteTraceStore, StoreBusyError
+from treadle.spans.span import Span
+from treadle.traces import SqliteTraceStore, StoreBusyError
 from treadle.traces.store import connections, writer
 
 

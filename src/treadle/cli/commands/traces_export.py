@@ -32,8 +32,8 @@ def configure(actions: Actions) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write what fits the query, oldest first."""
     from treadle.app.span_reading import whole_spans
+    from treadle.spans.otlp.writer import write_otlp, write_otlp_lines
     from treadle.traces.exchange import write_span_lines, write_spans
-    from treadle.traces.otlp_export import write_otlp, write_otlp_lines
 
     query = typed_query(options)
     to_file, to_stream = (

@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> int:
     from treadle.app.recording import redact_by
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
+    from treadle.spans.redaction import redacted_all
     from treadle.traces.exchange import read_spans
-    from treadle.traces.redaction import redacted_all
 
     settings = load(repository(options), os.environ, {}).settings
     redact_by(settings.traces.redaction)

@@ -38,7 +38,7 @@ def configure(actions: Actions) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print how often each rule matches, with masked examples."""
     from treadle.app.span_reading import whole_spans
-    from treadle.traces.redaction_preview import preview
+    from treadle.spans.redaction_preview import preview
 
     query = typed_query(options)
     rules = _rules(options)

@@ -8,7 +8,7 @@ from treadle.diagnosis.detectors.examining import ALL_LAYERS, Examiner
 from treadle.diagnosis.detectors.finding import Finding, Layer, SpanReference
 from treadle.diagnosis.detectors.repeats import Numbering, Occurrence
 from treadle.diagnosis.detectors.rules import Rule
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 MOST_COMPARED = 50
 """Failed calls of one tool, the last ones, that a message may be about."""

@@ -20,7 +20,7 @@ from treadle.diagnosis.detectors.manner import manner_of
 from treadle.diagnosis.detectors.places import text_at
 from treadle.diagnosis.detectors.reading import Reading, Role, Text, read, tool_name
 from treadle.diagnosis.detectors.repeats import content_of
-from treadle.traces.span import Span, SpanKind
+from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)
 SAID_CHARACTERS = 1_000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from treadle.diagnosis.detectors.places import parsed
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 Offered = dict[str, Mapping[str, object] | None]
 """JSON schemas of arguments by the name of the tool; None where the schema is unknown."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from treadle.diagnosis.detectors.finding import Evidence, SpanReference
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 _NAME = re.compile(r"[A-Za-z_$][\w$-]*+")
 _DOTTED = re.compile(r"[^\s\[\]\"\\.][^\s\[\]\"\\]*+")

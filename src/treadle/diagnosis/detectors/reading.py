@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.diagnosis.detectors.places import parsed, step
-from treadle.traces.span import Span, SpanKind
+from treadle.spans.span import Span, SpanKind
 
 
 class Role(StrEnum):

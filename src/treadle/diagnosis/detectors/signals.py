@@ -12,8 +12,8 @@ from treadle.diagnosis.detectors.offered import offered_tools
 from treadle.diagnosis.detectors.places import step, text_at
 from treadle.diagnosis.detectors.reading import Message, Reading, Role
 from treadle.diagnosis.detectors.wording import OUR_KINDS
+from treadle.spans.span import JsonValue, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.span import JsonValue, Span, SpanKind, SpanStatus
 
 STATUS = Detector("status", 1, Layer.SIGNALS)
 EVENTS = Detector("exception-event", 1, Layer.SIGNALS)

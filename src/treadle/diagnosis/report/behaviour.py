@@ -9,8 +9,8 @@ from treadle.diagnosis.report.loops import Call, Loop, Manner, repeated_calls
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.text import duration
 

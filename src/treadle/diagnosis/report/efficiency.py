@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
-from treadle.traces.span import SpanStatus
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import RunSummary
 from treadle.traces.store.reading.summaries import Summary

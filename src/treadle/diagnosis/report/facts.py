@@ -11,7 +11,7 @@ from treadle.diagnosis.detectors.places import parsed
 from treadle.diagnosis.detectors.reading import Call, Message, Text, read, tool_name
 from treadle.diagnosis.detectors.repeats import content_of
 from treadle.diagnosis.report.prompts import contradictions
-from treadle.traces.span import WAITED, Span, SpanKind
+from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4
 """Messages at the beginning of a request that are compared with the request before."""

@@ -10,8 +10,8 @@ from treadle.diagnosis.detectors import Finding, Kind, Severity, SpanReference
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.reading.listed import ListedSpan
 
 BASES: Mapping[Cause, float] = {

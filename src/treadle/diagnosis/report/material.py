@@ -10,9 +10,9 @@ from treadle.diagnosis.detectors import Finding, Rule, Severity, SpanReference
 from treadle.diagnosis.report.facts import Facts, facts_of
 from treadle.diagnosis.report.shape import reference, self_times
 from treadle.diagnosis.report.verifying import SpanSource
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
-from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan

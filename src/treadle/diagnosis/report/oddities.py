@@ -9,8 +9,8 @@ from treadle.diagnosis.report.faults import after_recovery
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.span import SpanKind, SpanStatus
 from treadle.traces.store.reading.listed import ListedSpan
 
 _NAMES, _FORM, _HOLLOW, _EMPTY = 82.0, 64.0, 58.0, 40.0

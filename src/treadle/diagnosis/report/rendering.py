@@ -17,8 +17,8 @@ from treadle.diagnosis.report.results import (
     Unit,
     Value,
 )
+from treadle.spans.page_links import span_link
 from treadle.traces.fencing import inline
-from treadle.traces.links import span_link
 from treadle.traces.text import cost, duration
 
 _MEANT = re.compile(r"[|\[`*]")

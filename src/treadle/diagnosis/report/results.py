@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.diagnosis.detectors import Evidence, Kind, Severity, SpanReference
-from treadle.traces.links import span_link
+from treadle.spans.page_links import span_link
 
 
 class Focus(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from treadle.diagnosis.detectors import SpanReference
-from treadle.traces.forest import Placed, arrange
+from treadle.spans.forest import Placed, arrange
 
 
 class Timed(Placed, Protocol):

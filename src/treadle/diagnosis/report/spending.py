@@ -10,8 +10,8 @@ from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.outliers import LEAST, Outlier, outliers, usual
 from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import critical_path, reference
+from treadle.spans.span import SpanKind
 from treadle.traces.fencing import inline
-from treadle.traces.span import SpanKind
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.text import cost, duration
 

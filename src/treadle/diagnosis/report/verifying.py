@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from treadle.diagnosis.detectors import Evidence, Finding, SpanReference, holds
 from treadle.diagnosis.report.results import Suspect
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 
 LEAST_QUOTED = 12
 """Characters from which on what stands in quotation marks counts as a quote."""

@@ -15,7 +15,7 @@ from treadle.app.span_intake import Decode, SpanIntake
 from treadle.errors import StoreError, TreadleError
 from treadle.server.bodies import EncodingError, TooLargeError, unpack
 from treadle.server.house import Opened
-from treadle.traces.otlp import (
+from treadle.spans.otlp import (
     Decoded,
     decode_json,
     decode_protobuf,

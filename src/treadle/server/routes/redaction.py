@@ -14,8 +14,8 @@ from treadle.errors import UsageError
 from treadle.secrets import Rule
 from treadle.server.answering import answered
 from treadle.server.house import Opened
+from treadle.spans.redaction_preview import RedactionPreview, preview
 from treadle.traces.query.parameters import SpanParameters
-from treadle.traces.redaction_preview import RedactionPreview, preview
 
 router = APIRouter(prefix="/redaction", tags=["traces"])
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
 from treadle.server.house import Opened
+from treadle.spans.span import SpanStatus
 from treadle.traces.query.moments import Period, period_bounds, read_moment
-from treadle.traces.span import SpanStatus
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats
 
 router = APIRouter(prefix="/tools", tags=["tools"])

@@ -20,7 +20,7 @@ from treadle.errors import TreadleError
 from treadle.server.answering import Taken
 from treadle.server.event_shapes import any_event
 from treadle.server.house import Opened
-from treadle.traces.making import call_span_id
+from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
 

@@ -10,6 +10,7 @@ from treadle.experiments.documents import document_of
 from treadle.experiments.model import Batch, BatchState, Experiment, Outcome
 from treadle.experiments.reading import NotRunnableError
 from treadle.experiments.service import Experiments
+from treadle.spans.page_links import experiment_link
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (
@@ -22,7 +23,6 @@ from treadle.toolbox.experiments.results import (
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolError
-from treadle.traces.links import experiment_link
 from treadle.ui import messages
 from treadle.ui.service import Ui
 

@@ -13,6 +13,8 @@ from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView
 from treadle.llm.port import ChatModel, ModelReplacedError
 from treadle.session.observer import ReplyObserver
+from treadle.spans.page_links import span_link
+from treadle.spans.span import Span
 from treadle.tokens import estimate
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
@@ -26,10 +28,8 @@ from treadle.toolbox.traces.verdict_cache import VerdictCache
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments, ToolContext, ToolEffect
 from treadle.traces.fencing import quotable
-from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.span import Span
 
 MOST_SPANS = 20
 """Spans of one question."""

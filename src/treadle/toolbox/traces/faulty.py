@@ -6,6 +6,8 @@ from itertools import islice
 
 from treadle.diagnosis.detectors import Finding, SpanReference
 from treadle.diagnosis.report.verifying import verify_findings
+from treadle.spans.page_links import span_link
+from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.issues import (
     Issue,
@@ -17,9 +19,7 @@ from treadle.toolbox.traces.issues import (
 )
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
-from treadle.traces.links import span_link
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.span import SpanStatus
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.listed import ListedSpan
 

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.report.periods import period_of, within
 from treadle.events.types import ToolView
+from treadle.spans.page_links import span_link
+from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.faulty import MOST_FAULTS, FaultySpan, TakenApart, taken_apart
@@ -47,10 +49,8 @@ from treadle.toolbox.traces.summing import (
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.span import SpanStatus
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.summaries import Summary
 

@@ -10,6 +10,9 @@ from pydantic import BeforeValidator, Field
 from treadle.diagnosis.detectors import Finding, Kind, Rule, SpanReference, detect
 from treadle.diagnosis.detectors.reading import read
 from treadle.events.types import ToolView
+from treadle.spans.page_links import span_link
+from treadle.spans.span import Span, SpanStatus
+from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.tokens import estimate
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens, most_that_fit
@@ -27,12 +30,9 @@ from treadle.toolbox.traces.results import (
 from treadle.toolbox.traces.scope import as_list
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.cutting import cut_before, cut_behind
 from treadle.traces.fencing import fenced
-from treadle.traces.links import span_link
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.span import Span, SpanStatus
 from treadle.traces.span_marks import Mark, marks_of
 from treadle.traces.store.reading.listed import ListedSpan
 

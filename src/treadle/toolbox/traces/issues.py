@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from treadle.diagnosis.detectors import Finding, Kind, SpanReference
 from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS
+from treadle.spans.page_links import span_link
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.results import Told, named
 from treadle.traces.fencing import quotable
-from treadle.traces.links import span_link
 
 _CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
 """What differs from one time to the next: numbers, ids, addresses."""

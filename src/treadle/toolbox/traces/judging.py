@@ -12,10 +12,10 @@ from treadle.diagnosis.detectors import Evidence, Finding, SpanReference
 from treadle.diagnosis.detectors.reading import read
 from treadle.diagnosis.report.results import Focus
 from treadle.llm.messages import ChatRequest, SystemMessage, UserMessage
+from treadle.spans.span import Span
+from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.tools.schemas import schema_of
-from treadle.traces.cutting import cut_before, cut_behind
 from treadle.traces.fencing import fenced, inline
-from treadle.traces.span import Span
 
 VERSION = 1
 """Of what is asked; a verdict of another version is no longer taken from the cache."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from treadle.diagnosis.report.outliers import LEAST_SCALE, Usual, outliers
+from treadle.spans.span import TOOL_NAME_PREFIX
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
@@ -11,7 +12,6 @@ from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import Percentiles, Summary
-from treadle.traces.tool_stats import PREFIX
 
 _LIKES = 300
 """The newest spans, which say what is usual for a cost."""
@@ -61,7 +61,7 @@ def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
     for model in summary.models:
         yield any_of(About.MODEL, [model.name]), model.latency
     for tool in summary.tools:
-        yield any_of(About.NAME, [f"{PREFIX}{tool.name}", tool.name]), tool.latency
+        yield any_of(About.NAME, [f"{TOOL_NAME_PREFIX}{tool.name}", tool.name]), tool.latency
 
 
 def _usual(latency: Percentiles) -> Usual | None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from treadle.diagnosis.detectors import Rule
+from treadle.spans.span import Span
 from treadle.traces.query import Query
-from treadle.traces.span import Span
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.protocol import SpanReader
 

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from treadle.errors import UsageError
+from treadle.spans.span import SpanStatus
 from treadle.tools.contract import Arguments
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, Operator, Period, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.query.moments import period_bounds, read_moment
-from treadle.traces.span import SpanStatus
 from treadle.traces.store.protocol import EVERYTHING
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Unpack
 from pydantic import Field
 
 from treadle.events.types import ToolView
+from treadle.spans.text_cuts import cut_before, cut_behind
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.pages import Pagination, fitted, rest
@@ -25,7 +26,6 @@ from treadle.toolbox.traces.scope import (
 )
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
-from treadle.traces.cutting import cut_before, cut_behind
 from treadle.traces.fencing import quotable
 from treadle.traces.query import Field as About
 from treadle.traces.query import Page, Part, Query, parse_query

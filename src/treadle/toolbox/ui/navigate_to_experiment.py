@@ -7,11 +7,11 @@ from pydantic import Field
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind, ToolView
 from treadle.experiments.finding import listed_call
+from treadle.spans.page_links import new_experiment_link
+from treadle.spans.span import SpanKind
 from treadle.toolbox.ui.going import Went, go
 from treadle.toolbox.ui.screen import SpanId
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
-from treadle.traces.links import new_experiment_link
-from treadle.traces.span import SpanKind
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.ui.messages import NavigateToExperiment

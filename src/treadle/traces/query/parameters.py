@@ -6,11 +6,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic import Field as Parameter
 
 from treadle.errors import UsageError
+from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Condition, Field, Operator, Query, any_of
 from treadle.traces.query.language import parse_query
 from treadle.traces.query.moments import Period, period_bounds, read_moment
-from treadle.traces.span import SpanKind, SpanStatus
 
 
 def _listed(value: object) -> object:

@@ -6,9 +6,9 @@ The parser reads queries with it, and the completion of a search bar lists it.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from treadle.spans.span import REPOSITORY_LABEL, SpanKind, SpanStatus
 from treadle.traces.query.conditions import NUMERIC, Field, Operator
 from treadle.traces.query.moments import Period
-from treadle.traces.span import REPOSITORY_LABEL, SpanKind, SpanStatus
 
 
 class Takes(StrEnum):

@@ -6,7 +6,6 @@ from treadle.traces.store.protocol import (
     Deleted,
     SpanChange,
     SpanReader,
-    SpanWriter,
     StoreBusyError,
     TraceStore,
 )
@@ -23,7 +22,6 @@ __all__ = [
     "RunSummary",
     "SpanChange",
     "SpanReader",
-    "SpanWriter",
     "SqliteTraceStore",
     "StoreBusyError",
     "TraceStore",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treadle.traces.span import Span, more_complete
+from treadle.spans.span import Span, more_complete
 from treadle.traces.store import contents
 from treadle.traces.store.blobs import Pieces
 from treadle.traces.store.packing import packed

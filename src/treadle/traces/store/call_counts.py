@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from treadle.traces.counted_calls import SEPARATE, STEPS, Step, counted_calls, passes_on
-from treadle.traces.span import SpanKind
+from treadle.spans.counted_calls import SEPARATE, STEPS, Step, counted_calls, passes_on
+from treadle.spans.span import SpanKind
 from treadle.traces.store import statements
 from treadle.traces.store.rows import Row, Text
 

@@ -14,7 +14,7 @@ from typing import Any
 from isal import isal_zlib
 
 from treadle.events.types import Usage
-from treadle.traces.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
 from treadle.traces.store import blobs, statements
 from treadle.traces.store.attachments import SHORTEST, may_hold_base64
 from treadle.traces.store.packing import packed

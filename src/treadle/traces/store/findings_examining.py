@@ -22,7 +22,7 @@ from treadle.databases import transaction
 from treadle.diagnosis import detectors
 from treadle.diagnosis.detectors import Layer, Rule
 from treadle.diagnosis.detectors.examined import Examined, encode
-from treadle.traces.span import Span
+from treadle.spans.span import Span
 from treadle.traces.store import connections, contents, statements
 
 if TYPE_CHECKING:

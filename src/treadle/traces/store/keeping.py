@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.traces.span import more_complete
+from treadle.spans.span import more_complete
 from treadle.traces.store import (
     blobs,
     call_counts,

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.databases import transaction, use_write_ahead_log
 from treadle.errors import StoreError
 from treadle.events.types import Usage
-from treadle.traces.span import Span, SpanEvent, SpanKind, SpanStatus
+from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces.store import call_counts, findings_tables, keeping, trace_states
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys

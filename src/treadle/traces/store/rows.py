@@ -4,8 +4,8 @@ import json
 import math
 from typing import NamedTuple
 
+from treadle.spans.span import REPLIED, WAITED, Span, SpanKind, SpanStatus
 from treadle.traces.query.amounts import NANO
-from treadle.traces.span import REPLIED, WAITED, Span, SpanKind, SpanStatus
 from treadle.traces.store.packing import packed
 from treadle.traces.store.schema import COUNTERS
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from treadle.traces.span import JsonValue
+from treadle.spans.span import JsonValue
 from treadle.traces.store.attachments import is_random, may_hold_base64
 
 LIMIT = 1_000_000

@@ -14,8 +14,9 @@ from typing import Self
 from treadle.diagnosis.detectors import Examined, Rule
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.owner_only import private_file
+from treadle.spans.span import Span, Trace
+from treadle.spans.span_writer import NOTHING_REDACTED
 from treadle.traces.query.conditions import Query
-from treadle.traces.span import Span, Trace
 from treadle.traces.store import (
     blobs,
     connections,
@@ -30,7 +31,6 @@ from treadle.traces.store.findings_examining import Examining
 from treadle.traces.store.packing import packed, unpacked
 from treadle.traces.store.protocol import (
     EVERYTHING,
-    NOTHING,
     Blob,
     Changes,
     Deleted,
@@ -90,7 +90,7 @@ class SqliteTraceStore(ReadingStore):
         return cls(path, read_seconds)
 
     def write(
-        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING
+        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED
     ) -> Future[None]:
         """Hand over spans. The future is done when they are safely on disk.
 

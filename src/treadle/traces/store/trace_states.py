@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from treadle.traces.span import SpanKind
+from treadle.spans.span import SpanKind
 from treadle.traces.store import statements
 from treadle.traces.store.rows import Counters, Row, Text, added, last_us, nothing
 from treadle.traces.store.schema import COUNTERS

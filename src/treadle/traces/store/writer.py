@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from treadle.databases import transaction
 from treadle.errors import StoreError
-from treadle.traces.span import JsonValue, Span
+from treadle.spans.span import JsonValue, Span
 from treadle.traces.store import connections, keeping
 from treadle.traces.store.arriving import Arrival, arrive, most_complete
 from treadle.traces.store.keys import Keys

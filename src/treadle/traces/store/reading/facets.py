@@ -12,9 +12,9 @@ from itertools import filterfalse
 from typing import Any
 
 from treadle.errors import UsageError
+from treadle.spans.span import is_shown
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
-from treadle.traces.span import is_shown
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import SHOWN_LABEL, value_rows
 from treadle.traces.store.reading.listed import Facets, ValueCount, Values, plain

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from treadle.errors import UsageError
+from treadle.spans.span import OWN_LABELS, REPLIED, REPOSITORY_LABEL
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
     Condition,
@@ -18,7 +19,6 @@ from treadle.traces.query.conditions import (
     any_of,
 )
 from treadle.traces.query.pages import Page
-from treadle.traces.span import OWN_LABELS, REPLIED, REPOSITORY_LABEL
 from treadle.traces.store.reading.listed import (
     SUMS,
     Group,

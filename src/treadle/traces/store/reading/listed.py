@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.events.types import Usage
+from treadle.spans.span import CostSource, SpanKind, SpanStatus, Totals, is_shown
 from treadle.traces.query.amounts import NANO
 from treadle.traces.query.conditions import Field
-from treadle.traces.span import CostSource, SpanKind, SpanStatus, Totals, is_shown
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import COUNTERS
 

@@ -5,9 +5,9 @@ from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Unpack
 
+from treadle.spans.span import Trace
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
-from treadle.traces.span import Trace
 from treadle.traces.store.reading import (
     facets,
     groups,

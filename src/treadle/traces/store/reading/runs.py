@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack
 
 from treadle.errors import NotFoundError
+from treadle.spans.span import SpanStatus, Trace, is_shown
 from treadle.traces.query.conditions import (
     NEWEST,
     Condition,
@@ -21,7 +22,6 @@ from treadle.traces.query.conditions import (
     SortKey,
 )
 from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
-from treadle.traces.span import SpanStatus, Trace, is_shown
 from treadle.traces.store import contents
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import (

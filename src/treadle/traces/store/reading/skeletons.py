@@ -7,7 +7,7 @@ from enum import IntFlag
 from typing import NamedTuple
 
 from treadle.errors import NotFoundError
-from treadle.traces.forest import Node, arrange
+from treadle.spans.forest import Node, arrange
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import plain
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 
-from treadle.traces.span import OWN_LABELS
+from treadle.spans.span import OWN_LABELS
 
 
 def newest_asked_about(connection: sqlite3.Connection) -> int:

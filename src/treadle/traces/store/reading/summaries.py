@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from treadle.spans.span import TOOL_NAME_PREFIX, is_shown
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
     Condition,
@@ -19,7 +20,6 @@ from treadle.traces.query.conditions import (
     Sort,
     SortKey,
 )
-from treadle.traces.span import is_shown
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import ADDED, TOTALS, groups_page, label_counts, sums_of
 from treadle.traces.store.reading.listed import LabelCount, ListedSpan, Sums, plain, sums
@@ -29,7 +29,6 @@ from treadle.traces.store.reading.spans import conditions, spans_page
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, resolved
 from treadle.traces.store.rows import added, nothing
-from treadle.traces.tool_stats import PREFIX
 
 TOP = 5
 """How many of the worst are named."""
@@ -287,7 +286,10 @@ def _durations(spans: _Spans, models: Iterable[str]) -> _Durations:
         {plain(name): _ranks(values) for name, values in of_model.items()},
         tuple(
             ToolUsage(
-                name.removeprefix(PREFIX), count, failed[names[name]], _ranks(worked[names[name]])
+                name.removeprefix(TOOL_NAME_PREFIX),
+                count,
+                failed[names[name]],
+                _ranks(worked[names[name]]),
             )
             for name, count in most
         ),

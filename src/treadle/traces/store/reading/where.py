@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from treadle.spans.span import OWN_LABELS
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
-from treadle.traces.span import OWN_LABELS
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.listed import plain
 from treadle.traces.store.reading.text_terms import text_term

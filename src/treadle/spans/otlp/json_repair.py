@@ -1,0 +1,89 @@
+"""JSON that cannot be parsed as it is, repaired so far that what is wrong costs one value alone.
+
+Two faults are repaired: bytes that are not UTF-8, and values nested deeper than a parser can
+follow. Each leaves a mark in its place, a character that Unicode reserves and no text has, so that
+the span which has the fault is known. Several documents in a row, such as JSON lines, are read too.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from treadle.spans.otlp.span_collector import DEPTH_LIMIT
+
+Pairs = list[tuple[str, Any]]
+
+_NO_TEXT = "\ufdd0"
+_TOO_DEEP = "\ufdd1"
+_FAULTS = {
+    _NO_TEXT: "it has a text that is no UTF-8",
+    _TOO_DEEP: f"one of its attributes is nested deeper than {DEPTH_LIMIT} levels",
+}
+_LEVELS = 4 * (DEPTH_LIMIT + 8)
+"""Brackets around the innermost allowed value: each level of an attribute has up to four."""
+
+_UNDECODED = re.compile("[\udc80-\udcff]+")
+_TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_BETWEEN = re.compile(r"[\s\x1e\ufeff]*")
+"""What may separate documents: white space, the separator of RFC 7464, a byte order mark."""
+
+
+def parse_repaired(body: bytes, hook: Callable[[Pairs], object] | None) -> tuple[list[Any], bool]:
+    """The documents in `body`, and whether any was repaired; none when it is not JSON."""
+    decoded = body.decode("utf-8", "surrogateescape")
+    text = _shallow(_UNDECODED.sub(_NO_TEXT, decoded))
+    decoder = json.JSONDecoder(parse_int=_whole_number, object_pairs_hook=hook)
+    try:
+        documents = list(_documents(decoder, text))
+    except (ValueError, RecursionError):
+        return [], False
+    return documents, any(mark in text for mark in _FAULTS)
+
+
+def faults_in(value: object) -> list[str]:
+    """What had to be repaired in there."""
+    text = json.dumps(value, ensure_ascii=False)
+    return [fault for mark, fault in _FAULTS.items() if mark in text]
+
+
+def unmarked(value: Any) -> Any:
+    """`value` with the character for what cannot be read in place of the marks."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(re.sub(f"[{''.join(_FAULTS)}]", "\ufffd", text))
+
+
+def _documents(decoder: json.JSONDecoder, text: str) -> Iterator[Any]:
+    at = _next(text, 0)
+    while at < len(text):
+        value, end = decoder.raw_decode(text, at)
+        yield value
+        at = _next(text, end)
+
+
+def _next(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
+
+
+def _whole_number(digits: str) -> int | str:
+    """Numbers of thousands of digits stay text: Python refuses to read them."""
+    return int(digits) if len(digits) < 100 else digits
+
+
+def _shallow(text: str) -> str:
+    """`text` with a mark for each value that is nested too deeply."""
+    parts: list[str] = []
+    depth, kept_from = 0, 0
+    for token in _TOKENS.finditer(text):
+        sign = token.group()
+        if sign in "[{":
+            depth += 1
+            if depth == _LEVELS + 1:
+                parts.append(text[kept_from : token.start()])
+        elif sign in "]}":
+            if depth == _LEVELS + 1:
+                parts.append(f'"{_TOO_DEEP}"')
+                kept_from = token.end()
+            depth -= 1
+    return "".join([*parts, text[kept_from:]])

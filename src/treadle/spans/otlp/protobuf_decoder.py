@@ -1,0 +1,406 @@
+"""Reads an export in protobuf span by span, so that a broken span does not affect others.
+
+It follows opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto, which promise that
+the numbers of fields never change. The official parser refuses the whole message for one text that
+is not UTF-8, loses half a surrogate pair, and has the same speed here (decision 0035).
+"""
+
+import struct
+from collections.abc import Iterator
+
+from treadle.spans.otlp.span_collector import (
+    DROPPED,
+    UNREADABLE,
+    Decoded,
+    Export,
+    OtlpError,
+    SpanFaultError,
+    check_depth,
+    comes_twice,
+    described,
+    event_at,
+    finite,
+    status_of,
+    tagged,
+)
+from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
+from treadle.spans.vocabularies import RawSpan
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_U64 = struct.Struct("<Q")
+_DOUBLE = struct.Struct("<d")
+_SIGN_BIT = 1 << 63
+_TAG_LIMIT = 1 << 32
+
+_NESTED = {0x5A: "one of its events", 0x6A: "one of its links", 0x7A: "its status"}
+_DROPPED = dict(zip((0x50, 0x60, 0x70), DROPPED, strict=True))
+"""By the tags of their fields."""
+
+_Field = tuple[int, int, int]
+"""Tag of a field (its number << 3 | its wire type), then where its bytes begin and end; of a
+number its value, and where it ends. A field of an unexpected type is like an unknown one."""
+
+
+class _MalformedError(Exception):
+    """The bytes are not a protobuf message."""
+
+
+_BROKEN = (SpanFaultError, _MalformedError, IndexError, struct.error)
+"""What reading a field may raise."""
+
+_SCOPE_SPANS, _EARLIER_SCOPE_SPANS = 0x12, 1000 << 3 | _BYTES
+"""Field 1000 held the same in the versions that called a scope an instrumentation library."""
+_SCHEMA_URL = 0x1A
+
+
+def decode_protobuf(body: bytes) -> Decoded:
+    """The spans of an ExportTraceServiceRequest. Raises OtlpError if it is not such a message."""
+    return _Reader(body).read()
+
+
+class _Reader:
+    """Reads one body. Keys of attributes come again and again, so each is decoded once."""
+
+    def __init__(self, body: bytes) -> None:
+        self._data = body
+        self._keys: dict[bytes, str] = {}
+        self._export = Export()
+        self._unknown_fields: list[str] = []
+
+    def read(self) -> Decoded:
+        try:
+            for tag, start, end in _fields(self._data, 0, len(self._data)):
+                if tag == 0x0A:
+                    self._resource_spans(start, end)
+                else:
+                    self._unknown(tag, "the export")
+        except _MalformedError as error:
+            raise OtlpError(
+                "The body is no protobuf message of an OTLP trace export.",
+                hint="Send what an OTLP/HTTP exporter makes, with the matching Content-Type.",
+            ) from error
+        decoded = self._export.decoded()
+        if self._unknown_fields and not decoded.spans and not decoded.rejected:
+            raise OtlpError(
+                f"The body holds no spans, but {self._unknown_fields[0]}, which no OTLP trace"
+                " export has.",
+                hint="Send an ExportTraceServiceRequest, with all its levels.",
+            )
+        return decoded
+
+    def _unknown(self, tag: int, where: str) -> None:
+        """Note a field that no known version of the protocol has there."""
+        field = f"field {tag >> 3} of {where}"
+        if field not in self._unknown_fields[:8]:
+            self._unknown_fields.append(field)
+            self._export.warn(f"{field} is unknown and was left out")
+
+    def _resource_spans(self, start: int, end: int) -> None:
+        resource: Attributes = {}
+        scopes: list[tuple[int, int]] = []
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x0A:
+                resource = self._shared_attributes(begin, stop, 0x0A)
+            elif tag in (_SCOPE_SPANS, _EARLIER_SCOPE_SPANS):
+                scopes.append((begin, stop))  # the resource may come behind them
+            elif tag != _SCHEMA_URL:
+                self._unknown(tag, "ResourceSpans")
+        for begin, stop in scopes:
+            self._scope_spans(begin, stop, resource)
+
+    def _scope_spans(self, start: int, end: int, resource: Attributes) -> None:
+        scope: dict[str, JsonValue] = {}
+        spans: list[tuple[int, int]] = []
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x0A:
+                scope = self._scope(begin, stop)
+            elif tag == 0x12:
+                spans.append((begin, stop))
+            elif tag != _SCHEMA_URL:
+                self._unknown(tag, "ScopeSpans")
+        whole = described(resource, scope)
+        for begin, stop in spans:
+            raw = RawSpan(resource=whole)
+            try:
+                self._span(raw, begin, stop)
+                self._export.take(raw)
+            except SpanFaultError as fault:
+                self._export.reject(raw, fault)
+            except (_MalformedError, IndexError, struct.error):
+                self._export.reject(raw, SpanFaultError("it is no protobuf message"))
+
+    def _scope(self, start: int, end: int) -> dict[str, JsonValue]:
+        scope = self._shared_attributes(start, end, 0x1A)
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag in (0x0A, 0x12) and stop > begin:
+                name = "name" if tag == 0x0A else "version"
+                scope[name] = self._data[begin:stop].decode(errors="replace")
+        return scope
+
+    def _shared_attributes(self, start: int, end: int, wanted: int) -> dict[str, JsonValue]:
+        """Attributes that many spans share, so that no fault in one may cost a span."""
+        attributes: dict[str, JsonValue] = {}
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == wanted:
+                try:
+                    key, value = self._attribute(begin, stop)
+                except _BROKEN:
+                    key, value = UNREADABLE, tagged(self._data[begin:stop])
+                    self._export.warn("an attribute of a resource or scope cannot be read")
+                attributes[key] = value
+        return attributes
+
+    def _span(self, raw: RawSpan, start: int, end: int) -> None:
+        """Read a Span. It steps through the fields by itself: `_fields` would be half as fast."""
+        data, attributes = self._data, raw.attributes
+        while start < end:
+            tag = data[start]
+            if tag & 7 == _BYTES and tag < 0x80:
+                size = data[start + 1]
+                start += 2
+                if size > 0x7F:
+                    size, start = _varint(data, start - 1, end)
+                stop = start + size
+                if stop > end:
+                    raise _MalformedError
+                if tag == 0x4A:
+                    try:
+                        found = self._quick_attribute(start, stop)
+                        key, value = found or self._attribute(start, stop)
+                        self._put(attributes, key, value)
+                    except _BROKEN as error:
+                        self._fault("one of its attributes", error)
+                else:
+                    self._part(raw, tag, start, stop)
+                start = stop
+            elif tag == 0x39:
+                (raw.start_ns,) = _U64.unpack_from(data, start + 1)
+                start += 9
+            elif tag == 0x41:
+                (raw.end_ns,) = _U64.unpack_from(data, start + 1)
+                start += 9
+            else:
+                start = self._count(attributes, start, end)
+        if start > end:
+            raise _MalformedError
+
+    def _put(self, attributes: dict[str, JsonValue], key: str, value: JsonValue) -> None:
+        if attributes.setdefault(key, value) != value:
+            self._export.fault(comes_twice(key))
+            attributes[key] = value
+
+    def _count(self, attributes: dict[str, JsonValue], start: int, end: int) -> int:
+        """Read how much the exporter dropped, or skip another number; gives where it ends."""
+        tag, value, stop = next(_fields(self._data, start, end))
+        if tag in _DROPPED and value:
+            attributes[_DROPPED[tag]] = value
+        return stop
+
+    def _fault(self, what: str, error: Exception) -> None:
+        """Note that a field of the span cannot be read."""
+        known = isinstance(error, SpanFaultError)
+        self._export.fault(str(error) if known else f"{what} is no protobuf message")
+
+    def _part(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
+        """Read a field of a Span that has bytes and is not an attribute."""
+        match tag:
+            case 0x0A:
+                raw.trace_id = self._data[start:stop].hex()
+            case 0x12:
+                raw.span_id = self._data[start:stop].hex()
+            case 0x22:
+                raw.parent_id = self._data[start:stop].hex()
+            case 0x2A:
+                raw.name = self._text(self._data[start:stop], "(name)")
+            case 0x5A | 0x6A | 0x7A:
+                try:
+                    self._nested(raw, tag, start, stop)
+                except _BROKEN as error:
+                    self._fault(_NESTED[tag], error)
+            case _ if tag < 8:
+                raise _MalformedError
+
+    def _nested(self, raw: RawSpan, tag: int, start: int, stop: int) -> None:
+        """Read an event, a link or the status of a Span."""
+        if tag == 0x5A:
+            raw.events.append(self._event(start, stop))
+        elif tag == 0x6A:
+            raw.links.append(self._link(start, stop))
+        else:
+            self._status(raw, start, stop)
+
+    def _status(self, raw: RawSpan, start: int, end: int) -> None:
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x12:
+                raw.status_message = self._text(self._data[begin:stop], "(status message)")
+            elif tag == 0x18:
+                raw.status = status_of(begin)
+
+    def _event(self, start: int, end: int) -> SpanEvent:
+        at_ns, name, attributes = 0, "", dict[str, JsonValue]()
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x09:
+                at_ns = begin
+            elif tag == 0x12:
+                name = self._text(self._data[begin:stop], "(name of an event)")
+            elif tag == 0x1A:
+                key, value = self._attribute(begin, stop)
+                attributes[key] = value
+            elif tag == 0x20 and begin:
+                attributes[DROPPED[0]] = begin
+        return event_at(at_ns, name, attributes)
+
+    def _link(self, start: int, end: int) -> SpanLink:
+        trace_id, span_id, attributes = "", "", dict[str, JsonValue]()
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x0A:
+                trace_id = self._data[begin:stop].hex()
+            elif tag == 0x12:
+                span_id = self._data[begin:stop].hex()
+            elif tag == 0x22:
+                key, value = self._attribute(begin, stop)
+                attributes[key] = value
+            elif tag == 0x28 and begin:
+                attributes[DROPPED[0]] = begin
+        return SpanLink(trace_id, span_id, attributes)
+
+    def _quick_attribute(self, start: int, end: int) -> tuple[str, str | int] | None:
+        """A KeyValue of a short name that was met before and a text or number; else None.
+
+        It gives what `_attribute` does, in half the time.
+        """
+        data = self._data
+        middle = start + 2 + data[start + 1] if end - start > 5 else end
+        if middle + 4 > end or data[start] != 0x0A or data[middle] != 0x12:
+            return None
+        key = self._keys.get(data[start + 2 : middle])
+        if key is None:
+            return None
+        size, begin = data[middle + 1], middle + 2
+        if size > 0x7F:
+            size, begin = _varint(data, middle + 1, end)
+        if size < 2 or begin + size != end:
+            return None
+        if data[begin] == 0x18:
+            value, begin = _varint(data, begin + 1, end)
+            return (key, _signed(value)) if begin == end else None
+        if data[begin] != 0x0A:
+            return None
+        size, begin = data[begin + 1], begin + 2
+        if size > 0x7F:
+            size, begin = _varint(data, begin - 1, end)
+        return (key, self._text(data[begin:end], key)) if begin + size == end else None
+
+    def _text(self, raw: bytes, key: str) -> str:
+        """UTF-8 of an attribute. Half a surrogate pair is kept, as some exporters send it."""
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            try:
+                return raw.decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                self._export.fault(f"its text {key} is no UTF-8, so parts of it were replaced")
+                return raw.decode("utf-8", "replace")
+
+    def _attribute(self, start: int, end: int, depth: int = 0) -> tuple[str, JsonValue]:
+        """A KeyValue."""
+        key, value = "", None
+        for tag, begin, stop in _fields(self._data, start, end):
+            if tag == 0x0A:
+                raw = self._data[begin:stop]
+                known = self._keys.get(raw)
+                if known is None:
+                    known = self._keys[raw] = self._text(raw, "(name of an attribute)")
+                key = known
+            elif tag == 0x12:
+                value = self._value(begin, stop, key, depth)
+        return key, value
+
+    def _value(self, start: int, end: int, key: str, depth: int) -> JsonValue:
+        """An AnyValue. `key` is the attribute that holds it."""
+        value: JsonValue = None
+        known = True
+        for tag, begin, stop in _fields(self._data, start, end):
+            match tag:
+                case 0x0A:
+                    value = self._text(self._data[begin:stop], key)
+                case 0x10:
+                    value = begin != 0
+                case 0x18:
+                    value = _signed(begin)
+                case 0x21:
+                    value = finite(_DOUBLE.unpack(_U64.pack(begin))[0])
+                case 0x2A:
+                    value = self._list(begin, stop, key, depth + 1)
+                case 0x32:
+                    value = self._map(begin, stop, key, depth + 1)
+                case 0x3A:
+                    value = tagged(self._data[begin:stop])
+                case _:
+                    known = False
+        if value is None and not known:
+            raise SpanFaultError(f"its attribute {key} has a value of an unknown type")
+        return value
+
+    def _list(self, start: int, end: int, key: str, depth: int) -> JsonValue:
+        check_depth(depth, key)
+        fields = _fields(self._data, start, end)
+        return [self._value(begin, stop, key, depth) for tag, begin, stop in fields if tag == 0x0A]
+
+    def _map(self, start: int, end: int, key: str, depth: int) -> JsonValue:
+        check_depth(depth, key)
+        fields = _fields(self._data, start, end)
+        return dict(
+            self._attribute(begin, stop, depth) for tag, begin, stop in fields if tag == 0x0A
+        )
+
+
+def _signed(value: int) -> int:
+    """An int64, of the 64 bits that it is sent as."""
+    return value - (1 << 64) if value & _SIGN_BIT else value
+
+
+def _fields(data: bytes, start: int, end: int) -> Iterator[_Field]:
+    """The fields of the message in these bytes."""
+    while start < end:
+        tag = data[start]
+        start += 1
+        if tag > 0x7F:
+            tag, start = _varint(data, start - 1, end)
+        if not 8 <= tag < _TAG_LIMIT:  # there is no field 0
+            raise _MalformedError
+        wire = tag & 7
+        if wire == _BYTES:
+            size = data[start] if start < end else 0x80
+            start += 1
+            if size > 0x7F:
+                size, start = _varint(data, start - 1, end)
+            stop = start + size
+            if stop > end:
+                raise _MalformedError
+            yield tag, start, stop
+            start = stop
+        elif wire == _VARINT:
+            value, start = _varint(data, start, end)
+            yield tag, value, start
+        elif wire == _FIXED64 and start + 8 <= end:
+            yield tag, _U64.unpack_from(data, start)[0], start + 8
+            start += 8
+        elif wire == _FIXED32 and start + 4 <= end:
+            yield tag, 0, start + 4  # no field that is read has this type
+            start += 4
+        else:
+            raise _MalformedError
+
+
+def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The number that begins there, and where it ends."""
+    value = shift = 0
+    while start < end and shift < 70:
+        byte = data[start]
+        start += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, start
+        shift += 7
+    raise _MalformedError

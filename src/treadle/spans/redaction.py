@@ -1,0 +1,152 @@
+"""Secrets out of spans that come from outside, in every text of them, before they are stored."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from treadle.secrets import is_telling, redact_counted, redact_named, suspects
+from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink
+
+
+def redacted(span: Span) -> tuple[Span, Mapping[str, int]]:
+    """`span` without secrets, and how many of each kind were taken out.
+
+    All texts are looked at but the ids of the span, of its trace and of its parent: names, errors,
+    inputs and outputs, labels, and names and values of all attributes at any depth. A value under
+    a name that suggests a secret (`api_key`) is checked with that name.
+    """
+    spans, counts = redacted_all((span,))
+    return spans[0], counts
+
+
+def redacted_all(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
+    """The same of many, which costs less for each.
+
+    Each distinct text is checked once. One scan over all texts skips those without a suspicious
+    part.
+    """
+    every = _Texts()
+    for span in spans:
+        every.add(span)
+    findings = _findings(every)
+    if not findings:
+        return tuple(spans), {}
+    counts: Counter[str] = Counter()
+    cleaned = list(spans)
+    for place, span in enumerate(spans):
+        own = _Texts()
+        own.add(span)
+        if not (own.plain.isdisjoint(findings) and own.named.isdisjoint(findings)):
+            cleaned[place] = _Redaction(findings, counts).span(span)
+    return tuple(cleaned), dict(counts)
+
+
+_Named = tuple[str, str]
+"""A text, and the name of its attribute if that suggests a secret."""
+
+_Findings = Mapping[str | _Named, tuple[str, Mapping[str, int]]]
+"""Texts that contain secrets: the redacted text, and the redacted secrets."""
+
+
+class _Texts:
+    """The distinct texts of spans; separately, those under a name that suggests a secret."""
+
+    def __init__(self) -> None:
+        self.plain: set[str] = set()
+        self.named: set[_Named] = set()
+
+    def add(self, span: Span) -> None:
+        own = (span.operation, span.name, span.error, span.model, span.provider)
+        self.plain.update(filter(None, (*own, span.thread_id, span.run_id)))
+        self.plain.update(span.labels, filter(None, (span.input, span.output)))
+        self._add_attributes(span.attributes)
+        self._add_attributes(span.resource)
+        for event in span.events:
+            self.plain.add(event.name)
+            self._add_attributes(event.attributes)
+        for link in span.links:
+            self._add_attributes(link.attributes)
+
+    def _add_attributes(self, attributes: Attributes) -> None:
+        self.plain.update(attributes)
+        for name, value in attributes.items():
+            self._add(name, value)
+
+    def _add(self, name: str, value: JsonValue) -> None:
+        # Exact types first: a check against an abstract one costs as much as all of the rest.
+        if type(value) is str:
+            self.plain.add(value)
+            if is_telling(name):
+                self.named.add((value, name))
+        elif value is None or isinstance(value, int | float):
+            return
+        elif isinstance(value, Mapping):
+            self._add_attributes(value)
+        elif isinstance(value, Sequence):
+            for each in value:
+                self._add(name, each)
+
+
+def _findings(texts: _Texts) -> _Findings:
+    plain = list(texts.plain)
+    suspected = [plain[place] for place in suspects(plain)]
+    found: dict[str | _Named, tuple[str, Mapping[str, int]]] = {
+        text: redact_counted(text) for text in suspected
+    }
+    found |= {(text, name): redact_named(name, text) for text, name in texts.named}
+    return {each: finding for each, finding in found.items() if finding[1]}
+
+
+class _Redaction:
+    """Puts what was found into its place in one span, and counts it."""
+
+    def __init__(self, findings: _Findings, counts: Counter[str]) -> None:
+        self._findings = findings
+        self._counts = counts
+
+    def span(self, span: Span) -> Span:
+        return replace(
+            span,
+            operation=self._text(span.operation),
+            name=self._text(span.name),
+            error=self._optional(span.error),
+            model=self._optional(span.model),
+            provider=self._optional(span.provider),
+            labels=tuple(sorted({self._text(label) for label in span.labels})),
+            thread_id=self._optional(span.thread_id),
+            run_id=self._optional(span.run_id),
+            attributes=self._attributes(span.attributes),
+            resource=self._attributes(span.resource),
+            events=tuple(
+                SpanEvent(event.at_us, self._text(event.name), self._attributes(event.attributes))
+                for event in span.events
+            ),
+            links=tuple(
+                SpanLink(link.trace_id, link.span_id, self._attributes(link.attributes))
+                for link in span.links
+            ),
+            input=self._optional(span.input),
+            output=self._optional(span.output),
+        )
+
+    def _optional(self, text: str | None) -> str | None:
+        return None if text is None else self._text(text)
+
+    def _text(self, text: str, name: str | None = None) -> str:
+        finding = self._findings.get(text) if name is None else self._findings.get((text, name))
+        if finding is None:
+            return text
+        self._counts.update(finding[1])
+        return finding[0]
+
+    def _attributes(self, attributes: Attributes) -> Attributes:
+        return {self._text(name): self._value(name, each) for name, each in attributes.items()}
+
+    def _value(self, name: str, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return self._text(value, name if is_telling(name) else None)
+        if isinstance(value, Mapping):
+            return self._attributes(value)
+        if isinstance(value, Sequence):
+            return [self._value(name, each) for each in value]
+        return value

@@ -1,0 +1,80 @@
+"""What all spans of one run have in common, and how a new one is made."""
+
+from hashlib import blake2b
+from uuid import UUID
+
+from treadle.spans.span import Attributes, JsonValue, Span, SpanKind
+
+
+class SpanMaker:
+    """Makes the spans of the request with that id, each under the operation that it is part of."""
+
+    def __init__(
+        self, request_id: UUID, *, within: Span | None = None, labels: tuple[str, ...] = ()
+    ) -> None:
+        """`within` is the span of another request that this one is part of.
+
+        `labels` are put on every span, in addition to those of `within`.
+        """
+        self._identity = str(request_id)
+        self._trace_id = within.trace_id if within else request_id.hex
+        self._run_id = within.run_id if within else str(request_id)
+        self.thread_id = within.thread_id if within else None
+        self.labels: tuple[str, ...] = tuple(sorted({*labels, *(within.labels if within else ())}))
+        self.root_id: str | None = None
+        self.operations: dict[UUID, str] = {}
+        """The spans of operations that others can be part of."""
+
+    def span(
+        self,
+        *identity: object,
+        parent_id: str | None,
+        kind: SpanKind,
+        operation: str,
+        subject: str,
+        start_us: int,
+        attributes: Attributes,
+    ) -> Span:
+        """A span that has begun; the same `identity` gives the same id at every replay."""
+        return Span(
+            trace_id=self._trace_id,
+            span_id=_span_id(self._identity, *identity),
+            parent_id=parent_id,
+            kind=kind,
+            operation=operation,
+            name=f"{operation} {subject}",
+            start_us=start_us,
+            thread_id=self.thread_id,
+            run_id=self._run_id,
+            labels=self.labels,
+            attributes=attributes,
+        )
+
+    def parent(self, parent_id: UUID | None) -> str | None:
+        """The span of the operation with that id, else the root."""
+        return (self.operations.get(parent_id) if parent_id else None) or self.root_id
+
+
+def call_identity(turn: int, slot: int) -> tuple[object, ...]:
+    """What names a tool call among the spans of its request."""
+    return "tool", turn, slot
+
+
+def call_span_id(request_id: UUID, turn: int, slot: int) -> str:
+    """The id of the span of a tool call."""
+    return _span_id(request_id, *call_identity(turn, slot))
+
+
+def _span_id(*identity: object) -> str:
+    named = "/".join(map(str, identity))
+    return blake2b(named.encode(), digest_size=8).hexdigest()
+
+
+def microseconds(seconds: float) -> int:
+    """Whole microseconds."""
+    return round(seconds * 1_000_000)
+
+
+def known(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}

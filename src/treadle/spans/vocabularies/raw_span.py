@@ -1,0 +1,44 @@
+"""A span as OpenTelemetry reports it, before its attributes are interpreted."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
+
+
+class RawStatus(IntEnum):
+    """The status code of OpenTelemetry. Most exporters leave it unset when all went well."""
+
+    UNSET = 0
+    OK = 1
+    ERROR = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class RawSpan:
+    """What was reported of one operation. Ids are opaque strings and not empty when it is whole.
+
+    Times are nanoseconds since the Unix epoch, from 0 to below 2^63; `end_ns` is None while it
+    runs. Attributes are JSON values of any depth; bytes are `{"base64": "…"}`. `resource` holds
+    what is said of the program, and under `otel.scope.…` of the instrumentation; spans that were
+    sent together may share it. It is filled by whoever reads it, and not changed afterwards.
+    """
+
+    trace_id: str = ""
+    span_id: str = ""
+    parent_id: str | None = None
+    name: str = ""
+    start_ns: int = 0
+    end_ns: int | None = None
+    status: RawStatus = RawStatus.UNSET
+    status_message: str = ""
+    attributes: dict[str, JsonValue] = field(default_factory=dict)
+    resource: Attributes = field(default_factory=dict)
+    events: list[SpanEvent] = field(default_factory=list)
+    links: list[SpanLink] = field(default_factory=list)
+
+    @property
+    def scope(self) -> str:
+        """Name of the instrumentation that made it; empty when it did not say."""
+        name = self.resource.get("otel.scope.name")
+        return name if isinstance(name, str) else ""
