@@ -1,1 +1,1 @@
-"""Agents: their definitions, the runner, and reports made by rules where there is no model."""
+"""Agents: their definitions, their runner, and the report that replaces a missing model."""

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from treadle.agents.finding import find_agents
-from treadle.agents.following import followed
 from treadle.agents.page import PageContext
-from treadle.agents.planner import Planner
+from treadle.agents.report_model import ReportModel
 from treadle.agents.runner import AgentRunner, Surroundings, new_conversation
-from treadle.agents.steps import PROVIDER, RULES, Steps
 from treadle.app.page_scope import whole_page
 from treadle.app.stores import conversations_path
 from treadle.app.tool_calls import ToolCalls
@@ -22,14 +20,22 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.loader import is_trusted
 from treadle.config.model import Settings
 from treadle.diagnosis.detectors import Rule
-from treadle.diagnosis.report import Focus, analyse, render
+from treadle.diagnosis.report import analyse, render
 from treadle.errors import StoreError, UsageError
 from treadle.events.types import MessageQueued, StopReason
 from treadle.llm import connect_with_fallbacks, is_embedded, kept_keys
 from treadle.llm.messages import UserMessage
 from treadle.llm.port import ChatModel
-from treadle.session import Conversation, ConversationStore, Kind, SessionOutcome
+from treadle.session import (
+    Conversation,
+    ConversationStore,
+    Kind,
+    RequestSession,
+    SessionOutcome,
+)
 from treadle.session.keeping import Keeper
+from treadle.session.role import Role
+from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.registry import Registry
 from treadle.traces.query import Query
 
@@ -183,28 +189,41 @@ class AgentDesk:
         self, asked: "_Asked", conversation: Conversation, store: ConversationStore | None
     ) -> SessionOutcome:
         runner = AgentRunner(self.agents, self._around(asked.model, stream=asked.stream))
-        named = runner.agent(asked.agent)
-        earlier = PageContext.model_validate_json(conversation.about or "{}")
-        page = followed(asked.question, asked.page, earlier)
-        conversation.about = page.model_dump_json(exclude_defaults=True)
-        wanted = asked.model or named.header.model
-        if not await is_embedded(self._settings, self._env, model=wanted):
-            return await runner.run(
-                named.name,
-                asked.question,
-                asked.page,  # what was asked before the model is told with the history
-                request_id=asked.request_id,
-                conversation=conversation,
-                store=store,
-            )
-        conversation.model = f"{PROVIDER}/{RULES}"
-        return await Planner(self._steps, self._analyse).run(
+        agent = runner.agent(asked.agent)
+        if await is_embedded(self._settings, self._env, model=asked.model or agent.header.model):
+            return await self._report(asked, conversation, store)
+        return await runner.run(
+            agent.name,
             asked.question,
-            page,
+            asked.page,
             request_id=asked.request_id,
-            keeper=Keeper(conversation, store, self._clock),
-            again=page != asked.page,
+            conversation=conversation,
+            store=store,
         )
+
+    async def _report(
+        self, asked: "_Asked", conversation: Conversation, store: ConversationStore | None
+    ) -> SessionOutcome:
+        """Answer with the report on what the page shows: the embedded model cannot analyse."""
+
+        async def context(_text: str, _request_id: UUID) -> str:
+            return asked.page.told()
+
+        model = ReportModel(lambda: self._analyse(asked.page.scope))
+        conversation.model = f"{model.provider}/{model.model}"
+        session = RequestSession(
+            bus=self._calls.bus,
+            model=model,
+            registry=Registry(()),
+            conversation=conversation,
+            role=Role(asked.agent, "", labels=(ANALYST_LABEL,)),
+            store=store,
+            automatic_context=context,
+            stream=False,
+            clock=self._clock,
+            ids=lambda: asked.request_id,
+        )
+        return await session.run(asked.question)
 
     def _around(self, model: str | None, *, stream: bool = True) -> Surroundings:
         calls = self._calls
@@ -234,20 +253,10 @@ class AgentDesk:
                 self._models[place] = model
         return self._models[place]
 
-    def _steps(self) -> Steps:
-        calls = self._calls
-        analyst = Registry(tool for tool in calls.registry if calls.code.get(tool.name) is None)
-        return Steps(calls.bus, analyst, self._settings.tools, self._clock)
-
-    async def _analyse(self, query: Query, focus: Focus) -> str:
+    async def _analyse(self, query: Query) -> str:
         rules = [Rule.of(rule) for rule in self._settings.traces.detectors.rules]
         report = await asyncio.to_thread(
-            analyse,
-            self._store,
-            query,
-            rules=rules,
-            focus=focus,
-            now_us=self._clock.now_us(),
+            analyse, self._store, query, rules=rules, now_us=self._clock.now_us()
         )
         return render(report)
 

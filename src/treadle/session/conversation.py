@@ -51,8 +51,7 @@ class Entry:
 class Conversation:
     """One conversation about the repository at `root`. Times are Unix microseconds.
 
-    `agent` is whose it is, None for the assistant's; `about` is what its last question was about,
-    in the agent's own form.
+    `agent` names the agent that answers, None for the assistant.
 
     `entries` are the messages of the branch that it goes on with, oldest first; `next_number` is
     above the numbers of all its branches.
@@ -67,7 +66,6 @@ class Conversation:
     entries: list[Entry] = field(default_factory=list)
     next_number: int = 0
     agent: str | None = None
-    about: str = ""
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -237,12 +237,11 @@ class ConversationStore:
                 connection.execute(
                     # A title that was given meanwhile stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
-                    " updated_us = ?, about = ?, head = ? WHERE id = ?",
+                    " updated_us = ?, head = ? WHERE id = ?",
                     (
                         _text(conversation.title),
                         conversation.model,
                         conversation.updated_us,
-                        conversation.about,
                         conversation.entries[-1].number,
                         key,
                     ),
@@ -348,8 +347,8 @@ class ConversationStore:
 
     def _load(self, summary: ConversationSummary, at: int | None) -> Conversation:
         with transaction(self._connection) as connection:  # head and messages of one moment
-            head, about = connection.execute(
-                "SELECT head, about FROM conversations WHERE id = ?", (str(summary.id),)
+            (head,) = connection.execute(
+                "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
             by_number = {entry.number: entry for entry in self._tree(summary.id)}
         if at is not None and at not in by_number:
@@ -378,7 +377,6 @@ class ConversationStore:
             entries,
             max(by_number, default=-1) + 1,
             summary.agent,
-            about,
         )
 
     def _tree(self, identity: UUID) -> tuple[Entry, ...]:

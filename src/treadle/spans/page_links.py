@@ -5,22 +5,7 @@ from urllib.parse import quote
 
 def span_link(trace_id: str, span_id: str) -> str:
     """Where the page shows a span within its trace."""
-    return f"{trace_link(trace_id)}?span={_quoted(span_id)}"
-
-
-def trace_link(trace_id: str) -> str:
-    """Where the page shows a trace."""
-    return f"/traces/{_quoted(trace_id)}"
-
-
-def run_link(run_id: str) -> str:
-    """Where the page shows a run."""
-    return f"/runs/{_quoted(run_id)}"
-
-
-def thread_link(thread_id: str) -> str:
-    """Where the page shows a thread."""
-    return f"/threads/{_quoted(thread_id)}"
+    return f"/traces/{_quoted(trace_id)}?span={_quoted(span_id)}"
 
 
 def experiment_link(experiment_id: str) -> str:

@@ -1,0 +1,41 @@
+"""Questions without a model: the answer is the report of the analysis, and says so."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.desks import desk
+from tests.toolbox.traces.flights import THREAD, flights
+from treadle.agents.page import PageContext
+from treadle.agents.report_model import NEEDS_MODEL
+from treadle.app.stores import open_trace_store
+from treadle.clock import SystemClock
+from treadle.diagnosis.report import analyse, render
+
+PAGE = PageContext(thread_id=THREAD)
+
+
+@pytest.mark.parametrize("question", ["what went wrong?", "hello", "apply it", "show only prod"])
+async def test_any_question_is_answered_with_the_report(
+    question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, monkeypatch, None, flights()) as at:
+        outcome = await at.ask(question, PAGE)
+    store = open_trace_store()
+    try:
+        report = render(analyse(store, PAGE.scope, now_us=SystemClock().now_us()))
+    finally:
+        store.close()
+    assert outcome.text == f"{NEEDS_MODEL}\n\n{report}"
+    assert "/traces/t1?span=x0" in report
+    assert (outcome.usage.input, outcome.cost) == (0, 0.0)
+    assert at.called == []
+    assert [each.model for each in at.sessions] == ["rules"]
+
+
+async def test_the_report_covers_only_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, monkeypatch, None, flights()) as at:
+        outcome = await at.ask("what went wrong?", PageContext(thread_id="another"))
+    assert outcome.text == f"{NEEDS_MODEL}\n\n## Summary\n\nNo recorded span fits the question.\n"
