@@ -18,7 +18,7 @@ FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _OTHERS = 0o077
 _ROOT = 0
-_SIDECARS = ("-wal", "-shm", "-journal")
+SIDECARS = ("-wal", "-shm", "-journal")
 """Files that SQLite keeps next to a database."""
 
 
@@ -53,7 +53,7 @@ def private_file(path: Path) -> Path:
         close_to_others(path)
     else:
         path.chmod(FILE_MODE)
-    for ending in _SIDECARS:
+    for ending in SIDECARS:
         with suppress(FileNotFoundError):
             close_to_others(path.with_name(path.name + ending))
     return path

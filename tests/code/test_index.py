@@ -404,7 +404,7 @@ def test_another_version_is_built_anew(root: Path, tmp_path: Path) -> None:
 
 def test_a_cache_folder_that_cannot_be_used(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="cannot be read or written"):
         CodeIndex.open(root, cache_dir=tmp_path / "file")
 
 

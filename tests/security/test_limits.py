@@ -267,15 +267,15 @@ async def test_databases_that_cannot_be_used_are_reported(
     experiments_path().symlink_to("nowhere")
     sound = {each.name: each for each in await examine(repo, {})}["records"]
     assert "traces.db" not in sound.detail
-    assert f"{conversations_path()}: it was not written by Treadle (form -5)" in sound.detail
+    assert f"{conversations_path()}: Treadle did not write it (format -5)" in sound.detail
     assert f"{experiments_path()}: it is a broken link" in sound.detail
-    with pytest.raises(StoreError, match="not written by Treadle"):
+    with pytest.raises(StoreError, match="Treadle did not write"):
         await ConversationStore.open(conversations_path())
     alter(traces_path(), "PRAGMA user_version = 99")
     alter(breakpoints_path(), "DROP TABLE held")
     found = {each.name: each for each in await examine(repo, {})}["records"]
     assert found.verdict is Verdict.FAILED
-    assert f"{traces_path()}: a newer version of Treadle wrote it (form 99)" in found.detail
+    assert f"{traces_path()}: a newer version of Treadle wrote it (format 99)" in found.detail
     assert f"{breakpoints_path()}: it lacks the tables held" in found.detail
     assert "proposals.db" not in found.detail
 

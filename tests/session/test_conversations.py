@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Say, calls
 from tests.session.parts import Echo, Gate, results, stage, until
+from treadle.database import Database, Schema
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import CallKey, Notice, SessionFailed, StopReason
 from treadle.llm.messages import (
@@ -29,8 +30,9 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.session import Conversation, ConversationStore, Kind, conversation_file
+from treadle.session import Conversation, ConversationStore, Kind
 from treadle.session.conversation import MessageState, title_of
+from treadle.session.conversations import MIGRATIONS
 from treadle.session.message_json import decode, encode
 
 text = st.text(st.characters())  # lone surrogates too
@@ -325,10 +327,8 @@ async def test_a_file_of_the_first_version_is_read_as_one_branch(
 ) -> None:
     path.parent.mkdir()
     made = "01a2204f-9d90-7423-8f74-672273ff32a8"
+    Database(path, Schema.of_migrations("conversations", MIGRATIONS[:1])).open().close()
     connection = sqlite3.connect(path)
-    for statement in conversation_file.MIGRATIONS[0].split(";"):
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 1")
     connection.execute(
         "INSERT INTO conversations VALUES (?, ?, 'm', 'Old', 1, 2)", (made, str(tmp_path))
     )

@@ -371,9 +371,9 @@ async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(
         assert [n.text.partition(":")[0] for n in at.seen(Notice)] == [
             "Allowed for this conversation only"
         ]
-    with pytest.raises(StoreError, match="remembered approvals"):
+    with pytest.raises(StoreError, match="The approvals in"):
         store.remember(root, [Grant("change")], 0)
-    with pytest.raises(StoreError, match="remembered approvals"):
+    with pytest.raises(StoreError, match="The approvals in"):
         GrantStore(tmp_path / "a.db").remember(root, [Grant("change", "\udcff")], 0)
 
 

@@ -97,7 +97,7 @@ def test_collapsing_and_expanding_is_that_of_a_set(
 
 def test_a_file_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "ui.db").write_bytes(b"no database, and long enough to be seen as none" * 30)
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="cannot be read or written"):
         UiStore(tmp_path / "ui.db").state()
 
 
@@ -127,14 +127,16 @@ async def test_a_page_has_a_while_to_answer(store: UiStore) -> None:
     assert 1.0 <= clock.monotonic() - before < 1.2
 
 
-async def test_a_page_is_asked_through_the_file_and_answers_once(store: UiStore) -> None:
+async def test_a_page_is_asked_through_the_file_and_answers_once(
+    store: UiStore, tmp_path: Path
+) -> None:
     bus = EventBus()
     ui = Ui(store)
     request_id = uuid4()
     async with UiFeed(store, bus) as feed, feed.attended("old"), feed.attended("tab"):
         await ui.change(Change(location="/runs"), by="tab")
         with bus.subscribe(UiRequested, UiChanged) as events:
-            elsewhere = Ui(UiStore(store._path))  # as another process has it
+            elsewhere = Ui(UiStore(tmp_path / "data" / "ui.db"))  # as another process has it
             asking = asyncio.create_task(
                 elsewhere.ask(NavigateTo(url="/threads"), request_id=request_id)
             )

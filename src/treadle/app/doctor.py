@@ -1,12 +1,10 @@
 """Checks that everything Treadle leans on works here, and says what to do where it does not."""
 
-import os
 import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -25,9 +23,9 @@ from treadle.app.stores import (
 )
 from treadle.app.workspace import open_index
 from treadle.config.loader import config_paths, load
-from treadle.databases import migrate, why_unusable
+from treadle.database import Database
 from treadle.errors import TreadleError
-from treadle.owner_only import close_to_others, private_folder
+from treadle.owner_only import private_folder
 from treadle.paths import user_cache_dir, user_data_dir
 
 if TYPE_CHECKING:
@@ -166,41 +164,33 @@ def _index(root: Path) -> Finding:
     return Finding("index", Verdict.OK, f"{detail}, {len(report.skipped)} left out")
 
 
-_Make = Callable[[sqlite3.Connection], None]
-
-
-def _made(migrations: Sequence[str]) -> _Make:
-    """What makes the tables of a store in an empty database."""
-    return lambda empty: migrate(empty, migrations, Path(), "records")
-
-
-def _databases() -> list[tuple[Path, _Make | None]]:
-    """Each database, and what makes its tables; None where every opening does."""
-    from treadle.edits import proposal_file
+def _databases() -> list[Database]:
+    from treadle.edits import proposal_store
     from treadle.experiments import store as experiments
     from treadle.gateway import breakpoint_store
-    from treadle.session import conversation_file
-    from treadle.traces.store import migrating
+    from treadle.session import conversations
+    from treadle.tools.approvals import grants
+    from treadle.traces.store import migrating as traces
     from treadle.ui import store as ui
 
     return [
-        (traces_path(), migrating.migrate),
-        (conversations_path(), _made(conversation_file.MIGRATIONS)),
-        (approvals_path(), None),
-        (proposals_path(), _made(proposal_file.MIGRATIONS)),
-        (breakpoints_path(), _made(breakpoint_store.MIGRATIONS)),
-        (ui_path(), _made(ui.MIGRATIONS)),
-        (experiments_path(), _made(experiments.MIGRATIONS)),
+        Database(traces_path(), traces.SCHEMA),
+        Database(conversations_path(), conversations.SCHEMA),
+        Database(approvals_path(), grants.SCHEMA),
+        Database(proposals_path(), proposal_store.SCHEMA),
+        Database(breakpoints_path(), breakpoint_store.SCHEMA),
+        Database(ui_path(), ui.SCHEMA),
+        Database(experiments_path(), experiments.SCHEMA),
     ]
 
 
 def _records() -> Finding:
-    """The databases and the log; each database is read through, none is changed."""
+    """The databases and the log. Reads each database completely and changes none."""
     databases = _databases()
     damaged = [
-        f"{path}: {reason}"
-        for path, make in databases
-        if (reason := _why_damaged(path, make)) is not None
+        f"{database.path}: {reason}"
+        for database in databases
+        if (reason := database.examine()) is not None
     ]
     if damaged:
         hint = (
@@ -208,37 +198,11 @@ def _records() -> Finding:
             "`sqlite3 FILE .recover` recovers the readable data."
         )
         return Finding("records", Verdict.FAILED, "; ".join(damaged), hint)
-    paths = (*(path for path, _ in databases[:3]), log_path())
+    paths = (*(database.path for database in databases[:3]), log_path())
     sizes = [
         f"{p} ({p.stat().st_size / 1e6:.1f} MB)" if p.exists() else f"{p} (none yet)" for p in paths
     ]
     return Finding("records", Verdict.OK, ", ".join(sizes))
-
-
-def _why_damaged(path: Path, make: _Make | None) -> str | None:
-    """What is wrong with a database; None for a sound one, and for none at all."""
-    if not path.exists():
-        return "it is a broken link" if path.is_symlink() else None
-    try:
-        close_to_others(path)
-        with (
-            closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=5)) as database,
-            closing(sqlite3.connect(":memory:", isolation_level=None)) as sound,
-        ):
-            (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                return str(found).replace("\n", " ")
-            reason = None
-            if make is not None:
-                make(sound)
-                reason = why_unusable(database, sound)
-    except TreadleError as error:
-        return error.message
-    except (OSError, sqlite3.Error) as error:
-        return str(error)
-    if reason is None and not os.access(path, os.W_OK):
-        return "it is not writable; run `chmod u+w` on it"
-    return reason
 
 
 async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:

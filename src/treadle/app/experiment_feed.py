@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from treadle.database import Database
 from treadle.events import EventBus
 from treadle.events.experiments import ExperimentChanged
 from treadle.experiments.encoding import read_plan
+from treadle.experiments.store import SCHEMA
 from treadle.ids import NO_REQUEST
 
 POLL_SECONDS = 0.2
@@ -84,8 +86,7 @@ class _Feed:
 
     def _compared(self) -> dict[_Place, _Seen]:
         if self._connection is None:
-            uri = f"{self._path.resolve().as_uri()}?mode=ro"
-            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=1)
+            self._connection = Database(self._path, SCHEMA).connect(read_only=True)
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return {}

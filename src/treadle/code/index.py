@@ -37,7 +37,7 @@ from treadle.code.ranking import (
     owners_of,
     rank_items,
 )
-from treadle.code.store import Store, cannot_use, store_path
+from treadle.code.store import Store, store_path
 from treadle.code.whole_files import best_files, files_of
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class CodeIndex:
         try:
             return action()
         except sqlite3.OperationalError as error:
-            raise cannot_use(self._store.path, error) from error
+            raise self._store.error(error) from error
         except sqlite3.ProgrammingError:
             raise  # used after it was closed
         except sqlite3.DatabaseError:

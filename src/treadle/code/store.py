@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from treadle.databases import use_write_ahead_log
+from treadle.database import Database, Schema, transaction
 from treadle.errors import StoreError
-from treadle.owner_only import private_file
 
 try:
     from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of what a search may take
@@ -31,7 +30,27 @@ An index of another version is rebuilt. With the extra `grammars` more languages
 counts as well.
 """
 
-_BUSY_SECONDS = 30.0
+
+def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
+    from treadle.code.writing import make_tables  # seldom needed, slow to load
+
+    make_tables(connection)
+
+
+_SCHEMA = Schema(
+    "code index",
+    SCHEMA_VERSION,
+    _upgrade,
+    pragmas=(
+        "synchronous = NORMAL",
+        "wal_autocheckpoint = 8000",  # 32 MB: each checkpoint waits for the disk
+        "cache_size = -32000",
+        "mmap_size = 268435456",
+    ),
+    busy_seconds=30.0,
+    upgrade_seconds=30.0,
+    is_cache=True,
+)
 
 
 class StoredFile(NamedTuple):
@@ -61,72 +80,39 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file; a file of another version or a broken one is made anew.
+        """Open the file; a damaged file or one of another version is built again.
 
-        Raises `StoreError` if the place cannot be written.
+        Raises `StoreError` if the file cannot be written.
         """
         self.path = path
+        self._database = Database(path, _SCHEMA)
         self._write_lock = threading.RLock()
         self._read_lock = threading.RLock()
-        try:
-            self._open()
-        except (OSError, sqlite3.OperationalError) as error:
-            raise cannot_use(path, error) from error
+        self._open()
 
     def _open(self) -> None:
         try:
-            self._reader = self._prepared()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            self._discard()
-            self._reader = self._prepared()
+            self._reader = self._database.open_connection()
+        except (OSError, sqlite3.Error) as error:
+            raise self.error(error) from error
         self._opened_writer: sqlite3.Connection | None = None
-
-    def _prepared(self) -> sqlite3.Connection:
-        private_file(self.path)
-        connection = self._connect()
-        try:
-            if version(connection) != SCHEMA_VERSION:
-                from treadle.code.writing import make_tables  # seldom needed, slow to load
-
-                make_tables(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     @property
     def _writer(self) -> sqlite3.Connection:
         if self._opened_writer is None:
-            self._opened_writer = self._connect()
+            self._opened_writer = self._database.connect()
         return self._opened_writer
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            use_write_ahead_log(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA wal_autocheckpoint = 8000")  # 32 MB: each waits for the disk
-            connection.execute("PRAGMA cache_size = -32000")
-            connection.execute("PRAGMA mmap_size = 268435456")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def error(self, reason: Exception) -> StoreError:
+        """The error for a file that SQLite or the file system refuses."""
+        return self._database.error(reason)
 
     def rebuild(self) -> None:
-        """Throw the file away and start anew; what others still have open is left to them."""
+        """Delete the file and create an empty one; other processes keep what they have open."""
         with self._write_lock, self._read_lock:
             self.close()
-            self._discard()
+            self._database.delete()
             self._open()
-
-    def _discard(self) -> None:
-        for suffix in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close both connections; the store is not used after."""
@@ -208,28 +194,3 @@ class Store:
             batch = Batch(connection)
             yield batch
             batch.finish()
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing of what is written inside; other writers wait."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def version(connection: sqlite3.Connection) -> int:
-    """The version of the tables; 0 of a new file."""
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def cannot_use(path: Path, error: Exception) -> StoreError:
-    """The error for a person when SQLite or the file system refuses."""
-    return StoreError(
-        f"The code index at {path} cannot be used: {error}.",
-        hint="Check that its folder can be written and has room, or delete it; it is rebuilt.",
-    )

@@ -16,7 +16,6 @@ from treadle.code.history.stored import SCHEMA as HISTORY_SCHEMA
 from treadle.code.history.stored import key_of
 from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, POSTING_BYTES, pack
 from treadle.code.postings import SCHEMA as POSTINGS_SCHEMA
-from treadle.code.store import SCHEMA_VERSION, transaction, version
 
 if TYPE_CHECKING:
     from treadle.code.entries import Entry
@@ -69,22 +68,16 @@ CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, documents
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables if they are not those of this version."""
-    if version(connection) == SCHEMA_VERSION:
-        return
-    with transaction(connection):
-        if version(connection) == SCHEMA_VERSION:  # another process was quicker
-            return
-        tables = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        ).fetchall()
-        for (name,) in tables:
-            connection.execute(f'DROP TABLE "{name}"')
-        schemas = (_SCHEMA, POSTINGS_SCHEMA, GRAPH_SCHEMA, VECTORS_SCHEMA, HISTORY_SCHEMA)
-        for statement in "".join(schemas).split(";"):
-            connection.execute(statement)
-        connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    """Replace all tables by empty ones of this version."""
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    ).fetchall()
+    for (name,) in tables:
+        connection.execute(f'DROP TABLE "{name}"')
+    schemas = (_SCHEMA, POSTINGS_SCHEMA, GRAPH_SCHEMA, VECTORS_SCHEMA, HISTORY_SCHEMA)
+    for statement in "".join(schemas).split(";"):
+        connection.execute(statement)
+    connection.executemany("INSERT INTO meta VALUES (?, 0)", [("items",)])
 
 
 class Batch:

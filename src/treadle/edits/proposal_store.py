@@ -2,21 +2,18 @@
 
 import json
 import sqlite3
-import threading
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.databases import transaction
+from treadle.database import Database, Schema
 from treadle.edits.change_codec import decode_changes, encode_changes
 from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
-from treadle.edits.proposal_file import connect
-from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind
 
 LAST = "last"
@@ -27,6 +24,47 @@ _COLUMNS = (
     "session_id, denied, words, reason, notes, undone, warnings"
 )
 _SHOWN = 5
+
+_MIGRATIONS = (
+    """
+    CREATE TABLE proposals (
+        id TEXT PRIMARY KEY,
+        root TEXT NOT NULL,
+        state TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        changes BLOB NOT NULL,
+        created_us INTEGER NOT NULL,
+        changed_us INTEGER NOT NULL,
+        request_id TEXT,
+        turn INTEGER NOT NULL,
+        slot INTEGER NOT NULL,
+        session_id TEXT,
+        denied TEXT NOT NULL,
+        words TEXT,
+        reason TEXT,
+        notes TEXT NOT NULL,
+        made BLOB,
+        written TEXT
+    ) STRICT;
+    CREATE INDEX proposals_by_root ON proposals (root, created_us);
+    CREATE TABLE journal (
+        proposal_id TEXT PRIMARY KEY REFERENCES proposals (id) ON DELETE CASCADE,
+        root TEXT NOT NULL,
+        goal TEXT NOT NULL,
+        changes BLOB NOT NULL,
+        written TEXT NOT NULL,
+        temporaries TEXT NOT NULL
+    ) STRICT;
+    """,
+    "ALTER TABLE proposals ADD COLUMN undone TEXT NOT NULL DEFAULT '[]';",
+    "ALTER TABLE proposals ADD COLUMN warnings TEXT NOT NULL DEFAULT '[]';",
+)
+"""Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
+
+SCHEMA = Schema.of_migrations(
+    "proposals", _MIGRATIONS, row_errors=(zlib.error, ValueError, KeyError, TypeError)
+)
+"""Durable: files of the repository are written after a commit, and recovered by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +110,26 @@ class ProposalStore:
     It holds hunks and hashes, never whole files. Errors of the file are StoreError.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         """Use `open`."""
-        self.path = path
-        self._connection = connection
+        self.path = database.path
+        self._database = database
         self._clock = clock
-        self._mutex = threading.RLock()
 
     @classmethod
     def open(cls, path: Path, *, clock: Clock | None = None) -> Self:
-        """Open or make the file at `path` and bring it to the present shape."""
-        with _as_store_errors(path):
-            return cls(path, connect(path), clock or SystemClock())
+        """Open the file at `path`, which is created or upgraded if necessary."""
+        return cls(Database(path, SCHEMA).open(), clock or SystemClock())
 
     def close(self) -> None:
         """Close the file."""
-        with self._mutex:
-            self._connection.close()
+        self._database.close()
 
     def add(self, proposal: Proposal) -> None:
         """Keep a new proposal."""
         values = {**_values(proposal), "changes": encode_changes(proposal.changes)}
         places = ", ".join("?" * len(values))
-        with self._work() as connection:
+        with self._database.use() as connection:
             connection.execute(
                 f"INSERT INTO proposals ({', '.join(values)}) VALUES ({places})",  # noqa: S608
                 tuple(values.values()),
@@ -105,9 +140,9 @@ class ProposalStore:
 
         Raises EditError of kind conflict when it is not as in `former` any more, or being written.
         """
-        with self._work() as connection, transaction(connection):
-            self._check_idle(former.id)
-            return self._put(former, proposal)
+        with self._database.transaction() as connection:
+            self._check_idle(connection, former.id)
+            return self._put(connection, former, proposal)
 
     def get(self, reference: UUID | str, *, root: Path | None = None) -> Proposal:
         """The proposal with that id or unique beginning of an id, or "last".
@@ -165,7 +200,7 @@ class ProposalStore:
 
     def made(self, proposal_id: UUID) -> Made | None:
         """What the last application, undoing or redoing of a proposal did; None before any."""
-        with self._work() as connection:
+        with self._database.use() as connection:
             found = connection.execute(
                 "SELECT made, written FROM proposals WHERE id = ?", (str(proposal_id),)
             ).fetchone()
@@ -176,9 +211,9 @@ class ProposalStore:
 
         Raises what `replace` raises.
         """
-        with self._work() as connection, transaction(connection):
-            self._check_idle(former.id)
-            self._check_same(former)
+        with self._database.transaction() as connection:
+            self._check_idle(connection, former.id)
+            self._check_same(connection, former)
             connection.execute(
                 "INSERT INTO journal (proposal_id, root, goal, changes, written, temporaries)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
@@ -197,18 +232,18 @@ class ProposalStore:
         `made` is what is undone or redone next, None to leave that as it was.
         """
         key = str(former.id)
-        with self._work() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             if made is not None:
                 connection.execute(
                     "UPDATE proposals SET made = ?, written = ? WHERE id = ?",
                     (*_encode_made(made), key),
                 )
             connection.execute("DELETE FROM journal WHERE proposal_id = ?", (key,))
-            return self._put(former, proposal)
+            return self._put(connection, former, proposal)
 
     def journal(self, root: Path) -> tuple[JournalEntry, ...]:
         """What is being written in `root`, by whichever process, or was when it died."""
-        with self._work() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT proposal_id, goal, changes, written, temporaries FROM journal"
                 " WHERE root = ?",
@@ -234,7 +269,7 @@ class ProposalStore:
         return found[0]
 
     def _select(self, where: str, values: Sequence[object], limit: int) -> tuple[Proposal, ...]:
-        with self._work() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 # `where` is built of constants; all values are bound.
                 f"SELECT {_COLUMNS} FROM proposals {where}"  # noqa: S608
@@ -243,8 +278,8 @@ class ProposalStore:
             ).fetchall()
             return tuple(map(_proposal, rows))
 
-    def _check_idle(self, proposal_id: UUID) -> None:
-        found = self._connection.execute(
+    def _check_idle(self, connection: sqlite3.Connection, proposal_id: UUID) -> None:
+        found = connection.execute(
             "SELECT 1 FROM journal WHERE proposal_id = ?", (str(proposal_id),)
         ).fetchone()
         if found:
@@ -254,8 +289,8 @@ class ProposalStore:
                 hint="Try again when the write is complete.",
             )
 
-    def _check_same(self, former: Proposal) -> None:
-        found = self._connection.execute(
+    def _check_same(self, connection: sqlite3.Connection, former: Proposal) -> None:
+        found = connection.execute(
             "SELECT state, changed_us FROM proposals WHERE id = ?", (str(former.id),)
         ).fetchone()
         if found != (former.state, former.changed_us):
@@ -266,38 +301,21 @@ class ProposalStore:
                 hint="Review it again before you decide.",
             )
 
-    def _put(self, former: Proposal, proposal: Proposal) -> Proposal:
+    def _put(
+        self, connection: sqlite3.Connection, former: Proposal, proposal: Proposal
+    ) -> Proposal:
         """Inside a transaction. Each change has a time of its own, so that none goes unnoticed."""
-        self._check_same(former)
+        self._check_same(connection, former)
         kept = replace(proposal, changed_us=max(self._clock.now_us(), former.changed_us + 1))
         values = _values(kept)
         if kept.changes != former.changes:  # they may be large
             values["changes"] = encode_changes(kept.changes)
-        self._connection.execute(
+        connection.execute(
             f"UPDATE proposals SET {', '.join(f'{name} = ?' for name in values)}"  # noqa: S608
             " WHERE id = ?",
             (*values.values(), str(former.id)),
         )
         return kept
-
-    @contextmanager
-    def _work(self) -> Iterator[sqlite3.Connection]:
-        with self._mutex, _as_store_errors(self.path):
-            yield self._connection
-
-
-@contextmanager
-def _as_store_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError, zlib.error, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"The proposals in {path} cannot be read or written: {error}.",
-            hint=(
-                "Check the file, its permissions and the free space. If you move the file "
-                "away, Treadle creates a new one."
-            ),
-        ) from error
 
 
 def _values(proposal: Proposal) -> dict[str, object]:

@@ -2,15 +2,13 @@
 
 import json
 import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from treadle.databases import migrate, transaction, use_write_ahead_log
-from treadle.errors import NotFoundError, StoreError, UsageError
+from treadle.database import Database, Schema
+from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.encoding import dumped, read_item, read_outcome, read_plan
 from treadle.experiments.judgement import Judgement, Winner
 from treadle.experiments.model import (
@@ -24,9 +22,8 @@ from treadle.experiments.model import (
     Plan,
     Version,
 )
-from treadle.owner_only import private_file
 
-MIGRATIONS = (
+_MIGRATIONS = (
     """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
         created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE items (experiment TEXT NOT NULL, number INTEGER NOT NULL,
@@ -48,12 +45,12 @@ MIGRATIONS = (
         reason TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL,
         PRIMARY KEY (batch, variant, item, repeat, base, model, criteria, swapped))""",
 )
+SCHEMA = Schema.of_migrations("experiments", _MIGRATIONS, busy_seconds=30.0)
 
 LAST = "LAST"
 """The reference of the newest."""
 
 _CANDIDATES = 4
-_BUSY_SECONDS = 30.0
 
 _HEADS = "SELECT id, name, created_us, updated_us FROM experiments"
 _BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason,
@@ -71,20 +68,17 @@ class ExperimentStore:
     def __init__(self, path: Path) -> None:
         """The file is made, for its owner alone, or opened when it is first needed."""
         self.path = path
-        self._opened: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+        self._database = Database(path, SCHEMA)
 
     def close(self) -> None:
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
+        """Close the file, if it was opened."""
+        self._database.close()
 
     # ---- experiments
 
     def create(self, experiment: Experiment) -> None:
         """Keep a new experiment, which has no versions yet."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO experiments VALUES (?, ?, ?, ?)",
                 (experiment.id, experiment.name, experiment.created_us, experiment.updated_us),
@@ -107,7 +101,7 @@ class ExperimentStore:
 
         Raises NotFoundError and UsageError.
         """
-        with self._reading() as connection:
+        with self._database.use() as connection:
             head = _one(
                 connection, _HEADS, reference.strip(), "experiment", newest="updated_us DESC, id"
             )
@@ -133,7 +127,7 @@ class ExperimentStore:
 
     def listed(self, *, limit: int, offset: int) -> tuple[list[Listed], int]:
         """Experiments, the one that was changed last first, and how many there are."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT id, name, created_us, updated_us, "
                 "(SELECT count(*) FROM items WHERE experiment = id), "
@@ -148,7 +142,7 @@ class ExperimentStore:
 
     def of_span(self, trace_id: str, span_id: str) -> str | None:
         """The id of the newest experiment with that call alone; None where there is none."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             row = connection.execute(
                 "SELECT experiment FROM items i WHERE trace_id = ? AND span_id = ? AND "
                 "(SELECT count(*) FROM items j WHERE j.experiment = i.experiment) = 1 "
@@ -159,7 +153,7 @@ class ExperimentStore:
 
     def add_version(self, experiment_id: str, version: Version) -> None:
         """Keep a version. Raises UsageError where another process was quicker."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             (newest,) = connection.execute(
                 "SELECT coalesce(max(number), 0) FROM versions WHERE experiment = ?",
                 (experiment_id,),
@@ -178,7 +172,7 @@ class ExperimentStore:
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment with all that belongs to it; its spans stay."""
         of_batches = "batch IN (SELECT id FROM batches WHERE experiment = ?)"
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             for statement in (
                 f"DELETE FROM judgements WHERE {of_batches}",  # noqa: S608  (our own constant)
                 f"DELETE FROM runs WHERE {of_batches}",  # noqa: S608
@@ -193,7 +187,7 @@ class ExperimentStore:
 
     def add_batch(self, batch: Batch) -> None:
         """Keep a batch of which nothing has run yet."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO batches (id, experiment, created_us, state, plan) "
                 "VALUES (?, ?, ?, ?, ?)",
@@ -207,12 +201,12 @@ class ExperimentStore:
 
         Raises NotFoundError and UsageError.
         """
-        with self._reading() as connection:
+        with self._database.use() as connection:
             return self._batch(connection, _one(connection, _BATCHES, reference.strip(), "batch"))
 
     def batches(self, experiment_id: str) -> list[Batch]:
         """Those of an experiment, the oldest first."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 f"{_BATCHES} WHERE b.experiment = ? ORDER BY b.id", (experiment_id,)
             ).fetchall()
@@ -220,7 +214,7 @@ class ExperimentStore:
 
     def set_state(self, batch_id: str, state: BatchState, reason: str | None = None) -> None:
         """Say how far a batch is; a wish to cancel it is met with that."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE batches SET state = ?, reason = ?, cancelling = 0 WHERE id = ?",
                 (state.value, reason, batch_id),
@@ -228,17 +222,17 @@ class ExperimentStore:
 
     def set_plan(self, batch_id: str, plan: Plan) -> None:
         """Let a batch go on with another budget."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute("UPDATE batches SET plan = ? WHERE id = ?", (dumped(plan), batch_id))
 
     def ask_to_cancel(self, batch_id: str) -> None:
         """Note that whoever runs the batch should stop."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute("UPDATE batches SET cancelling = 1 WHERE id = ?", (batch_id,))
 
     def is_cancelling(self, batch_id: str) -> bool:
         """Whether somebody wants the batch to stop."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             row = connection.execute(
                 "SELECT cancelling FROM batches WHERE id = ?", (batch_id,)
             ).fetchone()
@@ -246,7 +240,7 @@ class ExperimentStore:
 
     def begin(self, batch_id: str, cell: Cell) -> None:
         """Note that a run begins, so that its span is looked for if its end is never told."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, NULL)",
                 (batch_id, cell.variant, cell.item, cell.repeat),
@@ -254,7 +248,7 @@ class ExperimentStore:
 
     def finish(self, batch_id: str, cell: Cell, outcome: Outcome) -> None:
         """Keep what came of a run."""
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                 (batch_id, cell.variant, cell.item, cell.repeat, dumped(outcome)),
@@ -262,7 +256,7 @@ class ExperimentStore:
 
     def begun(self, batch_id: str) -> set[Cell]:
         """The runs that began and whose end is not told."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT variant, item, repeat FROM runs WHERE batch = ? AND outcome IS NULL",
                 (batch_id,),
@@ -274,7 +268,7 @@ class ExperimentStore:
     def add_judgement(self, batch_id: str, judgement: Judgement) -> None:
         """Keep what a judge said of one pair in one order."""
         cell = judgement.cell
-        with self._writing() as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "REPLACE INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (batch_id, cell.variant, cell.item, cell.repeat, judgement.base, judgement.model,
@@ -284,7 +278,7 @@ class ExperimentStore:
 
     def judgements(self, batch_id: str) -> list[Judgement]:
         """What judges said of the runs of a batch."""
-        with self._reading() as connection:
+        with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT variant, item, repeat, base, model, criteria, swapped, winner, reason, "
                 "trace_id, span_id FROM judgements WHERE batch = ? "
@@ -319,49 +313,6 @@ class ExperimentStore:
                 for variant, item, repeat, outcome in runs
             },
         )
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            connection = self._connection()
-            try:
-                yield connection
-            except sqlite3.Error as error:
-                raise StoreError(f"The experiments cannot be read ({error}).") from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            connection = self._connection()
-            try:
-                with transaction(connection):
-                    yield connection
-            except sqlite3.Error as error:
-                raise StoreError(f"The experiments cannot be written ({error}).") from error
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._opened is None:
-            try:
-                self._opened = _open(self.path)
-            except (OSError, sqlite3.Error) as error:
-                raise StoreError(
-                    f"The experiments in {self.path} cannot be opened ({error})."
-                ) from error
-        return self._opened
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    private_file(path)
-    connection = sqlite3.connect(
-        path, check_same_thread=False, isolation_level=None, timeout=_BUSY_SECONDS
-    )
-    try:
-        use_write_ahead_log(connection)
-        migrate(connection, MIGRATIONS, path, "experiments")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch | None:

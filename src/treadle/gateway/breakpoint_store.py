@@ -1,8 +1,6 @@
 """The file with the breakpoints, and with what was held at them. Only texts without secrets."""
 
 import json
-import sqlite3
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -12,20 +10,19 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from treadle.databases import migrate, transaction, use_write_ahead_log
-from treadle.errors import StoreError
-from treadle.owner_only import private_file
+from treadle.database import Database, Schema
 
 T = TypeVar("T")
 
 _KEPT = 500
 """Held calls that are remembered after they were decided."""
 
-MIGRATIONS = (
+_MIGRATIONS = (
     """CREATE TABLE breakpoints (id TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE held (id TEXT PRIMARY KEY, state TEXT NOT NULL, data TEXT NOT NULL) WITHOUT ROWID;
     CREATE INDEX held_by_state ON held (state)""",
 )
+SCHEMA = Schema.of_migrations("breakpoints", _MIGRATIONS)
 
 OnExpiry = Literal["continue", "refuse"]
 
@@ -85,25 +82,18 @@ class Held:
 class BreakpointStore:
     """Breakpoints and held calls on disk. May be used from any thread."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._lock = threading.Lock()
+    def __init__(self, database: Database) -> None:
+        """Use `open`."""
+        self._database = database
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open the file, which is made where it is not there. Raises StoreError."""
-        try:
-            private_file(path)
-            connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            use_write_ahead_log(connection)
-            migrate(connection, MIGRATIONS, path, "breakpoints")
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"The breakpoints in {path} cannot be opened ({error}).") from error
-        return cls(connection)
+        """Open the file, which is created if necessary. Raises StoreError."""
+        return cls(Database(path, SCHEMA).open())
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        """Close the file."""
+        self._database.close()
 
     def breakpoints(self) -> tuple[list[Breakpoint], int]:
         """All of them, the oldest first, and how many rows cannot be read."""
@@ -138,19 +128,12 @@ class BreakpointStore:
         )
 
     def _read(self, statement: str) -> list[Any]:
-        with self._lock:
-            try:
-                return self._connection.execute(statement).fetchall()
-            except sqlite3.Error as error:
-                raise StoreError(f"The breakpoints cannot be read ({error}).") from error
+        with self._database.use() as connection:
+            return connection.execute(statement).fetchall()
 
     def _write(self, statement: str, *values: object) -> None:
-        with self._lock:
-            try:
-                with transaction(self._connection):
-                    self._connection.execute(statement, values)
-            except sqlite3.Error as error:
-                raise StoreError(f"The breakpoints cannot be written ({error}).") from error
+        with self._database.transaction() as connection:
+            connection.execute(statement, values)
 
 
 def _valid(kind: type[T], rows: Iterable[tuple[object]]) -> Iterator[T]:

@@ -1,30 +1,67 @@
 """Saved conversations in one SQLite file: written as they happen, found by id, prefix or "last"."""
 
-import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from sqlite3 import Connection
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.databases import transaction
+from treadle.database import FAST, Database, Schema, transaction
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
 from treadle.ids import IdSource, new_id
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
-from treadle.session.conversation_file import connect
 from treadle.session.message_json import decode, encode
-
-T = TypeVar("T")
 
 LAST = "last"
 """The reference of the conversation that was changed last."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE conversations (
+        id TEXT PRIMARY KEY,
+        root TEXT NOT NULL,
+        model TEXT NOT NULL,
+        title TEXT NOT NULL,
+        created_us INTEGER NOT NULL,
+        updated_us INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX conversations_by_root ON conversations (root, updated_us);
+    CREATE TABLE messages (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        at_us INTEGER NOT NULL,
+        stop_reason TEXT,
+        PRIMARY KEY (conversation_id, position)
+    ) STRICT, WITHOUT ROWID;
+    """,
+    # A tree: `position` is the number of a message, `head` that of the end of the branch in use.
+    """
+    ALTER TABLE messages ADD COLUMN parent INTEGER;
+    ALTER TABLE messages ADD COLUMN state TEXT NOT NULL DEFAULT 'completed';
+    UPDATE messages SET parent = position - 1 WHERE position > 0;
+    ALTER TABLE conversations ADD COLUMN head INTEGER;
+    UPDATE conversations SET head =
+        (SELECT max(position) FROM messages WHERE conversation_id = conversations.id);
+    """,
+    # `agent`: whose it is, null for the assistant's; `about`: what its last question was about.
+    """
+    ALTER TABLE conversations ADD COLUMN agent TEXT;
+    ALTER TABLE conversations ADD COLUMN about TEXT NOT NULL DEFAULT '';
+    ALTER TABLE messages ADD COLUMN request_id TEXT;
+    """,
+)
+"""Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
+
+SCHEMA = Schema.of_migrations("conversations", MIGRATIONS, pragmas=FAST)
 
 _COLUMNS = "position, parent, kind, body, at_us, state, stop_reason, request_id"
 
@@ -71,35 +108,32 @@ class ConversationSummary:
 
 
 class ConversationStore:
-    """All conversations of a person. One thread owns the connection; the loop never waits on it.
+    """All conversations of a person. A thread of the file does the work; the loop never waits.
 
-    What was handed to the thread is written even when the caller is cancelled meanwhile. Errors of
-    the file are `StoreError`.
+    Work that was started is completed even if the caller is cancelled. Failures of the file are
+    StoreErrors.
     """
 
-    def __init__(self, path: Path, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, database: Database, clock: Clock, ids: IdSource) -> None:
         """Use `open`."""
-        self._path = path
+        self._database = database
         self._clock = clock
         self._ids = ids
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
-        self._connection: sqlite3.Connection
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock | None = None, ids: IdSource = new_id) -> Self:
-        """Open or make the file at `path` and bring it to the present shape."""
-        store = cls(path, clock or SystemClock(), ids)
+        """Open the file at `path`, which is created or upgraded if necessary."""
+        database = Database(path, SCHEMA)
         try:
-            await store._run(store._connect)
+            await database.run(lambda _: None)
         except BaseException:
-            store._thread.shutdown(wait=False)
+            await database.aclose()
             raise
-        return store
+        return cls(database, clock or SystemClock(), ids)
 
     async def close(self) -> None:
-        """Write what waits and close the file."""
-        await self._run(self._connection.close)
-        self._thread.shutdown(wait=False)
+        """Complete the waiting work and close the file."""
+        await self._database.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,46 +150,50 @@ class ConversationStore:
         """A new, empty conversation about the repository at `root`, with that agent if one."""
         now = self._clock.now_us()
         conversation = Conversation(self._ids(), _storable(root), model, now, now, agent=agent)
-        await self._run(lambda: self._insert(conversation))
+        await self._database.run(lambda db: self._insert(db, conversation))
         return conversation
 
     async def append(self, conversation: Conversation, first: int) -> None:
         """Save the entries from place `first` on, all or none, as the end of the branch in use."""
-        await self._run(lambda: self._append(conversation, first))
+        await self._database.run(lambda db: self._append(db, conversation, first))
 
     async def update(self, conversation: Conversation, entry: Entry) -> None:
         """Save what has changed in an entry: its message, its state, how its turn ended."""
-        await self._run(lambda: self._update(conversation, entry))
+        await self._database.run(lambda db: self._update(db, conversation, entry))
 
     async def remove(self, conversation: Conversation, entry: Entry) -> None:
         """Take out an entry that nothing follows; the branch then ends at its parent."""
-        await self._run(lambda: self._remove(conversation, entry))
+        await self._database.run(lambda db: self._remove(db, conversation, entry))
 
     async def rename(
         self, reference: str, title: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
         """Give a conversation another title. Raises what `get` raises."""
-        return await self._run(lambda: self._rename(reference, _storable(root), title, kind))
+        return await self._database.run(
+            lambda db: self._rename(db, reference, _storable(root), title, kind)
+        )
 
     async def branch(self, reference: str, at: int, *, root: Path) -> Conversation:
         """Go on from message `at` of a conversation; what came after it stays as another branch.
 
         Raises what `load` raises.
         """
-        return await self._run(lambda: self._branch(reference, _storable(root), at))
+        return await self._database.run(lambda db: self._branch(db, reference, _storable(root), at))
 
     async def delete(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
     ) -> ConversationSummary:
         """Take out a conversation with all its branches, for good. Raises what `get` raises."""
-        return await self._run(lambda: self._delete(reference, _storable(root), kind))
+        return await self._database.run(
+            lambda db: self._delete(db, reference, _storable(root), kind)
+        )
 
     async def list(
         self, *, root: Path | None = None, limit: int = 50, kind: Kind = Kind.ASSISTANT
     ) -> tuple[ConversationSummary, ...]:
         """Conversations, changed last first; of one repository when `root` is given."""
         where, values = ("root = ?", (_storable(root),)) if root else ("1", ())
-        return await self._run(lambda: self._summaries(where, values, limit, kind))
+        return await self._database.run(lambda db: self._summaries(db, where, values, limit, kind))
 
     async def get(
         self, reference: str, *, root: Path, kind: Kind = Kind.ASSISTANT
@@ -164,7 +202,7 @@ class ConversationStore:
 
         Raises `NotFoundError` when there is none, `UsageError` when several begin so.
         """
-        return await self._run(lambda: self._find(reference, _storable(root), kind))
+        return await self._database.run(lambda db: self._find(db, reference, _storable(root), kind))
 
     async def load(
         self,
@@ -179,38 +217,18 @@ class ConversationStore:
         Raises `NotFoundError` when there is no message `at`, `UsageError` when it stands between a
         call and its result.
         """
-        return await self._run(lambda: self._load(self._find(reference, _storable(root), kind), at))
+        return await self._database.run(
+            lambda db: self._load(db, self._find(db, reference, _storable(root), kind), at)
+        )
 
     async def tree(self, conversation: Conversation) -> tuple[Entry, ...]:
         """The messages of all branches, in the order in which they came."""
-        return await self._run(lambda: self._tree(conversation.id))
+        return await self._database.run(lambda db: self._tree(db, conversation.id))
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        def guarded() -> T:
-            try:
-                return work()
-            except (sqlite3.Error, OSError) as error:
-                raise StoreError(
-                    f"The conversations in {self._path} cannot be read or written: {error}.",
-                    hint="Check the file, its permissions and the free space. If you move the file "
-                    "away, Treadle creates a new one.",
-                ) from error
+    # The methods below run in the thread of the file.
 
-        # Shielded: cancelling the caller must not take the work out of the thread's queue.
-        return await asyncio.shield(
-            asyncio.get_running_loop().run_in_executor(self._thread, guarded)
-        )
-
-    # What follows runs in the thread.
-
-    def _connect(self) -> None:
-        self._connection = connect(self._path)
-
-    def _write(self, statement: str, values: tuple[object, ...]) -> None:
-        self._connection.execute(statement, values)
-
-    def _insert(self, conversation: Conversation) -> None:
-        self._write(
+    def _insert(self, db: Connection, conversation: Conversation) -> None:
+        db.execute(
             "INSERT INTO conversations (id, root, model, title, created_us, updated_us, agent)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -224,17 +242,17 @@ class ConversationStore:
             ),
         )
 
-    def _append(self, conversation: Conversation, first: int) -> None:
+    def _append(self, db: Connection, conversation: Conversation, first: int) -> None:
         key = str(conversation.id)
         rows = [(key, *_row(entry)) for entry in conversation.entries[first:]]
         try:
-            with transaction(self._connection) as connection:
-                connection.executemany(
+            with transaction(db):
+                db.executemany(
                     f"INSERT INTO messages (conversation_id, {_COLUMNS})"  # noqa: S608  (a constant)
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     rows,
                 )
-                connection.execute(
+                db.execute(
                     # A title that was given meanwhile stays.
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
@@ -252,50 +270,55 @@ class ConversationStore:
                 hint="Resume it again to see all messages, or start a new one.",
             ) from error
 
-    def _update(self, conversation: Conversation, entry: Entry) -> None:
+    def _update(self, db: Connection, conversation: Conversation, entry: Entry) -> None:
         kind, body = encode(entry.message)
-        self._write(
+        db.execute(
             "UPDATE messages SET kind = ?, body = ?, state = ?, stop_reason = ?"
             " WHERE conversation_id = ? AND position = ?",
             (kind, body, entry.state, entry.stop_reason, str(conversation.id), entry.number),
         )
 
-    def _remove(self, conversation: Conversation, entry: Entry) -> None:
+    def _remove(self, db: Connection, conversation: Conversation, entry: Entry) -> None:
         key = str(conversation.id)
-        with transaction(self._connection) as connection:
-            connection.execute(
+        with transaction(db):
+            db.execute(
                 "DELETE FROM messages WHERE conversation_id = ? AND position = ?",
                 (key, entry.number),
             )
-            connection.execute(
+            db.execute(
                 "UPDATE conversations SET head = ? WHERE id = ? AND head = ?",
                 (entry.parent, key, entry.number),
             )
 
-    def _rename(self, reference: str, root: str, title: str, kind: Kind) -> ConversationSummary:
-        found = self._find(reference, root, kind)
-        self._write(
-            "UPDATE conversations SET title = ? WHERE id = ?", (_text(title), str(found.id))
-        )
+    def _rename(
+        self, db: Connection, reference: str, root: str, title: str, kind: Kind
+    ) -> ConversationSummary:
+        found = self._find(db, reference, root, kind)
+        db.execute("UPDATE conversations SET title = ? WHERE id = ?", (_text(title), str(found.id)))
         return found
 
-    def _branch(self, reference: str, root: str, at: int) -> Conversation:
-        conversation = self._load(self._find(reference, root, Kind.ASSISTANT), at)
-        self._write(
+    def _branch(self, db: Connection, reference: str, root: str, at: int) -> Conversation:
+        conversation = self._load(db, self._find(db, reference, root, Kind.ASSISTANT), at)
+        db.execute(
             "UPDATE conversations SET head = ?, updated_us = ? WHERE id = ?",
             (at, self._clock.now_us(), str(conversation.id)),
         )
         return conversation
 
-    def _delete(self, reference: str, root: str, kind: Kind) -> ConversationSummary:
-        found = self._find(reference, root, kind)
-        self._write("DELETE FROM conversations WHERE id = ?", (str(found.id),))
+    def _delete(self, db: Connection, reference: str, root: str, kind: Kind) -> ConversationSummary:
+        found = self._find(db, reference, root, kind)
+        db.execute("DELETE FROM conversations WHERE id = ?", (str(found.id),))
         return found
 
     def _summaries(
-        self, where: str, values: tuple[object, ...], limit: int, kind: Kind
+        self,
+        db: Connection,
+        where: str,
+        values: tuple[object, ...],
+        limit: int,
+        kind: Kind,
     ) -> tuple[ConversationSummary, ...]:
-        rows = self._connection.execute(
+        rows = db.execute(
             # `where` is one of the constants in this module; all values are bound.
             f"""SELECT id, root, model, title, created_us, updated_us,
                    (SELECT count(*) FROM messages
@@ -314,9 +337,9 @@ class ConversationStore:
             for key, root, model, title, created, updated, turns, reason, agent in rows
         )
 
-    def _find(self, reference: str, root: str, kind: Kind) -> ConversationSummary:
+    def _find(self, db: Connection, reference: str, root: str, kind: Kind) -> ConversationSummary:
         if reference.strip().lower() == LAST:
-            found = self._summaries("root = ?", (root,), 1, kind)
+            found = self._summaries(db, "root = ?", (root,), 1, kind)
             if not found:
                 raise NotFoundError(
                     f"There is no conversation about {root}.",
@@ -326,6 +349,7 @@ class ConversationStore:
         # With or without its dashes: lists show the beginning without them.
         prefix = reference.strip().lower().replace("-", "")
         found = self._summaries(
+            db,
             "? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
             (prefix, prefix, prefix),
             6,
@@ -345,12 +369,12 @@ class ConversationStore:
             )
         return found[0]
 
-    def _load(self, summary: ConversationSummary, at: int | None) -> Conversation:
-        with transaction(self._connection) as connection:  # head and messages of one moment
-            (head,) = connection.execute(
+    def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
+        with transaction(db):  # head and messages of one moment
+            (head,) = db.execute(
                 "SELECT head FROM conversations WHERE id = ?", (str(summary.id),)
             ).fetchone()
-            by_number = {entry.number: entry for entry in self._tree(summary.id)}
+            by_number = {entry.number: entry for entry in self._tree(db, summary.id)}
         if at is not None and at not in by_number:
             raise NotFoundError(
                 f"The conversation {summary.id} has no message {at}.",
@@ -379,8 +403,8 @@ class ConversationStore:
             summary.agent,
         )
 
-    def _tree(self, identity: UUID) -> tuple[Entry, ...]:
-        rows = self._connection.execute(
+    def _tree(self, db: Connection, identity: UUID) -> tuple[Entry, ...]:
+        rows = db.execute(
             f"SELECT {_COLUMNS} FROM messages"  # noqa: S608  (a constant)
             " WHERE conversation_id = ? ORDER BY position",
             (str(identity),),

@@ -5,28 +5,23 @@ It is how the processes of Treadle reach a page: the one that serves it follows 
 
 import json
 import sqlite3
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from treadle.databases import migrate, transaction, use_write_ahead_log
-from treadle.errors import StoreError, UsageError
-from treadle.owner_only import private_file
+from treadle.database import FAST, Database, Schema
+from treadle.errors import UsageError
 from treadle.secrets import redact
 from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
 from treadle.ui.views import SavedView
-
-_BUSY_SECONDS = 5.0
 
 CONNECTED_US = 15_000_000
 """A page was there if its server has said so within this time."""
 _KEPT_US = 60_000_000
 """How long a request to a page is kept."""
 
-MIGRATIONS = (
+_MIGRATIONS = (
     """
     CREATE TABLE state (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -70,7 +65,9 @@ MIGRATIONS = (
     ) STRICT, WITHOUT ROWID;
     """,
 )
-"""Migration n brings a file from `user_version` n to n + 1. Never edited, only added to."""
+"""Migration n upgrades a file from version n to n + 1. A released migration is never changed."""
+
+SCHEMA = Schema.of_migrations("page state", _MIGRATIONS, pragmas=FAST, busy_seconds=5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +89,20 @@ class UiStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._opened: sqlite3.Connection | None = None
+        self._database = Database(path, SCHEMA)
 
     def close(self) -> None:
         """Close the file, if it was opened."""
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
+        self._database.close()
 
     def state(self) -> UiState:
         """What is shown now."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             return _state(connection)
 
     def revision(self) -> tuple[int, str | None]:
         """How often the state has changed, and which page did it last."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             found: tuple[int, str | None] = connection.execute(
                 "SELECT revision, changed_by FROM state"
             ).fetchone()
@@ -118,7 +110,7 @@ class UiStore:
 
     def change(self, change: Change, *, by: str | None = None, now_us: int) -> UiState:
         """Change the state, for that page if a page did it; an equal state is not a change."""
-        with self._connection() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             before = _state(connection)
             if by is not None:
                 connection.execute(
@@ -134,7 +126,7 @@ class UiStore:
 
     def attend(self, pages: tuple[str, ...], now_us: int) -> None:
         """Say that these pages are there; one that is new has been used now."""
-        with self._connection() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             connection.execute("DELETE FROM pages WHERE seen_us < ?", (now_us - CONNECTED_US,))
             connection.executemany(
                 "INSERT INTO pages VALUES (?1, '/', ?2, ?2)"
@@ -144,12 +136,12 @@ class UiStore:
 
     def leave(self, page: str) -> None:
         """Say that a page is there no more."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             connection.execute("DELETE FROM pages WHERE id = ?", (page,))
 
     def pages(self, now_us: int) -> tuple[Page, ...]:
         """The pages that are there, the one that was used last first."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, location, used_us FROM pages WHERE seen_us >= ?"
                 " ORDER BY used_us DESC, id",
@@ -167,7 +159,7 @@ class UiStore:
         now_us: int,
     ) -> None:
         """Keep a request for a page until it is answered, a minute at most."""
-        with self._connection() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             connection.execute("DELETE FROM requests WHERE asked_us < ?", (now_us - _KEPT_US,))
             connection.execute(
                 "INSERT INTO requests (id, request_id, page, body, asked_us)"
@@ -177,7 +169,7 @@ class UiStore:
 
     def asked_after(self, number: int) -> list[Asked]:
         """The requests after that number that wait for an answer, in order."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             found = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests"
                 " WHERE number > ? AND answer IS NULL ORDER BY number",
@@ -187,13 +179,13 @@ class UiStore:
 
     def last_number(self) -> int:
         """The number of the newest request."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             (number,) = connection.execute("SELECT max(number) FROM requests").fetchone()
             return number or 0
 
     def asked(self, ui_id: UUID) -> Asked | None:
         """The request of that id, None where it is not kept."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             row = connection.execute(
                 "SELECT number, id, request_id, page, body FROM requests WHERE id = ?",
                 (str(ui_id),),
@@ -202,7 +194,7 @@ class UiStore:
 
     def answer(self, ui_id: UUID, answer: Mapping[str, object]) -> bool:
         """Keep the answer to a request; False where there is none, or it has one."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             changed = connection.execute(
                 "UPDATE requests SET answer = ? WHERE id = ? AND answer IS NULL",
                 (redact(json.dumps(answer)), str(ui_id)),
@@ -211,7 +203,7 @@ class UiStore:
 
     def answer_to(self, ui_id: UUID) -> Mapping[str, object] | None:
         """The answer to a request; None while there is none."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             row = connection.execute(
                 "SELECT answer FROM requests WHERE id = ?", (str(ui_id),)
             ).fetchone()
@@ -220,7 +212,7 @@ class UiStore:
 
     def views(self, screen: str | None = None) -> list[SavedView]:
         """The saved views, of one screen if it is named, by screen and name."""
-        with self._connection() as connection:
+        with self._database.use() as connection:
             found = connection.execute(
                 "SELECT id, screen, name, query, search, columns, updated_us FROM views"
                 " WHERE ?1 IS NULL OR screen = ?1 ORDER BY screen, name",
@@ -230,7 +222,7 @@ class UiStore:
 
     def save_view(self, view: SavedView) -> None:
         """Keep a view, in the place of the one with its id. Raises UsageError for a used name."""
-        with self._connection() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             taken = connection.execute(
                 "SELECT 1 FROM views WHERE screen = ? AND name = ? AND id <> ?",
                 (view.screen, view.name, view.id),
@@ -249,42 +241,11 @@ class UiStore:
 
     def delete_view(self, view_id: str) -> bool:
         """Take a view out; False where there is none."""
-        with self._connection() as connection, transaction(connection):
+        with self._database.transaction() as connection:
             gone = connection.execute("DELETE FROM views WHERE id = ?", (view_id,)).rowcount == 1
             if gone:
                 _told_of_views(connection)
             return gone
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                if self._opened is None:
-                    self._opened = _connect(self._path)
-                yield self._opened
-            except (OSError, sqlite3.Error, UnicodeError) as error:
-                raise StoreError(
-                    f"The state of the page, {self._path}, cannot be used: {error}.",
-                    hint=(
-                        "Check the file's permissions, or move the file away; Treadle then "
-                        "creates a new one."
-                    ),
-                ) from error
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    private_file(path)
-    connection = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    try:
-        use_write_ahead_log(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        migrate(connection, MIGRATIONS, path, "state of the page")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _state(connection: sqlite3.Connection) -> UiState:

@@ -115,10 +115,10 @@ def test_files_that_cannot_be_used_are_named_with_what_to_do(tmp_path: Path) -> 
     connection.close()
 
     for path, reason in (
-        (garbage, "cannot be opened"),
-        (tmp_path, "cannot be opened"),
+        (garbage, "cannot be read or written"),
+        (tmp_path, "cannot be read or written"),
         (newer, "newer version"),
-        (garbage / "below", "cannot be opened"),
+        (garbage / "below", "cannot be read or written"),
     ):
         with pytest.raises(StoreError, match=reason) as caught:
             SqliteTraceStore.open(path)

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
@@ -15,7 +14,7 @@ from tests.traces.store.dumps import dump
 from treadle.errors import StoreError
 from treadle.spans.span import Span
 from treadle.traces import SqliteTraceStore, StoreBusyError
-from treadle.traces.store import connections, writer
+from treadle.traces.store import connections, migrating, sqlite, writer
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def test_a_full_disk_fails_the_write_and_not_the_writer(store: SqliteTraceStore)
 def test_a_file_that_another_process_holds_fails_the_write_and_not_the_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "connect", partial(connections.connect, busy_seconds=0.05))
+    monkeypatch.setattr(sqlite, "SCHEMA", migrating.SCHEMA._replace(busy_seconds=0.05))
     store = SqliteTraceStore.open(tmp_path / "traces.db")
     with closing(sqlite3.connect(tmp_path / "traces.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

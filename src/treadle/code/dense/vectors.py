@@ -2,23 +2,27 @@
 
 import hashlib
 import sqlite3
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.databases import use_write_ahead_log
-from treadle.owner_only import private_file
+from treadle.database import FAST, Database, Schema
 
 if TYPE_CHECKING:
     from treadle.code.dense.embedder import Vectors
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS vectors (
-    embedder TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (embedder, text)
-) WITHOUT ROWID
-"""
-_BUSY_SECONDS = 10.0
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS vectors (
+        embedder TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL,
+        PRIMARY KEY (embedder, text)
+    ) WITHOUT ROWID"""
+
+
+def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
+    connection.execute(_TABLE)
+
+
+_SCHEMA = Schema("vectors", 1, _upgrade, pragmas=FAST, is_cache=True)
 
 
 def text_key(text: str) -> bytes:
@@ -27,31 +31,23 @@ def text_key(text: str) -> bytes:
 
 
 class VectorStore:
-    """A cache. Raises `sqlite3.Error` where the file cannot be used: the caller goes without."""
+    """A cache. Raises StoreError if the file cannot be used; the caller then works without it."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        private_file(path)
-        self._connection = sqlite3.connect(
-            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        use_write_ahead_log(self._connection)
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.execute(_SCHEMA)
+        self._database = Database(path, _SCHEMA).open()
 
     def close(self) -> None:
         """Close the file; the store is not used after."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def known(self, embedder: str, keys: Iterable[bytes]) -> "dict[bytes, Vectors]":
         """The vectors that are there."""
         import numpy
 
         found: dict[bytes, Vectors] = {}
-        with self._lock:
+        with self._database.use() as connection:
             for key in keys:
-                row = self._connection.execute(
+                row = connection.execute(
                     "SELECT vector FROM vectors WHERE embedder = ? AND text = ?", (embedder, key)
                 ).fetchone()
                 if row is not None:
@@ -63,13 +59,5 @@ class VectorStore:
         rows = [
             (embedder, key, vector.astype("float16").tobytes()) for key, vector in vectors.items()
         ]
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany(
-                    "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows
-                )
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._database.transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)

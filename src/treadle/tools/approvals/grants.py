@@ -1,26 +1,25 @@
 """What a person has allowed for good: kept for each repository, listed and revoked."""
 
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Self
 
-from treadle.errors import StoreError
-from treadle.owner_only import private_file
+from treadle.database import Database, Schema
 from treadle.repository_identity import consent_identity
 from treadle.tools.approvals.question import Program
 
-_BUSY_SECONDS = 5.0
-_TABLE = """
-    CREATE TABLE IF NOT EXISTS bound_grants (
+_MIGRATIONS = (
+    # Versions of Treadle that did not number the tables created this one too.
+    """CREATE TABLE IF NOT EXISTS bound_grants (
         id INTEGER PRIMARY KEY, root TEXT NOT NULL, identity TEXT NOT NULL, tool TEXT NOT NULL,
         path TEXT NOT NULL, command TEXT NOT NULL, program TEXT NOT NULL, digest TEXT NOT NULL,
         environment TEXT NOT NULL, granted_us INTEGER NOT NULL,
         UNIQUE (root, identity, tool, path, command, program, digest, environment)
-    )"""
-"""Grants of earlier versions, which named only a path, are in another table and do not hold."""
+    )""",
+)
+SCHEMA = Schema.of_migrations("approvals", _MIGRATIONS, busy_seconds=5.0)
+"""Old grants, which name only a path, are in another table and are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +60,27 @@ class Remembered:
 class GrantStore:
     """Grants in a SQLite file, which several processes may use. All methods block.
 
-    Nothing is made before the first grant. All methods raise StoreError.
+    The first grant creates the file. All methods raise StoreError.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def remember(self, root: Path, grants: Iterable[Grant], at_us: int) -> None:
-        """Keep grants for the repository at `root`; what is kept already stays as it is."""
-        with self._connection(make=True) as connection:
-            known = consent_identity(root, make=True)
+        """Add grants for the repository at `root`; existing grants do not change."""
+        with Database(self._path, SCHEMA) as database, database.transaction() as connection:
+            identity = consent_identity(root, make=True)
             connection.executemany(
                 "INSERT OR IGNORE INTO bound_grants (root, identity, tool, path, command, program,"
                 " digest, environment, granted_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(str(root), known, *astuple(each), at_us) for each in grants],
+                [(str(root), identity, *astuple(each), at_us) for each in grants],
             )
 
     def remembered(self, root: Path) -> list[Remembered]:
-        """What is allowed in the very repository that is at `root` now, the oldest first."""
-        with self._connection() as connection:
+        """The grants for the repository that is at `root` now, the oldest first."""
+        if not self._path.exists():
+            return []
+        with Database(self._path, SCHEMA) as database, database.use() as connection:
             found = connection.execute(
                 "SELECT id, tool, path, command, program, digest, environment, granted_us"
                 " FROM bound_grants WHERE root = ? AND identity = ? ORDER BY id",
@@ -88,27 +89,11 @@ class GrantStore:
             return [Remembered(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
     def revoke(self, root: Path, number: int | None = None) -> int:
-        """Forget the grant of that number, or all of the repository; how many were forgotten."""
-        with self._connection() as connection:
+        """Delete the grant with that number, or all of the repository; returns how many."""
+        if not self._path.exists():
+            return 0
+        with Database(self._path, SCHEMA) as database, database.transaction() as connection:
             return connection.execute(
                 "DELETE FROM bound_grants WHERE root = ?1 AND (?2 IS NULL OR id = ?2)",
                 (str(root), number),
             ).rowcount
-
-    @contextmanager
-    def _connection(self, *, make: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            if make:
-                private_file(self._path)
-            name = str(self._path) if self._path.exists() else ":memory:"
-            with closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as connection, connection:
-                connection.execute(_TABLE)
-                yield connection
-        except (OSError, sqlite3.Error, UnicodeError) as error:  # a name that is not UTF-8
-            raise StoreError(
-                f"The remembered approvals {self._path} cannot be used: {error}.",
-                hint=(
-                    "Check the file's permissions, or move the file away; Treadle then creates a "
-                    "new one."
-                ),
-            ) from error

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from treadle.database import Database
 from treadle.errors import StoreError
-from treadle.traces.store.statements import PREPARED
-
-BUSY_SECONDS = 10.0
-"""How long a connection waits for another process that writes."""
 
 INCREMENTAL = 2
 """`auto_vacuum` of a file that can give free pages back."""
@@ -24,30 +21,11 @@ _WAIT_MS = 200
 _LONGEST_WAIT_MS = 11_000
 
 
-def connect(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that may write, whose commits survive a loss of power."""
-    connection = sqlite3.connect(
-        path,
-        timeout=busy_seconds,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=PREPARED,
-    )
-    try:
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # `LogKeeper` does it
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
 class Readers:
     """Connections that only read, each used by one thread at a time."""
 
-    def __init__(self, path: Path, seconds: float) -> None:
-        self._path = path
+    def __init__(self, database: Database, seconds: float) -> None:
+        self._database = database
         self._seconds = seconds
         self._idle: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -90,7 +68,7 @@ class Readers:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        connection = connect(self._path)
+        connection = self._database.connect()
         connection.execute("PRAGMA query_only = 1")
         return connection
 

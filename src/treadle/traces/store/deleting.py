@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from treadle.databases import transaction
+from treadle.database import transaction
 from treadle.traces.store import connections, keeping, trace_states
 from treadle.traces.store.packing import labels_of, packed
 from treadle.traces.store.protocol import Deleted

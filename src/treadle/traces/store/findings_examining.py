@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from treadle import __version__
-from treadle.databases import transaction
+from treadle.database import transaction
 from treadle.diagnosis import detectors
 from treadle.diagnosis.detectors import Layer, Rule
 from treadle.diagnosis.detectors.examined import Examined, encode

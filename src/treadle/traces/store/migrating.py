@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from treadle.databases import transaction, use_write_ahead_log
-from treadle.errors import StoreError
+from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces.store import call_counts, findings_tables, keeping, trace_states
@@ -15,6 +14,7 @@ from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
 from treadle.traces.store.schema import INDEXES, TABLES
+from treadle.traces.store.statements import PREPARED
 from treadle.traces.store.sums import Sums
 
 VERSION = 7
@@ -42,35 +42,14 @@ _OLD_SPANS = """
     FROM old_spans AS spans JOIN old_contents USING (trace_id, span_id)"""
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Make the tables, or take over what older ones hold.
-
-    Raises StoreError for a file of a newer Treadle.
-    """
-    if _version(connection) == VERSION:
-        return
-    # Only a file that is still empty heeds these. In pages of 4 KB, of which a span's text seldom
-    # leaves room for another's, files were a fifth larger.
-    connection.execute("PRAGMA page_size = 8192")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    use_write_ahead_log(connection)
-    with transaction(connection):
-        # Read again: another process may have done it while this one waited.
-        version = _version(connection)
-        if version > VERSION:
-            raise StoreError(
-                f"The trace store was written by a newer version of Treadle (form {version}).",
-                hint="Update Treadle, or set TREADLE_HOME to another folder.",
-            )
-        if version < VERSION:
-            if version < _SUMMED:
-                _make(connection, old=version > 0)
-            elif version < _EXAMINED:
-                _execute_all(connection, findings_tables.TABLES)
-            _execute_all(connection, INDEXES)
-            if version >= _SUMMED:
-                _count_again(connection)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+    if version < _SUMMED:
+        _make(connection, old=version > 0)
+    elif version < _EXAMINED:
+        _execute_all(connection, findings_tables.TABLES)
+    _execute_all(connection, INDEXES)
+    if version >= _SUMMED:
+        _count_again(connection)
 
 
 def _make(connection: sqlite3.Connection, *, old: bool) -> None:
@@ -142,5 +121,17 @@ def _old_span(*values: Any) -> Span:
     )
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+SCHEMA = Schema(
+    "spans",
+    VERSION,
+    _upgrade,
+    pragmas=(
+        "synchronous = FULL",
+        "secure_delete = ON",  # deleted bytes are overwritten
+        "wal_autocheckpoint = 0",  # `LogKeeper` moves the log into the file
+    ),
+    # In pages of 4 KB, which seldom have room for the texts of two spans, files were 20 % larger.
+    file_pragmas=("page_size = 8192", "auto_vacuum = INCREMENTAL"),
+    upgrade_seconds=600.0,
+    cached_statements=PREPARED,
+)

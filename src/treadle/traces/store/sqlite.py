@@ -7,13 +7,13 @@ in any order and any number of times. Several processes may use one file at once
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
+from treadle.database import Database
 from treadle.diagnosis.detectors import Examined, Rule
-from treadle.errors import NotFoundError, StoreError, UsageError
-from treadle.owner_only import private_file
+from treadle.errors import NotFoundError, UsageError
 from treadle.spans.span import Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
 from treadle.traces.query.conditions import Query
@@ -22,12 +22,12 @@ from treadle.traces.store import (
     connections,
     contents,
     keeping,
-    migrating,
     retained,
 )
 from treadle.traces.store.deleting import Deleter
 from treadle.traces.store.findings import Findings
 from treadle.traces.store.findings_examining import Examining
+from treadle.traces.store.migrating import SCHEMA
 from treadle.traces.store.packing import packed, unpacked
 from treadle.traces.store.protocol import (
     EVERYTHING,
@@ -46,7 +46,6 @@ LAST = "LAST"
 """The reference of the trace that started last."""
 
 _CANDIDATES = 4
-_MIGRATION_SECONDS = 600.0
 _EXAMINED_FIRST = 2_000
 """Spans that are new which are examined before an answer, so that it does not take long."""
 
@@ -63,31 +62,23 @@ _CHANGES = """
 class SqliteTraceStore(ReadingStore):
     """Spans in a SQLite file; `protocol.TraceStore` says what it promises."""
 
-    def __init__(self, path: Path, read_seconds: float) -> None:
+    def __init__(self, database: Database, read_seconds: float) -> None:
         """Use `open` instead; it prepares the file."""
-        self.path = path
-        self._writer = Writer(path)
+        self.path = database.path
+        self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
-        self._readers = connections.Readers(path, read_seconds)
-        self._examining = Examining(path, self.reader, self._writer)
+        self._readers = connections.Readers(database, read_seconds)
+        self._examining = Examining(database.path, self.reader, self._writer)
 
     @classmethod
     def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
-        """The store in the file at `path`, made or brought to the present form if need be.
+        """The store in the file at `path`, which is created or upgraded if necessary.
 
-        The file is readable by its owner alone. A reading that takes more than `read_seconds` is
-        given up. Raises StoreError when the file cannot be used.
+        A reading that takes more than `read_seconds` is cancelled. Raises StoreError when the file
+        cannot be used.
         """
-        try:
-            private_file(path)
-            with closing(connections.connect(path, busy_seconds=_MIGRATION_SECONDS)) as connection:
-                migrating.migrate(connection)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The trace store {path} cannot be opened: {error}.",
-                hint="Check the file's permissions, or move it aside to begin a new one.",
-            ) from error
-        return cls(path, read_seconds)
+        with Database(path, SCHEMA).open() as database:
+            return cls(database, read_seconds)
 
     def write(
         self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING_REDACTED

@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from treadle.databases import transaction
+from treadle.database import Database, transaction
 from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.traces.store import connections, keeping
@@ -86,10 +85,10 @@ _Group = list[_Part]
 
 
 class Writer:
-    """Writes to the file at `path`, in a thread that starts with the first request."""
+    """Writes to a file, in a thread that starts with the first request."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._keys = Keys()
         self._parts: deque[_Part] = deque()
         self._jobs: deque[_Job[Any]] = deque()
@@ -101,7 +100,7 @@ class Writer:
         self._closed = False
         self._listeners: list[Callable[[int], None]] = []
         self._newest = 0
-        self._log = connections.LogKeeper(path)
+        self._log = connections.LogKeeper(database.path)
 
     def listen(self, listener: Callable[[int], None]) -> None:
         """Call `listener` with the newest revision after every commit."""
@@ -228,7 +227,7 @@ class Writer:
             self._bytes -= sum(part.size for part in group)
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connections.connect(self._path)
+        connection = self._database.connect()
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KILOBYTES}")
         return connection
 

@@ -1,0 +1,340 @@
+"""SQLite files: permissions, the write-ahead log, locks, transactions, migrations and errors.
+
+Imports stay light: a search of code opens a file.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+
+from treadle.errors import StoreError, TreadleError
+from treadle.owner_only import SIDECARS, close_to_others, private_file
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+T = TypeVar("T")
+
+_SWITCH_SECONDS = 10.0
+_PAUSE_SECONDS = 0.01
+_EXAMINE_SECONDS = 5.0
+_MAX_NAMED_TABLES = 3
+_FILE_ERRORS: tuple[type[Exception], ...] = (sqlite3.Error, OSError, UnicodeError)
+"""UnicodeError: a text with a lone surrogate, which SQLite cannot store."""
+
+Migration = str | Callable[[sqlite3.Connection], None]
+"""SQL statements, or a function that changes the tables."""
+
+DURABLE = ("synchronous = FULL", "foreign_keys = ON")
+"""A commit survives a loss of power."""
+FAST = ("synchronous = NORMAL", "foreign_keys = ON")
+"""A commit survives a crash of the process; a loss of power may undo the last ones."""
+
+
+class Schema(NamedTuple):
+    """The tables of one kind of file, and the settings of its connections."""
+
+    records: str
+    """The content of the file, as messages name it."""
+    version: int
+    """`user_version` of a file that is up to date."""
+    upgrade: Callable[[sqlite3.Connection, int], None]
+    """Upgrades the tables from an older version (0: an empty file), inside a transaction."""
+    pragmas: tuple[str, ...] = DURABLE
+    file_pragmas: tuple[str, ...] = ()
+    """Settings that only an empty file accepts."""
+    busy_seconds: float = 10.0
+    """How long a statement waits for another process."""
+    upgrade_seconds: float = 10.0
+    """How long an opening waits for another process that upgrades the file."""
+    cached_statements: int = 128
+    is_cache: bool = False
+    """The file can be built again: a damaged one is deleted, `upgrade` accepts any version."""
+    row_errors: tuple[type[Exception], ...] = ()
+    """Further errors that mean that a row is damaged."""
+
+    @classmethod
+    def of_migrations(
+        cls,
+        records: str,
+        migrations: Sequence[Migration],
+        *,
+        pragmas: tuple[str, ...] = DURABLE,
+        busy_seconds: float = 10.0,
+        row_errors: tuple[type[Exception], ...] = (),
+    ) -> Self:
+        """A schema whose migration n upgrades a file from version n to n + 1."""
+
+        def upgrade(connection: sqlite3.Connection, version: int) -> None:
+            for migration in migrations[version:]:
+                if callable(migration):
+                    migration(connection)
+                else:
+                    for statement in filter(str.strip, migration.split(";")):
+                        connection.execute(statement)
+
+        return cls(
+            records,
+            len(migrations),
+            upgrade,
+            pragmas=pragmas,
+            busy_seconds=busy_seconds,
+            row_errors=row_errors,
+        )
+
+
+class Database:
+    """One SQLite file that only its owner can read, opened or created at the first use.
+
+    Any thread may use it, one at a time; any number of processes may use one file. Failures of the
+    file are StoreErrors, except where a method states otherwise.
+    """
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self.path = path
+        self._schema = schema
+        self._errors = _FILE_ERRORS + schema.row_errors
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._thread: ThreadPoolExecutor | None = None
+
+    def open(self) -> Self:
+        """Open the file now, so that a failure is reported now."""
+        with self.use():
+            return self
+
+    def close(self) -> None:
+        """Close the file. May be called twice."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @contextmanager
+    def use(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread only."""
+        with self._lock, self._store_errors():
+            if self._connection is None:
+                self._connection = self.open_connection()
+            yield self._connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread only, inside a transaction."""
+        with self.use() as connection, transaction(connection):
+            yield connection
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in the thread of this file, after all earlier work.
+
+        The work is completed even if the caller is cancelled.
+        """
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        def job() -> T:
+            with self.use() as connection:
+                return work(connection)
+
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=self.path.stem)
+        # Shielded: a cancelled caller must not remove the work from the queue of the thread.
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, job))
+
+    async def aclose(self) -> None:
+        """Complete the work of the thread, then close the file and end the thread."""
+        import asyncio
+
+        thread, self._thread = self._thread, None
+        if thread is None:
+            self.close()
+            return
+        try:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, self.close))
+        finally:
+            thread.shutdown(wait=False)
+
+    def open_connection(self) -> sqlite3.Connection:
+        """A connection to the file, which is created or upgraded if necessary.
+
+        Raises sqlite3.Error and OSError; StoreError for a file of another program or of a newer
+        version.
+        """
+        try:
+            return self._prepared()
+        except sqlite3.OperationalError:
+            raise  # the file is locked or cannot be reached, but it may be sound
+        except sqlite3.DatabaseError:
+            if not self._schema.is_cache:
+                raise
+            self.delete()
+            return self._prepared()
+
+    def connect(self, *, read_only: bool = False) -> sqlite3.Connection:
+        """Another connection to a file that is up to date. Raises sqlite3.Error."""
+        schema = self._schema
+        connection = sqlite3.connect(
+            f"{self.path.resolve().as_uri()}?mode=ro" if read_only else self.path,
+            uri=read_only,
+            timeout=schema.busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=schema.cached_statements,
+        )
+        try:
+            for pragma in () if read_only else schema.pragmas:
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def delete(self) -> None:
+        """Delete the file; other processes keep what they have open."""
+        for ending in ("", *SIDECARS):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+
+    def examine(self) -> str | None:
+        """Read the whole file; return why it cannot be used, None for a sound or a missing file."""
+        if not self.path.exists():
+            return "it is a broken link" if self.path.is_symlink() else None
+        try:
+            close_to_others(self.path)
+            with closing(self.connect(read_only=True)) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {_EXAMINE_SECONDS * 1000:.0f}")
+                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if found != "ok":
+                    return str(found).replace("\n", " ")
+                reason = self._difference(connection)
+        except TreadleError as error:
+            return error.message
+        except (OSError, sqlite3.Error) as error:
+            return str(error)
+        if reason is None and not os.access(self.path, os.W_OK):
+            return "it is not writable; run `chmod u+w` on it"
+        return reason
+
+    def error(self, reason: object) -> StoreError:
+        """The error for a file that cannot be used for this reason."""
+        return StoreError(
+            f"The {self._schema.records} in {self.path} cannot be read or written: {reason}.",
+            hint="Check the file, its permissions and the free space. If you move the file away, "
+            "Treadle creates a new one.",
+        )
+
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise self.error(error) from error
+
+    def _prepared(self) -> sqlite3.Connection:
+        private_file(self.path)
+        connection = self.connect()
+        try:
+            version = _version(connection)
+            if version == 0:
+                for pragma in self._schema.file_pragmas:
+                    connection.execute(f"PRAGMA {pragma}")
+            use_write_ahead_log(connection)
+            if version != self._schema.version:
+                self._upgrade(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _upgrade(self, connection: sqlite3.Connection) -> None:
+        schema = self._schema
+        self._check_version(_version(connection))
+        connection.execute(f"PRAGMA busy_timeout = {schema.upgrade_seconds * 1000:.0f}")
+        with transaction(connection):
+            version = _version(connection)  # another process may have upgraded the file meanwhile
+            self._check_version(version)
+            if version != schema.version:
+                schema.upgrade(connection, version)
+                connection.execute(f"PRAGMA user_version = {schema.version}")
+        connection.execute(f"PRAGMA busy_timeout = {schema.busy_seconds * 1000:.0f}")
+
+    def _check_version(self, version: int) -> None:
+        if self._schema.is_cache or 0 <= version <= self._schema.version:
+            return
+        content = f"the {self._schema.records} in {self.path} (format {version})"
+        if version < 0:
+            raise StoreError(
+                f"Treadle did not write {content}.",
+                hint="Move the file away, and Treadle creates a new one; or set TREADLE_HOME to "
+                "another folder.",
+            )
+        raise StoreError(
+            f"A newer version of Treadle wrote {content}.",
+            hint="Update Treadle, or set TREADLE_HOME to another folder.",
+        )
+
+    def _difference(self, connection: sqlite3.Connection) -> str | None:
+        """Why a file has not the tables that it should have; None for an older version."""
+        version = _version(connection)
+        if version > self._schema.version:
+            return f"a newer version of Treadle wrote it (format {version}); update Treadle"
+        if version < 0:
+            return f"Treadle did not write it (format {version})"
+        if version < self._schema.version:
+            return None
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as sound:
+            self._schema.upgrade(sound, 0)
+            missing = sorted(_tables(sound) - _tables(connection))
+        named = ", ".join(missing[:_MAX_NAMED_TABLES])
+        return f"it lacks the tables {named}" if missing else None
+
+
+def use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch a file to WAL. Raises sqlite3.OperationalError when it is busy for ten seconds.
+
+    SQLite ignores the busy time-out for this statement: two processes that create one file would
+    fail with "database is locked".
+    """
+    deadline = time.monotonic() + _SWITCH_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Commit all statements or none. The lock is taken first, so that waiting can time out."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends some failed transactions itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    names = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    return {name for (name,) in connection.execute(names)}
