@@ -231,7 +231,7 @@ def test_what_fails_says_why_and_is_asked_again(page: Page, served: Served, faul
     served.http.delete(f"/api/v1/agents/conversations/{page.url.partition('analyst=')[2]}")
     faults.expect("404")
     page.reload()
-    expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
+    expect(talk(page).get_by_text("This conversation does not exist.")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_all_tabs_of_a_span_are_seen_beside_it(page: Page, served: Served) -> No
 @pytest.mark.slow
 def test_what_is_no_conversation_is_told_without_a_fault(page: Page) -> None:
     page.goto("/threads?analyst=zz")
-    expect(talk(page).get_by_text("This conversation is kept no more.")).to_be_visible()
+    expect(talk(page).get_by_text("This conversation does not exist.")).to_be_visible()
 
 
 def test_an_answer_is_stopped_by_escape(page: Page, served: Served) -> None:

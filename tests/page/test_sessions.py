@@ -91,7 +91,7 @@ def test_a_write_that_a_turn_asks_for_is_allowed_on_the_page(page: Page, served:
     served.provider.add(Answer("", calls=[Call("apply_code_edit", edits)]), Answer("It is done."))
     _send(page, "Swap them")
     page.get_by_role("button", name="Allow once").first.click()
-    expect(page.get_by_text("It is done.")).to_be_visible()
+    expect(page.get_by_text("It is done.", exact=True)).to_be_visible()
     assert "right + left" in (served.repo / "calc.py").read_text()
     page.get_by_role("button", name=re.compile("Proposals: 1")).click()
     page.get_by_role("menuitem", name=re.compile("change calc.py")).click()
@@ -107,7 +107,7 @@ def test_a_conversation_branches_and_goes_back(page: Page, served: Served) -> No
     conversation.get_by_role("article", name="Turn: First?").get_by_role(
         "button", name="Branch at this turn"
     ).click()
-    page.get_by_role("menuitem", name="Go on from here").click()
+    page.get_by_role("menuitem", name="Continue from here").click()
     expect(conversation.get_by_text("Answer 2.")).to_be_hidden()
     served.provider.add(Answer("Another."))
     _send(page, "Instead?")
@@ -167,7 +167,7 @@ def test_a_message_that_is_half_written_outlasts_a_reload(page: Page, served: Se
     expect(message).to_have_value("How does the im")
     served.provider.add(Answer("Answer 2."))
     message.press("Enter")
-    expect(page.get_by_text("Answer 2.")).to_be_visible()
+    expect(page.get_by_text("Answer 2.", exact=True)).to_be_visible()
     page.reload()
     expect(message).to_have_value("")
 
@@ -182,7 +182,7 @@ def test_a_provider_that_fails_is_told_and_asked_again(page: Page, served: Serve
     expect(page.get_by_text("out of order")).to_be_visible()
     served.provider.add(Answer("Now I am here."))
     page.get_by_role("button", name="Ask again").click()
-    expect(page.get_by_text("Now I am here.")).to_be_visible()
+    expect(page.get_by_text("Now I am here.", exact=True)).to_be_visible()
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ def test_axe_finds_nothing(browser: Browser, served: Served, dark: bool) -> None
         expect(page.get_by_role("table", name="Sessions")).to_be_visible()
         assert serious_faults(page) == []
         page.goto(f"/sessions/{session}")
-        expect(page.get_by_text("Answer 2.")).to_be_visible()
+        expect(page.get_by_text("Answer 2.", exact=True)).to_be_visible()
         assert serious_faults(page) == []
 
 

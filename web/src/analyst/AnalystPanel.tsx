@@ -3,7 +3,7 @@ import { useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../components/Button";
 import styles from "./AnalystPanel.module.css";
-import { Conversation, useFocusOnField } from "./conversation/Conversation";
+import { AnalystConversation, useFocusOnField } from "./conversation/AnalystConversation";
 import { NEW, useAnalystDock } from "./dock";
 import { History } from "./history/History";
 
@@ -46,7 +46,7 @@ export function AnalystPanel() {
           <History shown={dock.conversation} onOpen={open} />
         </div>
       ) : (
-        <Conversation id={dock.conversation} onBegun={dock.show} />
+        <AnalystConversation id={dock.conversation} onBegun={dock.show} />
       )}
     </>
   );

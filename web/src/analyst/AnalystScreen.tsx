@@ -2,7 +2,7 @@
 import { Button } from "../components/Button";
 import { Screen } from "../shell/Screen";
 import styles from "./AnalystScreen.module.css";
-import { Conversation, useFocusOnField } from "./conversation/Conversation";
+import { AnalystConversation, useFocusOnField } from "./conversation/AnalystConversation";
 import { NEW, useAnalystDock } from "./dock";
 import { History } from "./history/History";
 
@@ -28,7 +28,7 @@ export function AnalystScreen() {
         <nav className={styles.history} aria-label="Conversations">
           <History shown={dock.conversation} onOpen={dock.show} />
         </nav>
-        <Conversation id={dock.conversation} onBegun={dock.show} />
+        <AnalystConversation id={dock.conversation} onBegun={dock.show} />
       </div>
     </Screen>
   );

@@ -1,6 +1,6 @@
 // What a person has before them, as the analyst is told it: read from the address alone.
 import type { PageContext } from "../api/schema";
-import { idsIn } from "../screens/traces/spanKey";
+import { idsIn } from "../format/spanKey";
 
 export type ChipKind = "thread" | "run" | "trace" | "span" | "label" | "experiment";
 

@@ -1,47 +1,15 @@
-// What each screen keeps in its address, typed; whatever else is there is dropped.
+// The parameters that each screen keeps in its address. Others are dropped.
+import { listSearch } from "../components/table/listSearch";
 import { choice, text } from "../search";
 
 type Given = Record<string, unknown>;
 
-export const SORTS = ["time", "duration", "cost", "tokens"] as const;
-export type Sort = (typeof SORTS)[number];
-export const GROUPINGS = ["time", "model", "thread", "run", "label", "operation"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
 export const DETAIL_TABS = ["formatted", "json", "metadata", "events"] as const;
 export type DetailTab = (typeof DETAIL_TABS)[number];
 
-export interface ListSearch {
-  /** In the language of docs/trace-queries.md. */
-  query?: string;
-  sort?: Sort;
-  /** "true": the smallest first. */
-  ascending?: "true";
-  /** Names of the columns that are shown, with commas. */
-  columns?: string;
-  /** The id of the row that is shown beside the list. */
-  peek?: string;
-  /** "off": new rows are not put in by themselves. */
-  live?: "off";
-  group?: Grouping;
-  /** Seconds of a group by time. */
-  bucket?: string;
-}
-
-function list(given: Given): ListSearch {
-  const sort = choice(given.sort, SORTS);
-  const group = choice(given.group, GROUPINGS);
-  return {
-    ...text(given, ["query", "columns", "peek", "bucket"]),
-    ...(sort ? { sort } : {}),
-    ...(String(given.ascending) === "true" ? { ascending: "true" as const } : {}),
-    ...(given.live === "off" ? { live: "off" as const } : {}),
-    ...(group ? { group } : {}),
-  };
-}
-
-export const threads = list;
-export const runs = list;
-export const spans = list;
+export const threads = listSearch;
+export const runs = listSearch;
+export const spans = listSearch;
 
 export interface ThreadSearch {
   /** The run of the thread that is marked. */

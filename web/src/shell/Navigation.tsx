@@ -1,9 +1,9 @@
 // The way to every screen: a column beside it, or on a narrow page a menu above it.
 import { Link, useRouter } from "@tanstack/react-router";
 import { useState } from "react";
-import { WaitingNotice } from "../analyst/approvals/WaitingNotice";
 import { useAnalystDock } from "../analyst/dock";
 import { Button } from "../components/Button";
+import { WaitingNotice } from "../conversation/approvals/WaitingNotice";
 import { useShortcut } from "../shortcuts/ShortcutProvider";
 import styles from "./Navigation.module.css";
 import { PLACES, type Place } from "./navigation";

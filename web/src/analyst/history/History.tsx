@@ -12,7 +12,7 @@ import { ago } from "../../format/times";
 import { TURNS } from "../../live/events";
 import { useLiveRefresh } from "../../live/useLiveRefresh";
 import { visible } from "../../text/visible";
-import { conversationsKey } from "../conversation/useConversation";
+import { conversationsKey } from "../conversation/useAnalystConversation";
 import { NEW } from "../dock";
 import styles from "./History.module.css";
 

@@ -5,7 +5,6 @@ import { Badge } from "../Badge";
 import { Button } from "../Button";
 import { JsonView } from "../JsonView";
 import { LongText } from "../LongText";
-import { Markdown } from "../Markdown";
 import { ArgumentsView } from "./ArgumentsView";
 import { AttachmentView } from "./AttachmentView";
 import styles from "./Messages.module.css";
@@ -22,11 +21,10 @@ interface Props {
   call: { key: string; name: string } | null;
   /** Of each call by its place: the message that answers it; null where none does. */
   answers: ReadonlyMap<number, number | null>;
-  isMarkdown: boolean;
 }
 
 export const MessageView = memo(function MessageView(props: Props) {
-  const { message, place, id, call, answers, isMarkdown } = props;
+  const { message, place, id, call, answers } = props;
   return (
     <article
       className={styles.message}
@@ -56,7 +54,6 @@ export const MessageView = memo(function MessageView(props: Props) {
           key={at}
           part={part}
           role={message.role}
-          isMarkdown={isMarkdown}
           id={id(`${place}.${at}`)}
           answer={answers.get(at) ?? null}
           onAnswer={(answer) => reveal(id(String(answer)))}
@@ -69,29 +66,17 @@ export const MessageView = memo(function MessageView(props: Props) {
 interface PartProps {
   part: Part;
   role: string;
-  isMarkdown: boolean;
   id: string;
   answer: number | null;
   onAnswer: (answer: number) => void;
 }
 
-const MOST_MARKDOWN = 100_000;
-
-function PartView({ part, role, isMarkdown, ...call }: PartProps) {
+function PartView({ part, role, ...call }: PartProps) {
   switch (part.kind) {
     case "text":
       if (part.text === "") return <p className={styles.about}>Empty text.</p>;
       if (role === "tool") return <ResultView text={part.text} />;
-      if (isMarkdown && part.text.length < MOST_MARKDOWN && !part.text.includes('<code="')) {
-        return <Markdown text={part.text} />;
-      }
       return <TextWithSnippets text={part.text} />;
-    case "context":
-      return (
-        <Folded name="Context that was put in front">
-          {<TextWithSnippets text={part.text} />}
-        </Folded>
-      );
     case "reasoning":
       return <Folded name="Reasoning">{<LongText text={part.text} />}</Folded>;
     case "refusal":
@@ -120,15 +105,13 @@ function CallView({
   id,
   answer,
   onAnswer,
-}: Omit<PartProps, "part" | "role" | "isMarkdown"> & { part: CallPart }) {
+}: Omit<PartProps, "part" | "role"> & { part: CallPart }) {
   return (
     <section className={styles.call} id={id} tabIndex={-1} aria-label={`Call of ${part.name}`}>
       <header className={styles.header}>
         <span aria-hidden="true">→</span>
         <code className={styles.tool}>{visible(part.name.slice(0, 200))}</code>
-        {part.id && !part.isPlaced && (
-          <span className={styles.about}>{visible(part.id.slice(0, 100))}</span>
-        )}
+        {part.id && <span className={styles.about}>{visible(part.id.slice(0, 100))}</span>}
         {answer !== null && (
           <Button kind="quiet" small onPress={() => onAnswer(answer)}>
             its result ↓

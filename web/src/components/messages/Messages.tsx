@@ -14,11 +14,9 @@ interface Props {
   messages: readonly Message[];
   /** What they are: "Request", "Conversation". */
   label: string;
-  /** What assistants say is shown as the Markdown that it is, not letter by letter. */
-  isMarkdown?: boolean;
 }
 
-export function Messages({ messages, label, isMarkdown = false }: Props) {
+export function Messages({ messages, label }: Props) {
   const [most, setMost] = useState(SHOWN);
   const base = useId();
   const links = useMemo(() => linked(messages), [messages]);
@@ -46,7 +44,6 @@ export function Messages({ messages, label, isMarkdown = false }: Props) {
             place={place}
             id={id}
             call={called ? { key: keyOf(called), name: called.call.name } : null}
-            isMarkdown={isMarkdown && message.role === "assistant"}
             answers={answers[place] ?? new Map()}
           />
         );

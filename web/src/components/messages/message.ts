@@ -16,8 +16,6 @@ export interface Message {
 export interface CallPart {
   kind: "call";
   id: string | null;
-  /** The id is no more than its place in the conversation: it need not be told. */
-  isPlaced?: boolean;
   name: string;
   /** Letter by letter as the model wrote them; null where there were none. */
   arguments: string | null;
@@ -39,7 +37,6 @@ interface Elsewhere {
 
 export type Part =
   | { kind: "text"; text: string }
-  | { kind: "context"; text: string }
   | { kind: "reasoning"; text: string }
   | { kind: "refusal"; text: string }
   | CallPart

@@ -4,7 +4,7 @@ import { useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { client, ok } from "../../api/client";
 import type { ParsedQuery, QueryTerm } from "../../api/schema";
-import type { ListSearch } from "../../screens/searches";
+import type { ListSearch } from "../table/listSearch";
 import { useSearchChange } from "../table/useTableSearch";
 
 /** What a text says, with the text itself: places in it mean nothing without. */

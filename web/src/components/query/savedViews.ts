@@ -4,8 +4,8 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { client, ok } from "../../api/client";
 import type { ViewList } from "../../api/schema";
 import { useLiveEvents } from "../../live/LiveProvider";
-import type { ListSearch } from "../../screens/searches";
 import { parseSearch, stringifySearch } from "../../search";
+import type { ListSearch } from "../table/listSearch";
 import type { View } from "./views";
 
 export type SavedView = ViewList["data"][number];

@@ -1,10 +1,10 @@
 // Under a list: how much of it is loaded, what has arrived, its order where no headers are.
 import type { ReactNode } from "react";
 import { count, counted } from "../../format/numbers";
-import { SORTS } from "../../screens/searches";
 import { Select } from "../Select";
 import type { Column } from "./columns";
 import styles from "./DataTable.module.css";
+import { SORTS } from "./listSearch";
 import type { RowList } from "./useRowList";
 import type { Order } from "./useTableModel";
 

@@ -1,6 +1,6 @@
 // What a column of a list is, and which columns are shown: their ids stand in the address.
 import type { ReactNode } from "react";
-import type { Sort } from "../../screens/searches";
+import type { Sort } from "./listSearch";
 
 export interface Column<Row> {
   /** Stable: it stands in addresses and saved views. */

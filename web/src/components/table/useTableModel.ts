@@ -10,8 +10,8 @@ import {
   useTable,
 } from "@tanstack/react-table";
 import { useMemo } from "react";
-import type { Sort } from "../../screens/searches";
 import type { Column } from "./columns";
+import type { Sort } from "./listSearch";
 
 interface Look extends Pick<Column<never>, "align" | "isLink" | "unit"> {
   /** Whether it is shown of a row where it is narrow. */

@@ -1,8 +1,8 @@
 // What the address says of a list: its order, its columns, the row beside it.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import type { ListSearch } from "../../screens/searches";
 import { type Column, columnsText, shownColumns } from "./columns";
+import type { ListSearch } from "./listSearch";
 import type { Order } from "./useTableModel";
 
 /** Read and change it. `columns` is a constant. */

@@ -7,10 +7,10 @@ import { ago, exactMoment } from "../../format/times";
 import { Screen } from "../../shell/Screen";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { visible } from "../../text/visible";
-import { ConversationView } from "./ConversationView";
 import { useIsBegunHere, useLiveTurns } from "./liveTurns";
 import { ProposalsOf } from "./ProposalsOf";
 import { useSession } from "./queries";
+import { SessionConversation } from "./SessionConversation";
 import { DeleteSession, RenameSession } from "./SessionDialogs";
 
 const HERE = "Session";
@@ -70,7 +70,7 @@ function Shown({ id }: { id: string }) {
           It was deleted, or is about another repository.
         </EmptyState>
       ) : isBegun ? (
-        <ConversationView id={id} session={session} live={live} onSaved={noteSaved} />
+        <SessionConversation id={id} session={session} live={live} onSaved={noteSaved} />
       ) : found.isError ? (
         <ErrorNotice
           what="The session could not be read"

@@ -12,7 +12,7 @@ export interface Fork {
   at_us: number;
 }
 
-export interface SavedTurn {
+export interface BranchTurn {
   /** What the person said; null for messages that stand before any. */
   question: SavedUser | null;
   messages: readonly Saved[];
@@ -25,7 +25,7 @@ export interface SavedTurn {
 }
 
 export interface Tree {
-  turns: readonly SavedTurn[];
+  turns: readonly BranchTurn[];
   /** Branches that go on behind the end of the one in use. */
   further: readonly Fork[];
 }
@@ -48,7 +48,7 @@ export function treeOf(session: Session): Tree {
     if (begins(message) || groups.length === 0) groups.push([message]);
     else groups.at(-1)?.push(message);
   }
-  const turns = groups.map((messages): SavedTurn => {
+  const turns = groups.map((messages): BranchTurn => {
     const first = messages[0] as Saved;
     return {
       question: first.role === "user" ? first : null,

@@ -1,9 +1,9 @@
 // The turns of a conversation that are followed: begun here or elsewhere, each with its question.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect } from "react";
-import type { LiveTurn } from "../../analyst/conversation/useConversation";
 import { client, ok } from "../../api/client";
 import type { Session } from "../../api/schema";
+import type { LiveTurn } from "../../conversation/LiveTurnView";
 import { useLiveEvents } from "../../live/LiveProvider";
 import { openFrom } from "./branches";
 import { sessionKey } from "./queries";

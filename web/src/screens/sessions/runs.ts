@@ -1,11 +1,11 @@
 // Which run of a conversation's thread a saved turn was.
 import type { Run } from "../../api/schema";
-import type { SavedTurn } from "./branches";
+import type { BranchTurn } from "./branches";
 
 const SLACK_US = 50_000;
 
 /** A message is saved soon after its run began: it is the last run that had begun by then. */
-export function runOf(turn: SavedTurn, runs: readonly Run[]): Run | null {
+export function runOf(turn: BranchTurn, runs: readonly Run[]): Run | null {
   const at = turn.question?.at_us;
   if (at === undefined) return null;
   return runs

@@ -68,7 +68,6 @@ function signature(message: Message): string {
 function partSignature(part: Part): unknown[] {
   switch (part.kind) {
     case "reasoning": // seldom sent back
-    case "context":
       return [];
     case "text":
     case "refusal":

@@ -1,7 +1,5 @@
 // The form to call a tool, or its arguments as JSON; then what came of the call.
 import { useMemo, useState } from "react";
-import { ApprovalView } from "../../analyst/approvals/ApprovalView";
-import { useWaiting } from "../../analyst/approvals/useApprovals";
 import { ApiError } from "../../api/client";
 import type { ListedTool } from "../../api/schema";
 import { Button } from "../../components/Button";
@@ -10,6 +8,8 @@ import { isObject } from "../../components/messages/chat";
 import { ResultView } from "../../components/messages/ResultView";
 import { ErrorNotice } from "../../components/States";
 import { TextField } from "../../components/TextField";
+import { ApprovalView } from "../../conversation/approvals/ApprovalView";
+import { useWaiting } from "../../conversation/approvals/useApprovals";
 import { milliseconds } from "../../format/numbers";
 import { useShortcut } from "../../shortcuts/ShortcutProvider";
 import { asCommand, asCurl } from "./commands";

@@ -2,8 +2,8 @@
 import { useSearch } from "@tanstack/react-router";
 import { Select } from "../../components/Select";
 import { LiveToggle } from "../../components/table/LiveToggle";
+import { GROUPINGS, type ListSearch } from "../../components/table/listSearch";
 import { useSearchChange } from "../../components/table/useTableSearch";
-import { GROUPINGS, type ListSearch } from "../searches";
 import { BUCKETS, bucketName, bucketOf } from "./grouping";
 
 const NONE = "none";

@@ -14,7 +14,7 @@ import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
 import { ListTools } from "./ListTools";
-import { RunPeek } from "./peek";
+import { RunPeek } from "./peek/index";
 import { PeekBeside } from "./peek/PeekBeside";
 import { RUN_COLUMNS, runId } from "./runColumns";
 import { SummaryLine } from "./SummaryLine";

@@ -11,17 +11,17 @@ import { DataTable } from "../../components/table/DataTable";
 import type { RowPage } from "../../components/table/liveRows";
 import { useRowList } from "../../components/table/useRowList";
 import { useTableSearch } from "../../components/table/useTableSearch";
+import { spanKey } from "../../format/spanKey";
 import { WRITTEN } from "../../live/events";
 import { Screen } from "../../shell/Screen";
 import { useSelection } from "../trace/useSelection";
 import { GroupTable } from "./GroupTable";
 import { bucketOf } from "./grouping";
 import { ListTools } from "./ListTools";
-import { SpanPeek } from "./peek";
+import { SpanPeek } from "./peek/index";
 import { PeekBeside } from "./peek/PeekBeside";
 import { SummaryLine } from "./SummaryLine";
 import { HIT_COLUMNS, hitColumns, SPAN_COLUMNS, type SpanRow } from "./spanColumns";
-import { spanKey } from "./spanKey";
 
 const PAGE = 100;
 

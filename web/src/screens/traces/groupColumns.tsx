@@ -1,10 +1,10 @@
 // The columns of groups: what each is, and its sums.
 import { Errors } from "../../components/table/cells";
 import type { Column } from "../../components/table/columns";
+import type { Grouping } from "../../components/table/listSearch";
 import { count, duration, shortCost, shortCount, unit } from "../../format/numbers";
 import { exactMoment } from "../../format/times";
 import { visible } from "../../text/visible";
-import type { Grouping } from "../searches";
 import { groupName } from "./grouping";
 import type { GroupRow } from "./readGroups";
 

@@ -1,7 +1,7 @@
 // A group that is chosen: the query that shows exactly what it summed up.
 import { expect, test } from "vitest";
 import type { QueryTerm } from "../../api/schema";
-import type { Grouping } from "../searches";
+import type { Grouping } from "../../components/table/listSearch";
 import { bucketOf, groupName, narrowed } from "./grouping";
 
 /** Terms as the server would read them; none of these has blanks in it. */

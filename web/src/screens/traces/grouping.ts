@@ -1,8 +1,8 @@
 // Groups and the query: what a group is called, and the query that is narrowed to it.
 import type { Group, QueryTerm } from "../../api/schema";
 import { appended, replaced, written } from "../../components/query/editing";
+import type { Grouping } from "../../components/table/listSearch";
 import { moment } from "../../format/times";
-import type { Grouping } from "../searches";
 
 export const BUCKETS = [
   { id: "60", name: "by minute" },

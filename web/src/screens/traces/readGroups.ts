@@ -1,7 +1,7 @@
 // A page of groups; of threads and runs with what was asked in them, since an id says nothing.
 import { client, ok } from "../../api/client";
 import type { Group } from "../../api/schema";
-import type { Grouping } from "../searches";
+import type { Grouping } from "../../components/table/listSearch";
 import { titleOf } from "../threads/rows";
 import { runTitle } from "./runTitle";
 

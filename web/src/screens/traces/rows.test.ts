@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { ListedSpan } from "../../api/schema";
 import { shownColumns } from "../../components/table/columns";
+import { idsIn, spanKey } from "../../format/spanKey";
 import { runTitle } from "./runTitle";
 import { HIT_COLUMNS, hitColumns, SPAN_COLUMNS } from "./spanColumns";
-import { idsIn, spanKey } from "./spanKey";
 import { tracesOf } from "./tracesOf";
 
 const ids = (columns: readonly { id: string }[]) => columns.map((column) => column.id).join(" ");

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { client, getJson, ok } from "../../../api/client";
 import type { ListedSpan, Run, RunWithSpans, SpanContent } from "../../../api/schema";
-import type { SpanIds } from "../spanKey";
+import type { SpanIds } from "../../../format/spanKey";
 
 const AHEAD_MS = 250;
 const MOST_SPANS = 30;

@@ -1,36 +1,47 @@
-// A question and what came of it: the steps, the answer, what it cost, or why there is none.
+// A question with its steps, its answer and its cost, or with the reason why it has no answer.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button } from "../../components/Button";
 import { CopyButton } from "../../components/CopyButton";
 import { LongText } from "../../components/LongText";
-import { Markdown } from "../../components/Markdown";
+import { TextWithSnippets } from "../../components/messages/SnippetView";
 import { cost, duration, shortCount } from "../../format/numbers";
 import { visible } from "../../text/visible";
 import { useElapsed, wholeSeconds } from "./CallView";
 import type { Outcome } from "./outcome";
+import { SaidText } from "./SaidText";
 import { SessionView } from "./SessionView";
 import styles from "./TurnView.module.css";
 import { rootOf, type Turn } from "./turn";
 
 interface Props {
   question: string;
+  /** What was sent to the model together with the question. */
+  context?: string;
   turn: Turn;
   outcome: Outcome;
   onAskAgain: (() => void) | null;
   onStop: (() => void) | null;
-  /** Where only the outline is shown: to show what the agents did that were called. */
+  /** Shows what the called agents did, if only the outline is shown. */
   onAllSteps?: () => void;
+  /** Shown at the end of the last line. */
+  footer?: ReactNode;
 }
 
 export function TurnView(props: Props) {
-  const { question, turn, outcome, onAskAgain, onStop, onAllSteps } = props;
+  const { question, context, turn, outcome, onAskAgain, onStop, onAllSteps, footer } = props;
   const root = rootOf(turn);
   const answer = outcome.answer;
   return (
-    <article className={styles.turn} aria-label={`Question: ${question.slice(0, 80)}`}>
+    <article className={styles.turn} aria-label={`Turn: ${question.slice(0, 80)}`}>
       <div className={styles.question}>
         <LongText text={question} first={1_500} />
+        {context && (
+          <details className={styles.context}>
+            <summary>Context sent with the question</summary>
+            <TextWithSnippets text={context} />
+          </details>
+        )}
       </div>
       {root && <SessionView turn={turn} session={root} traceId={outcome.traceId} answer={answer} />}
       {outcome.state === "running" && (
@@ -38,7 +49,7 @@ export function TurnView(props: Props) {
       )}
       {answer && (
         <div className={styles.answer}>
-          <Markdown text={answer} />
+          <SaidText text={answer} />
         </div>
       )}
       {outcome.trouble && <Trouble outcome={outcome} onAskAgain={onAskAgain} />}
@@ -56,6 +67,7 @@ export function TurnView(props: Props) {
             </Button>
           )}
           {answer && <CopyButton text={answer} label="Copy the answer" />}
+          {footer}
         </footer>
       )}
     </article>
@@ -76,7 +88,7 @@ function Working({
     <div className={styles.working}>
       <span className={styles.pulse} aria-hidden="true" />
       <span>
-        {isQueued ? "Waits for the answer before it" : "At work"}
+        {isQueued ? "Waiting for the answer before it" : "Working"}
         {seconds ? ` for ${wholeSeconds(seconds)}` : "…"}
       </span>
       {onStop && (

@@ -1,9 +1,9 @@
 // What one agent did, in order: what it said, thought and called, and the agents below its calls.
 import { memo, useId, useState } from "react";
 import { LongText } from "../../components/LongText";
-import { Markdown } from "../../components/Markdown";
 import { visible } from "../../text/visible";
 import { CallView } from "./CallView";
+import { SaidText } from "./SaidText";
 import styles from "./SessionView.module.css";
 import { StreamedMarkdown } from "./StreamedMarkdown";
 import { begunBy, type Call, type Item, type Note, type Session, type Turn } from "./turn";
@@ -67,7 +67,7 @@ function ItemView({ item, turn, session, traceId, isLast }: ItemProps) {
       return isLast && session.state === "running" ? (
         <StreamedMarkdown text={item.text} />
       ) : (
-        <Markdown text={item.text} />
+        <SaidText text={item.text} />
       );
   }
 }
@@ -119,7 +119,7 @@ function AgentSession({ turn, session, traceId }: Omit<Props, "answer">) {
             )}
             {session.answer && (
               <div className={styles.inner}>
-                <Markdown text={session.answer} />
+                <SaidText text={session.answer} />
               </div>
             )}
           </>

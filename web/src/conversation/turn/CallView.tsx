@@ -4,14 +4,15 @@ import { Link } from "@tanstack/react-router";
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import { client, ok } from "../../api/client";
 import { Badge } from "../../components/Badge";
-import { JsonView } from "../../components/JsonView";
 import { LongText } from "../../components/LongText";
+import { ArgumentsView } from "../../components/messages/ArgumentsView";
+import { ResultView } from "../../components/messages/ResultView";
 import { duration } from "../../format/numbers";
 import { cut, visible } from "../../text/visible";
 import { ApprovalView } from "../approvals/ApprovalView";
 import styles from "./CallView.module.css";
 import type { Call } from "./turn";
-import { actedOn, argumentsInShort, callTitle, isAgentCall, isRecord, parsed } from "./wording";
+import { actedOn, argumentsInShort, callTitle, isAgentCall } from "./wording";
 
 interface Props {
   call: Call;
@@ -136,7 +137,7 @@ function Details({ call, requestId, traceId }: Omit<Props, "children">) {
     <dl className={styles.details}>
       <dt>Arguments</dt>
       <dd>
-        <Value text={call.arguments} />
+        <ArgumentsView text={call.arguments} />
       </dd>
       {call.failure && (
         <>
@@ -151,7 +152,7 @@ function Details({ call, requestId, traceId }: Omit<Props, "children">) {
         <>
           <dt>Result</dt>
           <dd>
-            <Value text={call.content} />
+            <ResultView text={call.content} />
           </dd>
         </>
       )}
@@ -162,12 +163,6 @@ function Details({ call, requestId, traceId }: Omit<Props, "children">) {
       )}
     </dl>
   );
-}
-
-function Value({ text }: { text: string }) {
-  const value = parsed(text);
-  if (isRecord(value) || Array.isArray(value)) return <JsonView value={value} openDepth={1} />;
-  return <LongText text={text} mono first={4_000} />;
 }
 
 function Recorded({

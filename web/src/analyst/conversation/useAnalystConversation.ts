@@ -1,17 +1,12 @@
-// A conversation with an agent: what was saved of it, what is asked now, and the way to ask.
+// A conversation with an agent: its saved turns, its live turns, and the request that asks.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { client, isNotFound, ok } from "../../api/client";
 import type { AgentConversation, PageContext, TurnAnswer } from "../../api/schema";
+import type { LiveTurn } from "../../conversation/LiveTurnView";
 import { useLiveEvents } from "../../live/LiveProvider";
 import { pageId } from "../../mirror/pageId";
 import { NEW } from "../dock";
-
-/** A turn that is followed: its events tell more than is saved of it. */
-export interface LiveTurn {
-  requestId: string;
-  question: string;
-}
 
 export interface Question {
   question: string;
@@ -27,7 +22,7 @@ export const conversationsKey = ["analyst", "conversations"] as const;
 const conversationKey = (id: string) => ["analyst", "conversation", id] as const;
 const liveKey = (id: string) => ["analyst", "live", id] as const;
 
-export function useConversation(id: string) {
+export function useAnalystConversation(id: string) {
   const isId = ID.test(id);
   const saved = useQuery({
     queryKey: conversationKey(id),
@@ -38,8 +33,8 @@ export function useConversation(id: string) {
           signal,
         }),
       ),
-    enabled: isId, // what is none would only be refused
-    staleTime: Number.POSITIVE_INFINITY, // what happens in it is followed by its events
+    enabled: isId, // the server refuses anything else
+    staleTime: Number.POSITIVE_INFINITY, // events report every change
   });
   const live = useQuery<readonly LiveTurn[]>({
     queryKey: liveKey(id),
@@ -48,14 +43,14 @@ export function useConversation(id: string) {
     initialData: [],
     gcTime: LIVE_KEPT_MS,
   });
-  useHearing(id);
+  useForeignTurns(id);
   const isUnknown = isNotFound(saved.error);
   const isGone = isUnknown || !(isId || id === NEW);
   return { saved: isUnknown ? null : (saved.data ?? null), live: live.data, isGone, query: saved };
 }
 
-/** Another page, or a program, may ask in the same conversation. */
-function useHearing(id: string): void {
+/** Follows questions that another page or program asks in this conversation. */
+function useForeignTurns(id: string): void {
   const follow = useFollow();
   useLiveEvents(["SessionStarted"], (event) => {
     if (event.session_id !== id || !event.request_id) return;
@@ -76,7 +71,7 @@ function useFollow(): (conversation: string, turn: LiveTurn) => void {
   );
 }
 
-/** Ask in a conversation; `onBegun` is told which one it is, since a new one has its id then. */
+/** Asks in a conversation. `onBegun` receives the id of a new conversation. */
 export function useAsk(id: string, onBegun: (conversation: string) => void) {
   const follow = useFollow();
   return useMutation({
@@ -105,25 +100,29 @@ function begin(id: string, { question, agent, model, context }: Question): Promi
   );
 }
 
-/** What is shown of a conversation, in order: a turn that is live is followed, any other read. */
-export type Shown =
-  | { kind: "live"; turn: LiveTurn }
-  | { kind: "saved"; exchange: AgentConversation["exchanges"][number] };
+type Exchange = AgentConversation["exchanges"][number];
 
+/** A turn of a conversation: live, and maybe saved too, or saved only. */
+export type ShownTurn =
+  | { turn: LiveTurn; exchange: Exchange | null }
+  | { turn: null; exchange: Exchange };
+
+/** The turns in order. A turn without an end is followed, since it may still run. */
 export function shownOf(
   saved: AgentConversation | null,
   live: readonly LiveTurn[],
-): readonly Shown[] {
+): readonly ShownTurn[] {
   const followed = new Set(live.map((turn) => turn.requestId));
-  const before = (saved?.exchanges ?? []).map((exchange): Shown => {
-    const requestId = exchange.request_id;
-    // One that has not ended is followed: it may still run.
-    if (requestId && (exchange.stop_reason === null || followed.has(requestId))) {
-      return { kind: "live", turn: { requestId, question: exchange.question } };
-    }
-    return { kind: "saved", exchange };
-  });
-  const told = new Set(before.map((each) => (each.kind === "live" ? each.turn.requestId : "")));
-  const rest = live.filter((turn) => !told.has(turn.requestId));
-  return [...before, ...rest.map((turn): Shown => ({ kind: "live", turn }))];
+  const exchanges = saved?.exchanges ?? [];
+  const known = new Set(exchanges.map((exchange) => exchange.request_id));
+  return [
+    ...exchanges.map((exchange): ShownTurn => {
+      const { request_id: requestId, question } = exchange;
+      const isLive = requestId && (exchange.stop_reason === null || followed.has(requestId));
+      return { turn: isLive ? { requestId, question } : null, exchange };
+    }),
+    ...live
+      .filter((turn) => !known.has(turn.requestId))
+      .map((turn): ShownTurn => ({ turn, exchange: null })),
+  ];
 }

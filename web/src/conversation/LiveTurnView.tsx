@@ -1,13 +1,18 @@
-// A turn that is followed while it runs, and afterwards.
+// A turn that is followed by its events while it runs, and afterwards.
 import { useMutation } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { client, ok } from "../../api/client";
-import { ErrorNotice } from "../../components/States";
-import { outcomeOf } from "../turn/outcome";
-import { TurnView } from "../turn/TurnView";
-import { useTurn } from "../turn/useTurn";
-import { type Exchange, savedTurn } from "./saved";
-import type { LiveTurn } from "./useConversation";
+import { client, ok } from "../api/client";
+import { ErrorNotice } from "../components/States";
+import { outcomeOf } from "./turn/outcome";
+import { TurnView } from "./turn/TurnView";
+import type { Turn } from "./turn/turn";
+import { useTurn } from "./turn/useTurn";
+
+/** A turn that is followed: its events have more than the saved conversation. */
+export interface LiveTurn {
+  requestId: string;
+  question: string;
+}
 
 export interface Ended {
   requestId: string;
@@ -17,20 +22,19 @@ export interface Ended {
 
 interface Props {
   live: LiveTurn;
-  /** What is saved of it, for when its events are kept no more. */
-  exchange: Exchange | null;
-  agent: string;
+  /** The saved turn, which is shown when its events are no longer available. */
+  saved: Turn | null;
   onAskAgain: (question: string) => void;
-  /** Told how it is: that it runs and can be stopped, then how it ended. */
+  /** Receives the function that stops the turn while it runs, then null. */
   onRunning: (requestId: string, stop: (() => void) | null) => void;
   onEnded: (ended: Ended) => void;
 }
 
-export function LiveTurnView({ live, exchange, agent, onAskAgain, onRunning, onEnded }: Props) {
+export function LiveTurnView({ live, saved, onAskAgain, onRunning, onEnded }: Props) {
   const { requestId, question } = live;
   const followed = useTurn(requestId);
   const events = Object.keys(followed.turn.sessions).length > 0;
-  const turn = !events && exchange ? savedTurn(exchange, agent) : followed.turn;
+  const turn = !events && saved ? saved : followed.turn;
   const outcome = outcomeOf({ ...followed, turn });
   const stopping = useMutation({
     mutationFn: () =>
@@ -60,12 +64,16 @@ export function LiveTurnView({ live, exchange, agent, onAskAgain, onRunning, onE
         onAskAgain={outcome.trouble ? () => onAskAgain(question) : null}
         onStop={isRunning ? stop : null}
       />
-      {!events && exchange && followed.isForgotten && (
-        <p>The steps of the agents are kept in its trace alone.</p>
+      {!events && saved && followed.isForgotten && (
+        <p>Only its trace has the steps of the agents.</p>
       )}
       {trouble && (
         <ErrorNotice
-          what={followed.error ? "What happens in it could not be read" : "It could not be stopped"}
+          what={
+            followed.error
+              ? "The events of the turn could not be read"
+              : "The turn could not be stopped"
+          }
           error={trouble}
           onRetry={followed.error ? followed.readAgain : () => stop()}
         />

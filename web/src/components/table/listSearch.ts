@@ -1,0 +1,36 @@
+// The parameters of a list in the address: its query, order, columns and groups.
+import { choice, text } from "../../search";
+
+export const SORTS = ["time", "duration", "cost", "tokens"] as const;
+export type Sort = (typeof SORTS)[number];
+export const GROUPINGS = ["time", "model", "thread", "run", "label", "operation"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+export interface ListSearch {
+  /** In the language of docs/trace-queries.md. */
+  query?: string;
+  sort?: Sort;
+  /** "true": smallest first. */
+  ascending?: "true";
+  /** Names of the columns that are shown, with commas. */
+  columns?: string;
+  /** The id of the row that is shown next to the list. */
+  peek?: string;
+  /** "off": the list does not add new rows by itself. */
+  live?: "off";
+  group?: Grouping;
+  /** Seconds of a group by time. */
+  bucket?: string;
+}
+
+export function listSearch(given: Readonly<Record<string, unknown>>): ListSearch {
+  const sort = choice(given.sort, SORTS);
+  const group = choice(given.group, GROUPINGS);
+  return {
+    ...text(given, ["query", "columns", "peek", "bucket"]),
+    ...(sort ? { sort } : {}),
+    ...(String(given.ascending) === "true" ? { ascending: "true" as const } : {}),
+    ...(given.live === "off" ? { live: "off" as const } : {}),
+    ...(group ? { group } : {}),
+  };
+}
