@@ -8,48 +8,6 @@ from treadle.events.types import StopReason
 from treadle.session.quotes import QuoteVerdict
 
 
-class FoundCode(TypedDict):
-    """A hit. For the view of files `kind` is "file" and the range is the whole file.
-
-    `reason` says what brought it here besides the words.
-    """
-
-    rank: int
-    score: float
-    file: str
-    name: str
-    canonical_path: str
-    kind: str
-    start_line: int
-    end_line: int
-    start_byte: int
-    end_byte: int
-    reason: str | None
-
-
-class SearchedIndex(TypedDict):
-    """How large the index is that was searched."""
-
-    items: int
-    files: int
-    fresh: bool
-
-
-class CodeSearch(TypedDict):
-    """What was found, best first.
-
-    `parts` are the ways of finding that took part, `notes` what a reader should know: words that
-    occur nowhere, files that could not be read.
-    """
-
-    query: str
-    results: list[FoundCode]
-    parts: list[str]
-    notes: list[str]
-    took_ms: float
-    index: SearchedIndex
-
-
 class TurnTokens(TypedDict):
     """Tokens of all model calls of a turn; `cached` is a part of `input`."""
 

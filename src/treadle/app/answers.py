@@ -4,40 +4,8 @@ from typing import TYPE_CHECKING, Unpack
 
 if TYPE_CHECKING:
     from treadle.app import answer_shapes as shapes
-    from treadle.code import SearchResults
     from treadle.events.types import StopReason, Usage
     from treadle.session import SessionOutcome
-
-
-def search_answer(results: "SearchResults") -> "shapes.CodeSearch":
-    """Search results; fresh, since the index was refreshed for them."""
-    return {
-        "query": results.query,
-        "results": [
-            {
-                "rank": hit.rank,
-                "score": round(hit.score, 4),
-                "file": hit.file,
-                "name": hit.name,
-                "canonical_path": hit.canonical_path,
-                "kind": hit.kind,
-                "start_line": hit.start_line,
-                "end_line": hit.end_line,
-                "start_byte": hit.start_byte,
-                "end_byte": hit.end_byte,
-                "reason": hit.reason or None,
-            }
-            for hit in results.results
-        ],
-        "parts": list(results.parts),
-        "notes": list(results.notes),
-        "took_ms": round(results.took * 1_000, 1),
-        "index": {
-            "items": results.items,
-            "files": results.files,
-            "fresh": True,
-        },
-    }
 
 
 def final_answer(

@@ -8,7 +8,7 @@ from typing import Annotated, Generic, TypeVar
 
 from typing_extensions import TypedDict
 
-from treadle.documented import Documented, whole
+from treadle.json_schemas import DocumentedAs
 from treadle.spans.span import CostSource, JsonValue, SpanKind, SpanStatus
 from treadle.spans.span import Span as RecordedSpan
 from treadle.traces.store.reading.searching import FoundIn
@@ -285,7 +285,7 @@ class SpanMark(TypedDict):
 class SpanContent(TypedDict):
     """A span with its content, which of its values were cut, and what is wrong with its record."""
 
-    span: Annotated[dict[str, JsonValue], Documented(lambda: whole(RecordedSpan))]
+    span: Annotated[dict[str, JsonValue], DocumentedAs(RecordedSpan)]
     cut: list[Cut]
     marks: list[SpanMark]
 

@@ -5,7 +5,9 @@ Named tuples, since data classes take longer to load than a search.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from treadle.json_values import JsonField, json_property
 
 
 class Kind(StrEnum):
@@ -170,14 +172,26 @@ class FileReading(NamedTuple):
     reason: str | None
 
 
+def _rounded_score(score: float) -> float:
+    return round(score, 4)
+
+
+def _text_or_none(text: str) -> str | None:
+    return text or None
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1_000, 1)
+
+
 class SearchResult(NamedTuple):
     """One hit. For the files view `kind` is "file" and the range is the whole file.
 
-    `reason` says what brought it here besides the words, such as "calls parse_header".
+    `reason` states what apart from the words led to it, such as "calls parse_header".
     """
 
     rank: int
-    score: float
+    score: Annotated[float, JsonField(write=_rounded_score)]
     file: str
     name: str
     canonical_path: str
@@ -186,25 +200,38 @@ class SearchResult(NamedTuple):
     end_line: int
     start_byte: int
     end_byte: int
-    reason: str = ""
+    reason: Annotated[str, JsonField(write=_text_or_none)] = ""
+
+
+class SearchedIndex(NamedTuple):
+    """The size of the index. A search refreshes the index first, so `fresh` is true."""
+
+    items: int
+    files: int
+    fresh: bool = True
 
 
 class SearchResults(NamedTuple):
-    """Hits, best first, and the size of the index that they are from. `took` is in seconds.
+    """Hits, best first, and the size of the searched index. `took` is in seconds.
 
-    `parts` are the ways of finding that took part: "lexical", "graph", "dense" and "reranked";
+    `parts` are the search methods that took part: "lexical", "graph", "dense" and "reranked";
     "dense: 230 of 5000" and "reranked: 23 of 50" where that many vectors were there in time.
     `notes` say which words of the query occur nowhere, and which files could not be read.
     """
 
     query: str
-    view: View
+    view: Annotated[View, JsonField(omit=True)]
     results: tuple[SearchResult, ...]
-    files: int
-    items: int
-    took: float
+    files: Annotated[int, JsonField(omit=True)]
+    items: Annotated[int, JsonField(omit=True)]
+    took: Annotated[float, JsonField("took_ms", write=_milliseconds)]
     parts: tuple[str, ...] = ("lexical",)
     notes: tuple[str, ...] = ()
+
+    @json_property
+    def searched_index(self) -> Annotated[SearchedIndex, JsonField("index")]:
+        """The size of the searched index."""
+        return SearchedIndex(self.items, self.files)
 
 
 class ContextEntry(NamedTuple):

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from treadle.documented import Documented, whole
 from treadle.experiments import comparing, model, running
 from treadle.experiments.judgement import Winner
+from treadle.json_schemas import DocumentedAs
 
 JsonObject = dict[str, Any]
-Budget = Annotated[JsonObject, Documented(lambda: whole(model.Budget))]
-Version = Annotated[JsonObject, Documented(lambda: whole(model.Version))]
-LastBatch = Annotated[JsonObject, Documented(lambda: whole(model.LastBatch))]
-Progress = Annotated[JsonObject, Documented(lambda: whole(running.Progress))]
-Comparison = Annotated[JsonObject, Documented(lambda: whole(comparing.Comparison))]
+Budget = Annotated[JsonObject, DocumentedAs(model.Budget)]
+Version = Annotated[JsonObject, DocumentedAs(model.Version)]
+LastBatch = Annotated[JsonObject, DocumentedAs(model.LastBatch)]
+Progress = Annotated[JsonObject, DocumentedAs(running.Progress)]
+Comparison = Annotated[JsonObject, DocumentedAs(comparing.Comparison)]
 
 
 class _Named(TypedDict):
@@ -92,7 +92,7 @@ class ExperimentRequest(TypedDict):
     variables: dict[str, str]
 
 
-Request = Annotated[Mapping[str, Any], Documented(ExperimentRequest)]
+Request = Annotated[Mapping[str, Any], DocumentedAs(ExperimentRequest)]
 
 
 class ExperimentItem(TypedDict):

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from typing_extensions import TypedDict
 
 from treadle.errors import NotFoundError
+from treadle.json_values import to_json
 
 _WORTH_COMPRESSING = 2_000
 _LEVEL = 1
@@ -37,14 +38,14 @@ class Taken(TypedDict):
 
 
 async def answered(request: Request, make: Callable[[], Any]) -> Response:
-    """What `make` gives, as JSON; compressed where that is worth it and the client takes it.
+    """The JSON of a dict or a dataclass that `make` returns, compressed if the client accepts it.
 
-    Whatever a text holds, such as lone surrogates, comes through as an escape.
+    Lone surrogates and other unusual characters are sent as escapes.
     """
     takes_gzip = "gzip" in request.headers.get("accept-encoding", "").lower()
 
     def write() -> tuple[bytes, dict[str, str]]:
-        body = json.dumps(make(), separators=(",", ":")).encode()
+        body = json.dumps(make(), separators=(",", ":"), default=to_json).encode()
         if takes_gzip and len(body) > _WORTH_COMPRESSING:
             body = gzip.compress(body, _LEVEL)
             return body, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}

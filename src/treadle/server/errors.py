@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from treadle.documented import Documented, answers, whole
 from treadle.errors import ExitStatus, TreadleError, UsageError
 from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
+from treadle.json_schemas import DocumentedAs, json_responses
 from treadle.server.answering import EscapedJson
 from treadle.tools.failures import kind_of
 
@@ -30,7 +30,7 @@ class More(TypedDict, total=False):
     """What else is told of some errors: the field that is wrong, or all that is."""
 
     field: str | None
-    problems: Sequence[Annotated[Mapping[str, str], Documented(lambda: whole(Problem))]]
+    problems: Sequence[Annotated[Mapping[str, str], DocumentedAs(Problem)]]
 
 
 class ErrorDetail(More):
@@ -46,9 +46,9 @@ class ErrorAnswer(TypedDict):
     error: ErrorDetail
 
 
-ERRORS = answers(
+ERRORS = json_responses(
     ErrorAnswer, "4XX", description="The request is invalid or not allowed."
-) | answers(ErrorAnswer, "5XX", description="The server failed.")
+) | json_responses(ErrorAnswer, "5XX", description="The server failed.")
 """The errors of every route."""
 
 

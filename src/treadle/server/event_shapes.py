@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import AwareDatetime, Field
 from typing_extensions import TypeAliasType
 
-from treadle.documented import told
 from treadle.events import Event
 from treadle.events.edits import ProposalEvent
 from treadle.events.spans import SpanWritten
 from treadle.events.ui import UiRequested
+from treadle.json_schemas import object_type
 from treadle.ui.messages import AnyRequest
 
 _ABSTRACT = (ProposalEvent, SpanWritten)
@@ -41,7 +41,7 @@ def _kinds(base: type[Event]) -> Iterator[type[Event]]:
 
 def _shape(kind: type[Event]) -> Any:
     own = get_type_hints(kind)
-    return told(
+    return object_type(
         f"{kind.__name__}Event",
         kind,
         {"type": Literal[kind.__name__], "seq": int, "at": AwareDatetime}

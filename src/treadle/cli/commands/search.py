@@ -4,13 +4,13 @@ import argparse
 import gc
 import os
 
-from treadle.app.answers import search_answer
 from treadle.app.workspace import open_index
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say_line, tell
 from treadle.cli.progress import IndexBar
 from treadle.code import View
 from treadle.errors import UsageError
+from treadle.json_values import to_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         index.close()
     if options.json:
-        print_json(search_answer(results))
+        print_json(to_json(results))
         return 0
     for hit in results.results:
         reason = f"  ({hit.reason})" if hit.reason else ""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from treadle.app.agent_conversations import AgentConversation, ListedConversation, listed, told
-from treadle.documented import answers
+from treadle.json_schemas import json_responses
 from treadle.server.answering import answered
 from treadle.server.house import House, Opened
 from treadle.session import Kind
@@ -38,7 +38,7 @@ class Renaming(BaseModel):
     title: str = Field(min_length=1, max_length=1_000)
 
 
-@router.get("", response_class=Response, responses=answers(ConversationList))
+@router.get("", response_class=Response, responses=json_responses(ConversationList))
 async def conversations(
     house: Opened,
     request: Request,
@@ -53,13 +53,15 @@ async def conversations(
     return await answered(request, lambda: ConversationList(data=data, pagination=place))
 
 
-@router.get("/{conversation}", response_class=Response, responses=answers(AgentConversation))
+@router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
 async def show(house: Opened, request: Request, conversation: str) -> Response:
     """One with all its questions, calls and answers: an id, the beginning of one, or `last`."""
     return await _shown(house, request, conversation)
 
 
-@router.patch("/{conversation}", response_class=Response, responses=answers(AgentConversation))
+@router.patch(
+    "/{conversation}", response_class=Response, responses=json_responses(AgentConversation)
+)
 async def rename(house: Opened, request: Request, conversation: str, wanted: Renaming) -> Response:
     """Give it another title."""
     root = house.calls.root

@@ -7,9 +7,9 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.documented import Documented, whole
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
+from treadle.json_schemas import DocumentedAs
 from treadle.server.answering import Taken
 from treadle.server.house import Opened
 
@@ -37,7 +37,7 @@ class Answer(BaseModel):
 class Pending(BaseModel):
     """The questions that wait, oldest first, as the event `ApprovalRequested` tells them."""
 
-    data: list[Annotated[Any, Documented(lambda: whole(ApprovalRequested))]]
+    data: list[Annotated[Any, DocumentedAs(ApprovalRequested)]]
 
 
 @router.get("")

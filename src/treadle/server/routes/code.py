@@ -8,11 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.app.answer_shapes import CodeSearch
-from treadle.app.answers import search_answer
 from treadle.code import SearchResults, View
-from treadle.documented import Told, answers
 from treadle.errors import NotFoundError, UsageError
+from treadle.json_schemas import JsonOf, json_responses
 from treadle.server.house import House, Opened
 from treadle.server.routes.tools import answer
 from treadle.toolbox.code.request_code_context import CodeContextResult
@@ -42,13 +40,13 @@ class ContextQuery(_Asked):
 
 
 @router.get("/search")
-async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> Told[CodeSearch]:
+async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> JsonOf[SearchResults]:
     """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
     _check(house, query)
-    return search_answer(await asyncio.to_thread(_fresh_results, house, query))
+    return await asyncio.to_thread(_fresh_results, house, query)
 
 
-@router.get("/context", response_class=Response, responses=answers(CodeContextResult))
+@router.get("/context", response_class=Response, responses=json_responses(CodeContextResult))
 async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Response:
     """What a model would be given for a question, as `context --json` gives."""
     _check(house, query)

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.app.event_log import Gap, LoggedEvent
-from treadle.documented import answers
+from treadle.json_schemas import json_responses
 from treadle.server.event_shapes import any_event
 from treadle.server.house import House, Opened
 
@@ -27,7 +27,7 @@ class _EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-@router.get("/events", response_class=_EventStream, responses=answers(any_event))
+@router.get("/events", response_class=_EventStream, responses=json_responses(any_event))
 async def events(
     house: Opened,
     *,

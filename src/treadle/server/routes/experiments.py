@@ -11,7 +11,6 @@ from starlette.requests import HTTPConnection
 
 from treadle.app.batches import RunningBatches
 from treadle.clock import SystemClock
-from treadle.documented import Told
 from treadle.errors import NotFoundError, StoreError
 from treadle.experiments import shapes
 from treadle.experiments.answers import (
@@ -29,6 +28,7 @@ from treadle.experiments.service import (
     MOST_REPEATS,
     Experiments,
 )
+from treadle.json_schemas import JsonOf
 from treadle.server.house import House, Opened
 from treadle.traces.query import parse_query
 
@@ -135,7 +135,7 @@ async def experiments(
     opened: OpenedExperiments,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-) -> Told[shapes.ExperimentPage]:
+) -> JsonOf[shapes.ExperimentPage]:
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
     place: shapes.ExperimentPlace = {"offset": offset, "limit": limit, "total": total}
@@ -143,7 +143,7 @@ async def experiments(
 
 
 @router.post("", status_code=201)
-async def new(opened: OpenedExperiments, given: NewExperiment) -> Told[shapes.Experiment]:
+async def new(opened: OpenedExperiments, given: NewExperiment) -> JsonOf[shapes.Experiment]:
     """Make an experiment from recorded calls."""
     if given.query is None:
         made = await asyncio.to_thread(opened.from_spans, given.spans, name=given.name)
@@ -154,7 +154,7 @@ async def new(opened: OpenedExperiments, given: NewExperiment) -> Told[shapes.Ex
 
 
 @router.get("/{reference}")
-async def experiment(opened: OpenedExperiments, reference: str) -> Told[shapes.Experiment]:
+async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.Experiment]:
     """An experiment with its requests, as recorded and as changed, and its batches."""
     found = await asyncio.to_thread(opened.get, reference)
     return experiment_answer(found, await asyncio.to_thread(opened.batches, found.id))
@@ -163,7 +163,7 @@ async def experiment(opened: OpenedExperiments, reference: str) -> Told[shapes.E
 @router.patch("/{reference}")
 async def change(
     opened: OpenedExperiments, reference: str, given: ExperimentChange
-) -> Told[shapes.Experiment]:
+) -> JsonOf[shapes.Experiment]:
     """Add a version. A request that could not be made is refused with all that is wrong."""
     changed = await asyncio.to_thread(opened.edit, reference, given.data, note=given.note)
     return experiment_answer(changed)
@@ -183,13 +183,13 @@ async def delete(opened: OpenedExperiments, reference: str) -> None:
 
 
 @router.get("/{reference}/export")
-async def export(opened: OpenedExperiments, reference: str) -> Told[shapes.ExportedExperiment]:
+async def export(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.ExportedExperiment]:
     """Everything that is known of an experiment."""
     return await asyncio.to_thread(opened.export, reference)
 
 
 @router.get("/{reference}/batches")
-async def batches(opened: OpenedExperiments, reference: str) -> Told[shapes.BatchList]:
+async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.BatchList]:
     """The batches of an experiment, the oldest first, with how far they are."""
     found = await asyncio.to_thread(opened.get, reference)
     listed = await asyncio.to_thread(opened.batches, found.id)
@@ -199,7 +199,7 @@ async def batches(opened: OpenedExperiments, reference: str) -> Told[shapes.Batc
 @router.post("/{reference}/batches", status_code=202)
 async def run(
     opened: OpenedExperiments, running: Running, reference: str, given: NewBatch
-) -> Told[shapes.Batch]:
+) -> JsonOf[shapes.Batch]:
     """Begin to run variants; ask for the batch to see how far it is."""
     planned = await asyncio.to_thread(
         opened.plan,
@@ -218,7 +218,7 @@ async def run(
 @router.get("/{reference}/batches/{batch_reference}")
 async def batch(
     opened: OpenedExperiments, reference: str, batch_reference: str
-) -> Told[shapes.BatchWithRuns]:
+) -> JsonOf[shapes.BatchWithRuns]:
     """A batch with what came of each of its runs."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return batch_with_runs_answer(found)
@@ -227,7 +227,7 @@ async def batch(
 @router.post("/{reference}/batches/{batch_reference}/cancel", status_code=202)
 async def cancel(
     opened: OpenedExperiments, reference: str, batch_reference: str
-) -> Told[shapes.Batch]:
+) -> JsonOf[shapes.Batch]:
     """Ask whoever runs it to stop, which takes up to a second; what ran is kept."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return batch_answer(await asyncio.to_thread(opened.cancel, found.id))
@@ -240,7 +240,7 @@ async def resume(
     reference: str,
     batch_reference: str,
     given: Annotated[Resumption | None, Body()] = None,
-) -> Told[shapes.Batch]:
+) -> JsonOf[shapes.Batch]:
     """Run what is missing of a batch that was cancelled, interrupted or out of budget."""
     given = given or Resumption()
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
@@ -255,7 +255,7 @@ async def comparison(
     reference: str,
     batch_reference: str,
     base: Annotated[str | None, Query(description="a variant, or `recorded`")] = None,
-) -> Told[shapes.Comparison]:
+) -> JsonOf[shapes.Comparison]:
     """The variants of a batch against one of them; left out, against the original."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     return comparison_answer(await asyncio.to_thread(opened.compare, found.id, base=base))
@@ -264,7 +264,7 @@ async def comparison(
 @router.post("/{reference}/batches/{batch_reference}/judge")
 async def judge(
     opened: OpenedExperiments, reference: str, batch_reference: str, given: Judging
-) -> Told[shapes.Comparison]:
+) -> JsonOf[shapes.Comparison]:
     """Let a model judge the outputs, each pair in both orders, and compare when it has."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     compared = await opened.judge(found.id, given.model, criteria=given.criteria, base=given.base)

@@ -8,11 +8,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from treadle.diagnosis.detectors import Finding, Kind, Severity
-from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.experiments.finding import listed_call
 from treadle.experiments.reading import request_of
 from treadle.experiments.requests import body_of
+from treadle.json_schemas import json_responses
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import Opened
 from treadle.server.routes.experiments import OpenedExperiments
@@ -78,7 +78,7 @@ class Runnable(TypedDict):
     reason: str
 
 
-@router.get("/findings", response_class=Response, responses=answers(FindingList))
+@router.get("/findings", response_class=Response, responses=json_responses(FindingList))
 async def findings(
     house: Opened, asked: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
@@ -96,7 +96,9 @@ async def findings(
     return await answered(request, make)
 
 
-@router.get("/requests/" + rest("ids"), response_class=Response, responses=answers(RecordedRequest))
+@router.get(
+    "/requests/" + rest("ids"), response_class=Response, responses=json_responses(RecordedRequest)
+)
 async def recorded_request(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
     """The chat request of a recorded model call, at `/requests/TRACE/SPAN`."""
     trace_id, span_id = ids_in_path(request, "/requests/", 2)
@@ -111,7 +113,7 @@ async def recorded_request(house: Opened, request: Request, ids: str) -> Respons
     return await answered(request, make)
 
 
-@router.get("/runnable/" + rest("ids"), response_class=Response, responses=answers(Runnable))
+@router.get("/runnable/" + rest("ids"), response_class=Response, responses=json_responses(Runnable))
 async def can_be_run(
     house: Opened,
     opened: OpenedExperiments,

@@ -15,12 +15,12 @@ from treadle.app.edit_answers import (
     listed_proposal,
     shown_proposal,
 )
-from treadle.documented import Told
 from treadle.edits.model import Proposal, ProposalState
 from treadle.edits.service import Edits
 from treadle.errors import StoreError
 from treadle.events.edits import EditApplied, EditDenied, EditUndone, ProposalEvent
 from treadle.ids import new_id
+from treadle.json_schemas import JsonOf
 from treadle.server.house import House, Opened
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])
@@ -51,7 +51,7 @@ async def proposals(
     house: Opened,
     state: ProposalState | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-) -> Told[ProposalList]:
+) -> JsonOf[ProposalList]:
     """What was proposed for the repository."""
     states = [state] if state else None
     found = await asyncio.to_thread(_edits(house).list, states=states, limit=limit)
@@ -59,7 +59,7 @@ async def proposals(
 
 
 @router.get("/{reference}")
-async def proposal(house: Opened, reference: str) -> Told[ShownProposal]:
+async def proposal(house: Opened, reference: str) -> JsonOf[ShownProposal]:
     """A proposal with its diffs, and whether its files are still what it was made on."""
 
     def read(edits: Edits) -> ShownProposal:
@@ -70,7 +70,7 @@ async def proposal(house: Opened, reference: str) -> Told[ShownProposal]:
 
 
 @router.post("/{reference}/approve")
-async def approve(house: Opened, reference: str, given: Decision) -> Told[ListedProposal]:
+async def approve(house: Opened, reference: str, given: Decision) -> JsonOf[ListedProposal]:
     """Apply the proposal, or only some of its hunks; the others are denied then."""
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -81,7 +81,7 @@ async def approve(house: Opened, reference: str, given: Decision) -> Told[Listed
 
 
 @router.post("/{reference}/deny")
-async def deny(house: Opened, reference: str, given: Decision) -> Told[ListedProposal]:
+async def deny(house: Opened, reference: str, given: Decision) -> JsonOf[ListedProposal]:
     """Refuse the proposal, or only some of its hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
@@ -92,7 +92,7 @@ async def deny(house: Opened, reference: str, given: Decision) -> Told[ListedPro
 
 
 @router.post("/{reference}/undo")
-async def undo(house: Opened, reference: str, keep_changed: bool = False) -> Told[ListedProposal]:
+async def undo(house: Opened, reference: str, keep_changed: bool = False) -> JsonOf[ListedProposal]:
     """Take the change back; what others changed beside it stays.
 
     With `keep_changed` a file in which the change itself was edited since is kept, and the
@@ -106,13 +106,13 @@ async def undo(house: Opened, reference: str, keep_changed: bool = False) -> Tol
 
 
 @router.post("/{reference}/redo")
-async def redo(house: Opened, reference: str) -> Told[ListedProposal]:
+async def redo(house: Opened, reference: str) -> JsonOf[ListedProposal]:
     """Make a change again that was undone."""
     return await _changed(house, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
-async def restage(house: Opened, reference: str) -> Told[ListedProposal]:
+async def restage(house: Opened, reference: str) -> JsonOf[ListedProposal]:
     """Place the proposal anew on files that have changed."""
     return await _changed(house, reference, lambda edits, found: edits.restage(found.id))
 

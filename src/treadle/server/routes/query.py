@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from treadle.clock import SystemClock
-from treadle.documented import answers
 from treadle.errors import UsageError
+from treadle.json_schemas import json_responses
 from treadle.server.answering import answered
 from treadle.server.house import Opened
 from treadle.server.routes.traces import Filter
@@ -167,7 +167,7 @@ async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -
     return ParsedQuery(terms=terms, problem=None)
 
 
-@router.get("/query/values", response_class=Response, responses=answers(FieldValues))
+@router.get("/query/values", response_class=Response, responses=json_responses(FieldValues))
 async def values(
     house: Opened, asked: Annotated[Completing, Query()], request: Request
 ) -> Response:
@@ -192,7 +192,7 @@ async def values(
     return await answered(request, make)
 
 
-@router.get("/facets", response_class=Response, responses=answers(FacetList))
+@router.get("/facets", response_class=Response, responses=json_responses(FacetList))
 async def facets(house: Opened, asked: Annotated[Faceting, Query()], request: Request) -> Response:
     """What a list can be narrowed to.
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from treadle.app.span_reading import whole_spans
-from treadle.documented import answers
 from treadle.errors import UsageError
+from treadle.json_schemas import json_responses
 from treadle.secrets import Rule
 from treadle.server.answering import answered
 from treadle.server.house import Opened
@@ -28,7 +28,7 @@ class Asked(SpanParameters):
     token: str | None = Field(None, description="the server's token, if it has one")
 
 
-@router.get("/preview", response_class=Response, responses=answers(RedactionPreview))
+@router.get("/preview", response_class=Response, responses=json_responses(RedactionPreview))
 async def preview_rule(
     house: Opened, asked: Annotated[Asked, Query()], request: Request
 ) -> Response:

@@ -12,7 +12,7 @@ from treadle.app.conversation_answers import (
     conversation_answer,
     summary_answer,
 )
-from treadle.documented import Told
+from treadle.json_schemas import JsonOf
 from treadle.server.house import Opened
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
@@ -53,7 +53,7 @@ class SessionChange(BaseModel):
 
 
 @router.get("")
-async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> Told[SessionPage]:
+async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> JsonOf[SessionPage]:
     """The conversations, as `sessions list --json` gives them."""
     wanted = query.offset + query.limit
     found = await house.conversations.list(root=house.calls.root, limit=wanted + 1)
@@ -65,14 +65,14 @@ async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> Told[
 
 
 @router.get("/{session}")
-async def show(house: Opened, session: str) -> Told[Session]:
+async def show(house: Opened, session: str) -> JsonOf[Session]:
     """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
     conversation = await house.conversations.load(session, root=house.calls.root)
     return conversation_answer(conversation, await house.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
-async def change(house: Opened, session: str, wanted: SessionChange) -> Told[Session]:
+async def change(house: Opened, session: str, wanted: SessionChange) -> JsonOf[Session]:
     """Give it another title, or let it go on from another of its messages."""
     if wanted.title is not None:
         await house.conversations.rename(session, wanted.title, root=house.calls.root)
@@ -84,7 +84,7 @@ async def change(house: Opened, session: str, wanted: SessionChange) -> Told[Ses
 
 
 @router.delete("/{session}")
-async def delete(house: Opened, session: str) -> Told[ListedSession]:
+async def delete(house: Opened, session: str) -> JsonOf[ListedSession]:
     """Take it out with all its branches, for good."""
     gone = summary_answer(await house.conversations.delete(session, root=house.calls.root))
     await house.tell_of_conversation(gone["id"], gone=True)

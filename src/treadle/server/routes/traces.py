@@ -12,10 +12,10 @@ from pydantic import Field
 from treadle.app import trace_answers as told
 from treadle.app import trace_shapes as shapes
 from treadle.app.span_content import previewed_span, whole_span
-from treadle.documented import answers
 from treadle.errors import NotFoundError
 from treadle.events.spans import SpansDeleted
 from treadle.ids import NO_REQUEST
+from treadle.json_schemas import json_responses
 from treadle.server.answering import answered, ids_in_path
 from treadle.server.house import House, Opened
 from treadle.server.whole_ids import rest
@@ -88,25 +88,25 @@ class Counting(Filter):
     limit: int = Field(100, ge=1, le=10_000)
 
 
-@router.get("/threads", response_class=Response, responses=answers(shapes.ThreadPage))
+@router.get("/threads", response_class=Response, responses=json_responses(shapes.ThreadPage))
 async def threads(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Threads with spans that fit, by default the one with the newest run first."""
     return await _page(request, asked, house.traces.threads, told.thread_answer)
 
 
-@router.get("/runs", response_class=Response, responses=answers(shapes.RunPage))
+@router.get("/runs", response_class=Response, responses=json_responses(shapes.RunPage))
 async def runs(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Runs with spans that fit, by default the newest first."""
     return await _page(request, asked, house.traces.runs, told.run_answer)
 
 
-@router.get("/spans", response_class=Response, responses=answers(shapes.SpanPage))
+@router.get("/spans", response_class=Response, responses=json_responses(shapes.SpanPage))
 async def spans(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
     """Spans that fit, without their whole content, by default the newest first."""
     return await _page(request, asked, house.traces.spans, told.span_answer)
 
 
-@router.get("/search", response_class=Response, responses=answers(shapes.HitPage))
+@router.get("/search", response_class=Response, responses=json_responses(shapes.HitPage))
 async def search(house: Opened, asked: Annotated[Searching, Query()], request: Request) -> Response:
     """Spans that hold a text, with the place where they do."""
     return await _page(request, asked, house.traces.search, told.hit_answer)
@@ -125,7 +125,7 @@ async def _page(
     return await answered(request, make)
 
 
-@router.get("/groups", response_class=Response, responses=answers(shapes.GroupPage))
+@router.get("/groups", response_class=Response, responses=json_responses(shapes.GroupPage))
 async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Request) -> Response:
     """Counts, tokens and cost by time, model, thread, run, label or operation."""
 
@@ -142,7 +142,7 @@ async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Re
     return await answered(request, make)
 
 
-@router.get("/labels", response_class=Response, responses=answers(shapes.LabelCounts))
+@router.get("/labels", response_class=Response, responses=json_responses(shapes.LabelCounts))
 async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Request) -> Response:
     """Labels and how many spans bear each, most first."""
     return await answered(
@@ -151,7 +151,7 @@ async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Re
     )
 
 
-@router.get("/summary", response_class=Response, responses=answers(shapes.Summary))
+@router.get("/summary", response_class=Response, responses=json_responses(shapes.Summary))
 async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Request) -> Response:
     """All spans that fit, summed up."""
     return await answered(
@@ -160,7 +160,9 @@ async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Req
 
 
 @router.get(
-    "/runs/" + rest("run_id"), response_class=Response, responses=answers(shapes.RunWithSpans)
+    "/runs/" + rest("run_id"),
+    response_class=Response,
+    responses=json_responses(shapes.RunWithSpans),
 )
 async def run(
     house: Opened,
@@ -187,7 +189,9 @@ async def run(
 
 
 @router.get(
-    "/traces/" + rest("trace_id"), response_class=Response, responses=answers(shapes.Skeleton)
+    "/traces/" + rest("trace_id"),
+    response_class=Response,
+    responses=json_responses(shapes.Skeleton),
 )
 async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans column by column, without their content."""
@@ -195,7 +199,9 @@ async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # 
     return await answered(request, lambda: told.skeleton_answer(house.traces.skeleton(wanted)))
 
 
-@router.get("/spans/" + rest("ids"), response_class=Response, responses=answers(shapes.SpanContent))
+@router.get(
+    "/spans/" + rest("ids"), response_class=Response, responses=json_responses(shapes.SpanContent)
+)
 async def span(house: Opened, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
 

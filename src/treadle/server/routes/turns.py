@@ -15,8 +15,8 @@ from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
 from treadle.app.event_log import LoggedEvent
 from treadle.app.turns import Turn
-from treadle.documented import Documented, Told
 from treadle.errors import TreadleError
+from treadle.json_schemas import DocumentedAs, JsonOf
 from treadle.server.answering import Taken
 from treadle.server.event_shapes import any_event
 from treadle.server.house import Opened
@@ -69,8 +69,8 @@ class TurnAnswer(BaseModel):
     agent: str | None
     conversation_id: UUID | None
     state: State
-    final: Told[Final] | None
-    error: Told[Failure] | None
+    final: JsonOf[Final] | None
+    error: JsonOf[Failure] | None
 
 
 class TurnEvents(BaseModel):
@@ -79,7 +79,7 @@ class TurnEvents(BaseModel):
     Without the messages that the models were sent, which the trace holds.
     """
 
-    data: list[Annotated[Any, Documented(any_event)]]
+    data: list[Annotated[Any, DocumentedAs(any_event)]]
 
 
 class Cancelled(TypedDict):
