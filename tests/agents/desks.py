@@ -10,9 +10,9 @@ import pytest
 
 from tests.fakes.provider import FakeProvider, Reply
 from treadle.agents.page import PageContext
-from treadle.app.agents import AgentDesk
+from treadle.app.agents import AgentService
+from treadle.app.application import open_app
 from treadle.app.stores import open_trace_store
-from treadle.app.tool_calls import ToolCalls
 from treadle.config.model import Settings
 from treadle.events import Event, EventBus
 from treadle.events.types import (
@@ -32,7 +32,7 @@ from treadle.spans.span import Span
 class Desk:
     """What was asked of agents, and everything that happened."""
 
-    agents: AgentDesk
+    agents: AgentService
     provider: FakeProvider | None
     events: list[Event] = field(default_factory=list)
 
@@ -40,7 +40,10 @@ class Desk:
         self, question: str, page: PageContext | None = None, agent: str | None = None
     ) -> SessionOutcome:
         return await self.agents.ask(
-            question, page or PageContext(), request_id=new_id(), agent=agent
+            question,
+            page or PageContext(),
+            request_id=new_id(),
+            conversation=await self.agents.conversation(agent=agent),
         )
 
     @property
@@ -83,25 +86,29 @@ async def desk(
     finally:
         store.close()
     async with FakeProvider(replies or []) as provider:
-        env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
+        env = {}
+        if replies is not None:
+            env = {"TREADLE_BASE_URL": provider.base_url, "TREADLE_API_KEY": "sk-local"}
         settings = Settings(model="embedded/any" if replies is None else None)
-        for name, value in env.items() if replies is not None else ():
+        for name, value in env.items():
             patch.setenv(name, value)
         bus, events = EventBus(), list[Event]()
         with bus.subscribe() as heard:
             async with (
-                ToolCalls.open(repo, bus=bus, settings=settings) as calls,
-                AgentDesk.open(calls, settings, env if replies is not None else {}) as agents,
+                open_app(
+                    repo, bus=bus, settings=settings, env=env if replies is not None else {}
+                ) as app,
+                AgentService.open(app) as agents,
             ):
 
                 async def listen() -> None:
                     async for envelope in heard:
                         events.append(envelope.event)
                         if isinstance(envelope.event, ApprovalRequested):
-                            calls.approvals.answer(envelope.event.approval_id, answer)
+                            app.approvals.answer(envelope.event.approval_id, answer)
 
                 listening = asyncio.create_task(listen())
-                with calls.approvals.attend():
+                with app.approvals.attend():
                     yield Desk(agents, provider if replies is not None else None, events)
             heard.close()
             await listening

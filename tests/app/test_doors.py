@@ -24,7 +24,7 @@ from tests.fakes.model import FakeModel, Say
 from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer
 from tests.server.serving import Served, serving
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App, open_app
 from treadle.cli.main import main
 from treadle.events.types import Usage
 from treadle.ids import new_id
@@ -153,7 +153,7 @@ class Doors:
     """One repository and home, and the four ways in."""
 
     repo: Path
-    calls: ToolCalls
+    app: App
     http: Served
     mcp: str
 
@@ -180,9 +180,9 @@ class Doors:
         conversation = Conversation(new_id(), str(self.repo), "fake/fake-model", 0, 0)
         model = FakeModel(Say(calls=((name, arguments),)), Say("Done."))
         session = RequestSession(
-            bus=self.calls.bus,
+            bus=self.app.bus,
             model=model,
-            registry=self.calls.registry,
+            registry=self.app.registry,
             conversation=conversation,
             role=Role("analyst", "Look.", labels=(ANALYST_LABEL,)),
         )
@@ -224,22 +224,22 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
             async with (
                 serving(repo, **variables) as over_http,
                 serving(repo, **variables) as over_mcp,
-                ToolCalls.open(repo) as calls,
+                open_app(repo) as app,
             ):
-                yield Doors(repo, calls, over_http, f"{over_mcp.address}/mcp?tools=all")
+                yield Doors(repo, app, over_http, f"{over_mcp.address}/mcp?tools=all")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors]:
     folder = tmp_path_factory.mktemp("doors")
     async with opened(folder, *recorded()) as ready:
-        assert ready.calls.experimenting is not None
-        trying = ready.calls.experimenting.experiments
+        assert ready.app.experimenting is not None
+        trying = ready.app.experimenting.experiments
         warmer = {"parameters": {"temperature": 0.5}}
         made = trying.edit(trying.for_span("model-4").id, warmer)
         assert made.current == 1
         shown = Change(experiment_id=made.id, collapse=("tool-1", "tool-2"))
-        await Ui(ready.calls.screen).change(shown)
+        await Ui(ready.app.ui_store).change(shown)
         yield ready
 
 

@@ -86,12 +86,12 @@ def test_every_reading_command_survives_a_hostile_repository(
 CALLING = """
 import asyncio, json, sys
 from pathlib import Path
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import open_app
 
 async def main():
-    async with ToolCalls.open(Path(sys.argv[1])) as calls:
+    async with open_app(Path(sys.argv[1])) as app:
         for name, given in json.load(sys.stdin):
-            print(await calls.dispatcher.call(name, json.dumps(given)), flush=True)
+            print(await app.dispatcher.call(name, json.dumps(given)), flush=True)
 
 asyncio.run(main())
 """

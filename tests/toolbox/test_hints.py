@@ -84,7 +84,7 @@ def _identity(row: Any) -> Any:
 
 
 async def test_following_more_of_read_file_gives_every_line(bench: Workbench) -> None:
-    source = (bench.calls.root / "loom/big.py").read_text().splitlines()
+    source = (bench.app.root / "loom/big.py").read_text().splitlines()
     added: dict[str, Any] = {}
     last = 0
     for _ in range(100):
@@ -193,8 +193,8 @@ def test_bounds_in_descriptions_are_those_of_the_schema(tools: Registry) -> None
 async def test_a_call_at_the_bounds_of_the_schema_is_taken_and_one_beyond_is_refused(
     bench: Workbench,
 ) -> None:
-    for spec in bench.calls.registry.specs():
-        tool = bench.calls.registry.get(spec.name)
+    for spec in bench.app.registry.specs():
+        tool = bench.app.registry.get(spec.name)
         reads = tool is not None and tool.effect is ToolEffect.READ
         for name, field in spec.parameters["properties"].items():
             for value, taken, said in _probes(field, LARGE[spec.name].get(name)):

@@ -20,7 +20,7 @@ async def test_every_tool_message_is_json_within_any_limit(
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     async with workbench(tmp_path / "repository") as bench:
-        assert set(LARGE) == set(bench.calls.registry.names())
+        assert set(LARGE) == set(bench.app.registry.names())
         for name, arguments in LARGE.items():
             for limit in limits:
                 message = await bench.message(name, arguments, limit)
@@ -33,7 +33,7 @@ async def test_tools_with_a_budget_answer_within_the_limit_by_their_own_rules(
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     async with workbench(tmp_path / "repository") as bench:
-        for spec in bench.calls.registry.specs():
+        for spec in bench.app.registry.specs():
             if {"token_budget", "max_tokens", "maxTokens"} & set(spec.parameters["properties"]):
                 message = await bench.message(spec.name, LARGE[spec.name], 1_500)
                 assert json.loads(message).get("type") != "excerpt", spec.name

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.toolbox.traces.recordings import model_call, tool_call
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App, open_app
 from treadle.config.model import Settings
 from treadle.events import Outcome
 from treadle.events.types import CallKey, ToolCallCompleted, ToolCallRequested
@@ -24,12 +24,12 @@ ALLOWED = {"approvals": {"allow": [*WRITING, "run_check"]}, "edits": {"auto_appr
 class Workbench:
     """The tools, and one call of each that brings a large answer where it can."""
 
-    calls: ToolCalls
+    app: App
 
     async def outcome(
         self, name: str, arguments: dict[str, Any] | str, max_tokens: int | None = None
     ) -> Outcome:
-        bus = self.calls.bus
+        bus = self.app.bus
         call = ToolCallRequested(
             request_id=new_id(),
             key=CallKey(0, 0),
@@ -112,9 +112,9 @@ def fill(root: Path) -> None:
     (root / "loom/line.txt").write_text("total 🧵 " * 30_000)
 
 
-def records(calls: ToolCalls) -> None:
+def records(app: App) -> None:
     """Spans with long texts, faults and labels."""
-    store = calls.recording.store
+    store = app.recording.store
     assert store is not None
     spans = []
     for number in range(60):
@@ -134,7 +134,7 @@ async def workbench(root: Path) -> AsyncIterator[Workbench]:
     """The tools of a filled repository; the caller has set `TREADLE_HOME`."""
     fill(root)
     settings = Settings.model_validate(ALLOWED)
-    async with ToolCalls.open(root, settings=settings) as calls:
-        await asyncio.to_thread(calls.index.refresh)
-        await asyncio.to_thread(records, calls)
-        yield Workbench(calls)
+    async with open_app(root, settings=settings) as app:
+        await asyncio.to_thread(app.index.refresh)
+        await asyncio.to_thread(records, app)
+        yield Workbench(app)

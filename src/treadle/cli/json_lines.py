@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from treadle.app.answers import final_answer, outcome_answer
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App
 from treadle.cli.output import print_json
 from treadle.errors import TreadleError
 from treadle.events import Subscription, event_json
@@ -20,7 +20,7 @@ class JsonLines:
     """Prints the events of one request on standard output; the last line is of type `final`."""
 
     @contextmanager
-    def answering(self, _calls: ToolCalls) -> Iterator[None]:
+    def answering(self, _app: App) -> Iterator[None]:
         """Nobody answers: what needs approval is refused."""
         yield
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 from uuid import UUID
 
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App
 from treadle.cli.json_lines import JsonLines
 from treadle.cli.output import tell_line
 from treadle.cli.terminal import Terminal
@@ -31,7 +31,7 @@ _UNANSWERED = {
 class Screen(Protocol):
     """Shows one request while it runs, and its outcome."""
 
-    def answering(self, calls: ToolCalls) -> AbstractContextManager[None]: ...
+    def answering(self, app: App) -> AbstractContextManager[None]: ...
 
     async def follow(self, events: Subscription) -> None: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App
 from treadle.cli.approving import Asker, prompt
 from treadle.cli.lines import Lines
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
@@ -58,13 +58,13 @@ class Terminal:
         self._asking = False
 
     @contextmanager
-    def answering(self, calls: ToolCalls) -> Iterator[None]:
+    def answering(self, app: App) -> Iterator[None]:
         """Meanwhile ask the person what waits for approval, if there is one at this terminal."""
         if not (sys.stdin.isatty() and self._rewrites):
             yield
             return
-        self._asker = Asker(calls.approvals, calls.edits, Lines(), prompt)
-        with calls.approvals.attend():
+        self._asker = Asker(app.approvals, app.edits, Lines(), prompt)
+        with app.approvals.attend():
             yield
 
     async def follow(self, events: Subscription) -> None:

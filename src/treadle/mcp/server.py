@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle import __version__
+from treadle.app.application import App, Toolset, open_app
 from treadle.app.refreshing import building
-from treadle.app.tool_calls import Offer, ToolCalls
 from treadle.app.tool_groups import (
     DEFAULT_GROUPS,
     REPOSITORY_GROUPS,
@@ -68,15 +68,15 @@ async def serve_stdio(
 
 
 @asynccontextmanager
-async def serve_http(calls: ToolCalls) -> AsyncIterator[ASGIApp]:
-    """An application that speaks streamable HTTP; its clients share the repository of `calls`.
+async def serve_http(app: App) -> AsyncIterator[ASGIApp]:
+    """An application that speaks streamable HTTP; its clients share the repository of `app`.
 
     A client is offered the groups of tools that the parameter `tools` of its address names.
     Whoever mounts it checks where requests come from.
     """
     async with AsyncExitStack() as stack:
-        service = _Service(Repository(calls.root, calls.root), stack, DEFAULT_GROUPS)
-        service.share(calls)
+        service = _Service(Repository(app.root, app.root), stack, DEFAULT_GROUPS)
+        service.share(app)
         manager = StreamableHTTPSessionManager(_server(service))
         await stack.enter_async_context(manager.run())
         yield partial(_checked, manager.handle_request)
@@ -130,7 +130,7 @@ class _Service:
         self._repository = repository
         self._stack = stack
         self._groups = groups
-        self._opened: dict[Path, ToolCalls] = {}
+        self._opened: dict[Path, App] = {}
         self._opening = asyncio.Lock()
 
     @property
@@ -138,9 +138,9 @@ class _Service:
         """The instructions for the models of clients."""
         return INSTRUCTIONS + (_ABOUT_TRACES if ToolGroup.TRACES in self._groups else "")
 
-    def share(self, calls: ToolCalls) -> None:
+    def share(self, app: App) -> None:
         """Use tools that are served already."""
-        self._opened[calls.root] = calls
+        self._opened[app.root] = app
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
@@ -157,19 +157,19 @@ class _Service:
             root = await self._repository.root(context, params)
             if isinstance(root, types.InputRequiredResult):
                 return root
-            calls = await self._calls(root)
+            app = await self._app(root)
         except TreadleError as error:
             return failed_result(ToolFailure(ErrorKind.UNAVAILABLE, error.message, hint=error.hint))
         groups = _groups_of(context.request, self._groups)
         client = context.session.client_params
-        async with _progress(calls, context):
-            outcome = await calls.dispatcher.call(
+        async with _progress(app, context):
+            outcome = await app.dispatcher.call(
                 params.name,
                 json.dumps(params.arguments or {}),
                 call_id=str(context.request_id),
                 vendor=f"mcp: {client.client_info.name}" if client else "mcp",
-                offered=in_groups(calls.registry, groups).names(),
-                lent=() if self._all_traces else calls.scoped,
+                offered=in_groups(app.registry, groups).names(),
+                lent=() if self._all_traces else app.own_record_tools,
             )
         return call_result(outcome)
 
@@ -180,21 +180,21 @@ class _Service:
     def _tools(self, groups: frozenset[ToolGroup]) -> list[types.Tool]:
         return listed_tools(in_groups(listed_registry(self._repository.likely), groups))
 
-    async def _calls(self, root: Path) -> ToolCalls:
+    async def _app(self, root: Path) -> App:
         """The tools of the repository at `root`; when it is new, its index is built meanwhile."""
         async with self._opening:
             if root not in self._opened:
-                offer = Offer.CODE if self._groups <= REPOSITORY_GROUPS else Offer.EVERYTHING
-                calls = await self._stack.enter_async_context(ToolCalls.open(root, offer=offer))
-                await self._stack.enter_async_context(building(calls.index, calls.bus))
-                self.share(calls)
+                toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
+                app = await self._stack.enter_async_context(open_app(root, toolset=toolset))
+                await self._stack.enter_async_context(building(app.index, app.bus))
+                self.share(app)
         return self._opened[root]
 
 
 @asynccontextmanager
-async def _progress(calls: ToolCalls, context: Context) -> AsyncIterator[None]:
+async def _progress(app: App, context: Context) -> AsyncIterator[None]:
     """Meanwhile report the progress of the first index build to a client that requested it."""
-    with calls.bus.subscribe(IndexProgress) as events:
+    with app.bus.subscribe(IndexProgress) as events:
         telling = asyncio.create_task(_tell(events, context))
         try:
             yield

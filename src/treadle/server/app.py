@@ -90,7 +90,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
             House.open(root, settings, env) as house,
-            OverMcp(house.calls) as over_mcp,
+            OverMcp(house.app) as over_mcp,
             open_gateway(house, settings, env) as opened,
             open_batches(house) as batches,
             _over_grpc(house, host, settings.traces.grpc_port, credentials),

@@ -10,16 +10,15 @@ from typing import Annotated, Self
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from treadle.app.agents import AgentDesk
+from treadle.app.agents import AgentService
+from treadle.app.application import NO_TRACES, App, open_app
 from treadle.app.event_log import EventLog
 from treadle.app.examining import Asking, examined, rules_of
 from treadle.app.experiment_feed import experiments_followed
 from treadle.app.live_spans import LiveSpans
 from treadle.app.refreshing import building
 from treadle.app.span_intake import SpanIntake
-from treadle.app.stores import conversations_path, experiments_path
-from treadle.app.tool_calls import ToolCalls
-from treadle.app.turns import Turns
+from treadle.app.stores import experiments_path
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
 from treadle.config.quantities import age_us, size_bytes
@@ -28,6 +27,7 @@ from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
 from treadle.events.conversations import ConversationChanged
 from treadle.ids import NO_REQUEST
+from treadle.server.turns import Turns
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned
@@ -37,40 +37,38 @@ from treadle.ui.service import Ui
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Everything that is open while the server runs."""
+    """Everything that is open while the server runs, for the routes."""
 
-    calls: ToolCalls
+    app: App
     turns: Turns
-    agents: AgentDesk
+    agents: AgentService
     log: EventLog
     conversations: ConversationStore
     ui: Ui
     pages: UiFeed
     rules: tuple[Rule, ...]
-    """What the settings have detectors look for besides."""
+    """The user's own detector rules."""
     asking: Asking
     _intake: SpanIntake | None
 
-    async def tell_of_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
-        """Tell who follows the events that a person changed it, or took it out."""
-        told = ConversationChanged(
+    async def announce_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
+        """Publish that a person changed or deleted a conversation."""
+        event = ConversationChanged(
             request_id=NO_REQUEST, conversation_id=conversation_id, gone=gone
         )
-        await self.calls.bus.publish(told)
+        await self.app.bus.publish(event)
 
     @property
     def intake(self) -> SpanIntake:
-        """What takes spans from outside. Raises StoreError where the store could not be opened."""
+        """Receives spans of other programs. Raises StoreError if the store could not be opened."""
         if self._intake is None:
-            raise StoreError(self.calls.recording.missing or "There are no traces.")
+            raise StoreError(self.app.recording.missing or NO_TRACES)
         return self._intake
 
     @property
     def traces(self) -> SqliteTraceStore:
-        """The store of spans. Raises StoreError where it could not be opened."""
-        if self.calls.recording.store is None:
-            raise StoreError(self.calls.recording.missing or "There are no traces.")
-        return self.calls.recording.store
+        """The store of spans. Raises StoreError if it could not be opened."""
+        return self.app.traces
 
     @classmethod
     @asynccontextmanager
@@ -79,30 +77,26 @@ class House:
     ) -> AsyncIterator[Self]:
         """Open the repository at `root`. Raises StoreError and ConfigError."""
         async with AsyncExitStack() as stack:
-            calls = await stack.enter_async_context(ToolCalls.open(root, settings=settings))
-            # Later than any number of a server that ran before, so that its clients are told so.
-            log = EventLog(calls.bus, begin=SystemClock().now_us())
-            await stack.enter_async_context(log)
-            turns = await stack.enter_async_context(Turns(calls, settings, env))
-            agents = await stack.enter_async_context(AgentDesk.open(calls, settings, env))
-            conversations = await stack.enter_async_context(
-                await ConversationStore.open(conversations_path())
-            )
-            await stack.enter_async_context(building(calls.index, calls.bus))
-            pages = await stack.enter_async_context(UiFeed(calls.screen, calls.bus))
-            followed = experiments_followed(experiments_path(), calls.bus)
-            await stack.enter_async_context(followed)
+            app = await stack.enter_async_context(open_app(root, settings=settings, env=env))
+            conversations = await app.conversations.open_store()
+            # Above every number of an earlier server, so that its clients notice the gap.
+            log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
+            agents = await stack.enter_async_context(AgentService.open(app))
+            turns = await stack.enter_async_context(Turns(app, agents))
+            await stack.enter_async_context(building(app.index, app.bus))
+            pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
+            await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
             intake, asking = None, Asking()
-            if (store := calls.recording.store) is not None:
+            rules = rules_of(settings.traces.detectors)
+            if (store := app.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
-                await stack.enter_async_context(LiveSpans(store, calls.bus))
+                await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
-                watched = examined(store, settings.traces.detectors, SystemClock(), asking)
+                watched = examined(store, settings.traces.detectors, app.clock, asking)
                 await stack.enter_async_context(watched)
-            ui = Ui(calls.screen)
-            rules = rules_of(settings.traces.detectors)
-            yield cls(calls, turns, agents, log, conversations, ui, pages, rules, asking, intake)
+            ui = Ui(app.ui_store)
+            yield cls(app, turns, agents, log, conversations, ui, pages, rules, asking, intake)
 
 
 @asynccontextmanager

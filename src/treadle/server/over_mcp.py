@@ -7,14 +7,14 @@ from typing import Self
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treadle.app.tool_calls import ToolCalls
+from treadle.app.application import App
 
 
 class OverMcp:
     """The application at `/mcp`, while it is entered."""
 
-    def __init__(self, calls: ToolCalls) -> None:
-        self._calls = calls
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._serving: asyncio.Task[None] | None = None
         self._leaving = asyncio.Event()
 
@@ -42,7 +42,7 @@ class OverMcp:
         """In a task of its own, since what is opened has to be left by the task that opened it."""
         try:
             serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
-            async with serve_http(self._calls) as application:
+            async with serve_http(self._app) as application:
                 self._opened.set_result(application)
                 await self._leaving.wait()
         except Exception as error:

@@ -6,9 +6,9 @@ import sys
 from uuid import UUID
 
 from treadle.agents.page import PageContext
-from treadle.app.agents import ORCHESTRATOR, AgentDesk
+from treadle.app.agents import ORCHESTRATOR, AgentService
+from treadle.app.application import open_app
 from treadle.app.conversation_answers import summary_answer
-from treadle.app.tool_calls import ToolCalls
 from treadle.cli.command import Command, repository
 from treadle.cli.commands.sessions import stored
 from treadle.cli.output import print_json, say, short_id, table, tell, tell_line, when
@@ -85,12 +85,12 @@ async def _answer(
     for warning in loaded.warnings:
         tell_line(f"! {warning}")
     async with (
-        ToolCalls.open(root, bus=bus, settings=loaded.settings) as calls,
-        AgentDesk.open(calls, loaded.settings, os.environ) as desk,
+        open_app(root, bus=bus, settings=loaded.settings) as app,
+        AgentService.open(app) as agents,
     ):
-        for warning in desk.warnings:
+        for warning in agents.warnings:
             tell_line(f"! {warning}")
-        page = await desk.page(
+        page = await agents.page(
             PageContext(
                 thread_id=options.thread,
                 run_id=options.run,
@@ -100,17 +100,16 @@ async def _answer(
                 experiment_id=options.experiment,
             )
         )
-        conversation = await desk.conversation(options.conversation, agent=options.agent)
-        with screen.answering(calls):
-            outcome = await desk.ask(
+        conversation = await agents.conversation(options.conversation, agent=options.agent)
+        with screen.answering(app):
+            outcome = await agents.ask(
                 question,
                 page,
                 request_id=request_id,
-                agent=options.agent or conversation.agent,
                 model=options.model,
                 conversation=conversation,
             )
-    return outcome, calls.missing
+    return outcome, app.warnings
 
 
 def _list(options: argparse.Namespace) -> int:

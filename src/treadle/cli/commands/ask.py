@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from treadle.app.application import Toolset, open_app
 from treadle.app.assistant import Assistant, Choices
 from treadle.cli.command import Command, repository
 from treadle.cli.output import tell_line
@@ -127,26 +128,24 @@ async def _run(
     loaded = load(root, os.environ, {"model": options.model})
     for warning in loaded.warnings:
         tell_line(f"! {warning}")
-    opening = Assistant.open(
-        root,
-        loaded.settings,
-        os.environ,
-        bus=bus,
-        request_id=request_id,
-        choices=Choices(options.model, tools=not options.no_tools, stream=not options.no_stream),
-    )
+    choices = Choices(options.model, tools=not options.no_tools, stream=not options.no_stream)
+    toolset = Toolset.CODE if choices.tools else Toolset.NONE
     async with AsyncExitStack() as stack:
         recording = None
         if asked.record is not None:
             recording = await stack.enter_async_context(
                 SessionRecording(asked.record, bus, request_id)
             )
-        assistant = await stack.enter_async_context(opening)
+        opening = open_app(root, settings=loaded.settings, bus=bus, toolset=toolset)
+        app = await stack.enter_async_context(opening)
+        assistant = await stack.enter_async_context(
+            Assistant.open(app, request_id=request_id, choices=choices)
+        )
         conversation = await assistant.conversation(asked.session, asked.at)
-        session = assistant.session(conversation, request_id, recording)
-        with screen.answering(assistant.calls):
+        session = await assistant.session(conversation, request_id, recording)
+        with screen.answering(app):
             outcome = await session.run(question)
-    return outcome, assistant.missing
+    return outcome, assistant.warnings
 
 
 COMMAND = Command("Answer a question about a repository, using its code.", configure, run)

@@ -123,11 +123,11 @@ def call_tool(root: Path, name: str, arguments: str, *, quiet: bool) -> Outcome:
 
 
 async def _call(root: Path, name: str, arguments: str) -> Outcome:
-    from treadle.app.tool_calls import ToolCalls
+    from treadle.app.application import open_app
 
-    async with ToolCalls.open(root, called=name) as calls:
-        outcome = await calls.dispatcher.call(name, arguments, vendor="command line")
-    for text in calls.missing:
+    async with open_app(root, only_tool=name) as app:
+        outcome = await app.dispatcher.call(name, arguments, vendor="command line")
+    for text in app.warnings:
         tell(text)
     return outcome
 

@@ -47,7 +47,7 @@ async def conversations(
 ) -> Response:
     """What was asked of agents, the newest first."""
     most = offset + limit + 1
-    found = await house.conversations.list(root=house.calls.root, limit=most, kind=Kind.AGENT)
+    found = await house.conversations.list(root=house.app.root, limit=most, kind=Kind.AGENT)
     data = [listed(row) for row in found[offset : most - 1]]
     place = Place(offset=offset, limit=limit, more=len(found) == most)
     return await answered(request, lambda: ConversationList(data=data, pagination=place))
@@ -64,22 +64,22 @@ async def show(house: Opened, request: Request, conversation: str) -> Response:
 )
 async def rename(house: Opened, request: Request, conversation: str, wanted: Renaming) -> Response:
     """Give it another title."""
-    root = house.calls.root
+    root = house.app.root
     named = await house.conversations.rename(conversation, wanted.title, root=root, kind=Kind.AGENT)
-    await house.tell_of_conversation(str(named.id))
+    await house.announce_conversation(str(named.id))
     return await _shown(house, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
 async def delete(house: Opened, conversation: str) -> None:
     """Take it out for good; what is recorded of it stays."""
-    root = house.calls.root
+    root = house.app.root
     gone = await house.conversations.delete(conversation, root=root, kind=Kind.AGENT)
-    await house.tell_of_conversation(str(gone.id), gone=True)
+    await house.announce_conversation(str(gone.id), gone=True)
 
 
 async def _shown(house: House, request: Request, reference: str) -> Response:
-    root = house.calls.root
+    root = house.app.root
     row = await house.conversations.get(reference, root=root, kind=Kind.AGENT)
     whole = await house.conversations.load(str(row.id), root=root, kind=Kind.AGENT)
     return await answered(request, lambda: told(row, whole))

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.agents.definitions import Origin
 from treadle.agents.page import PageContext
 from treadle.errors import NotFoundError
-from treadle.ids import new_id
 from treadle.server.house import Opened
 from treadle.server.routes.turns import TurnAnswer, turn_answer
 from treadle.server.routes.ui import PageId
@@ -76,16 +75,13 @@ async def ask(
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
     if asked.page_id is not None:
         await house.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
-    request_id = new_id()
-    conversation = await house.agents.conversation(asked.conversation, agent=name)
-    asking = house.agents.ask(
+    turn = await house.turns.start_question(
         asked.question,
         asked.context,
-        request_id=request_id,
         agent=name,
+        conversation=asked.conversation,
         model=asked.model,
         stream=asked.stream,
-        conversation=conversation,
+        front_end=asked.front_end,
     )
-    turn = house.turns.begin_asking(request_id, asking, conversation, asked.front_end)
     return turn_answer(turn)

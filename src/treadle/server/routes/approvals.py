@@ -43,11 +43,11 @@ class Pending(BaseModel):
 @router.get("")
 async def pending(house: Opened) -> Pending:
     """What waits for an answer. Only while somebody follows the events with `approve=true`."""
-    return Pending(data=[plain(event) for event in house.calls.approvals.pending()])
+    return Pending(data=[plain(event) for event in house.app.approvals.pending()])
 
 
 @router.post("/{approval_id}")
 async def answer(house: Opened, approval_id: UUID, given: Answer) -> Taken:
     """Answer a question; `taken` is false when it waits no more."""
     scope = ApprovalScope(given.scope.value)
-    return {"taken": house.calls.approvals.answer(approval_id, scope, given.words)}
+    return {"taken": house.app.approvals.answer(approval_id, scope, given.words)}

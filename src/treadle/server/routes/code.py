@@ -51,22 +51,20 @@ async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Res
     """What a model would be given for a question, as `context --json` gives."""
     _check(house, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
-    return answer(
-        await house.calls.dispatcher.call("request_code_context", arguments, vendor="http")
-    )
+    return answer(await house.app.dispatcher.call("request_code_context", arguments, vendor="http"))
 
 
 def _fresh_results(house: House, query: SearchQuery) -> SearchResults:
-    house.calls.index.refresh()
-    return house.calls.index.search(query.q, top_k=query.top_k, view=query.view)
+    house.app.index.refresh()
+    return house.app.index.search(query.q, top_k=query.top_k, view=query.view)
 
 
 def _check(house: House, query: _Asked) -> None:
     if not query.q.strip():
         raise UsageError("The query is empty.", hint="Set the parameter `q`.")
-    if query.repo is not None and not _is_root(query.repo, house.calls.root):
+    if query.repo is not None and not _is_root(query.repo, house.app.root):
         raise NotFoundError(
-            f"This server serves {house.calls.root}, not {query.repo}.",
+            f"This server serves {house.app.root}, not {query.repo}.",
             hint="Start another server with `treadle serve --repo PATH --port N`.",
         )
 

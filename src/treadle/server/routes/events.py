@@ -112,7 +112,7 @@ async def _follow(
     """The events as they come; None after a silence, as a sign of life."""
     async with AsyncExitStack() as stack:
         if approve:
-            stack.enter_context(house.calls.approvals.attend())
+            stack.enter_context(house.app.approvals.attend())
         if page is not None:
             await stack.enter_async_context(house.pages.attended(page))
         following = house.log.follow(after=start, request_id=request_id)

@@ -43,9 +43,9 @@ async def open_batches(house: House) -> AsyncIterator[RunningBatches]:
 
 
 def _experiments(house: House) -> Experiments:
-    if house.calls.experimenting is None:
+    if house.app.experimenting is None:
         raise StoreError("There are no experiments.")
-    return house.calls.experimenting.experiments
+    return house.app.experimenting.experiments
 
 
 def _opened(house: Opened) -> Experiments:

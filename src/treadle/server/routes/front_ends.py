@@ -43,7 +43,7 @@ async def front_end(
         hello = Hello.model_validate_json(await _text(socket))
         for definition in hello.tools:
             await asyncio.sleep(0)  # checking a schema takes milliseconds
-            house.calls.bridge.define(definition)
+            house.app.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
         await _tell(socket, what)
@@ -52,7 +52,7 @@ async def front_end(
     except WebSocketDisconnect:
         return
     runs = hello.runs if hello.runs is not None else tuple(tool.name for tool in hello.tools)
-    with house.calls.bridge.connect(name, runs=runs) as connection:
+    with house.app.bridge.connect(name, runs=runs) as connection:
         await socket.send_json({"type": "ready", "runs": runs})
         sending = asyncio.create_task(_send(socket, connection), name=f"front end {name}")
         try:

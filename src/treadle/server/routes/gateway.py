@@ -28,16 +28,16 @@ async def open_gateway(
 ) -> AsyncIterator[Gateway]:
     """The gateway of a server, open as long as it runs."""
     register_keys(settings, env)
-    recording = house.calls.recording
+    recording = house.app.recording
     async with Gateway.open(
         settings,
         env,
         store=recording.store,
         why_not=recording.missing,
-        bus=house.calls.bus,
+        bus=house.app.bus,
         breakpoints_path=breakpoints_path(),
     ) as gateway:
-        trying = house.calls.experimenting
+        trying = house.app.experimenting
         with trying.caller.lent(gateway) if trying else nullcontext():
             yield gateway
 

@@ -83,13 +83,13 @@ class Health(BaseModel):
 @router.get("/health")
 async def health(house: Opened, gateway: OpenedGateway, configured: Configured) -> Health:
     """The version, the repository, its index, and whether all is recorded."""
-    status = await asyncio.to_thread(house.calls.index.status)
+    status = await asyncio.to_thread(house.app.index.status)
     return Health(
         ok=True,
         version=__version__,
-        root=str(house.calls.root),
+        root=str(house.app.root),
         index=IndexHealth.model_validate(status._asdict()),
-        recording=house.calls.recording.missing,
+        recording=house.app.recording.missing,
         traces=await asyncio.to_thread(_traces, house),
         gateway=GatewayHealth.model_validate(asdict(gateway.health())),
         model=ModelHealth.model_validate(await configured.default_model()),
@@ -97,7 +97,7 @@ async def health(house: Opened, gateway: OpenedGateway, configured: Configured) 
 
 
 def _traces(house: House) -> TraceHealth:
-    recording = house.calls.recording
+    recording = house.app.recording
     if recording.store is None or recording.recorder is None:
         return TraceHealth(recorder="off", lost=0, size_bytes=0, pending_bytes=0, redactions={})
     loss = recording.recorder.loss

@@ -132,7 +132,7 @@ async def _changed(
         if changed.state is ProposalState.PARTLY_UNDONE:
             files = tuple(changed.changes[number].path for number in sorted(changed.undone))
         request_id = changed.request_id or new_id()
-        await house.calls.bus.publish(
+        await house.app.bus.publish(
             event(request_id=request_id, proposal_id=changed.id, files=files)
         )
     return listed_proposal(changed)
@@ -148,6 +148,6 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
 
 
 def _edits(house: House) -> Edits:
-    if house.calls.edits is None:
-        raise StoreError(house.calls.unstaged or "There are no proposals.")
-    return house.calls.edits
+    if house.app.edits is None:
+        raise StoreError(house.app.edits_error or "There are no proposals.")
+    return house.app.edits

@@ -56,7 +56,7 @@ class SessionChange(BaseModel):
 async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> JsonOf[SessionPage]:
     """The conversations, as `sessions list --json` gives them."""
     wanted = query.offset + query.limit
-    found = await house.conversations.list(root=house.calls.root, limit=wanted + 1)
+    found = await house.conversations.list(root=house.app.root, limit=wanted + 1)
     more = len(found) > wanted
     return {
         "data": [summary_answer(row) for row in found[query.offset : wanted]],
@@ -67,7 +67,7 @@ async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> JsonO
 @router.get("/{session}")
 async def show(house: Opened, session: str) -> JsonOf[Session]:
     """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
-    conversation = await house.conversations.load(session, root=house.calls.root)
+    conversation = await house.conversations.load(session, root=house.app.root)
     return conversation_answer(conversation, await house.conversations.tree(conversation))
 
 
@@ -75,17 +75,17 @@ async def show(house: Opened, session: str) -> JsonOf[Session]:
 async def change(house: Opened, session: str, wanted: SessionChange) -> JsonOf[Session]:
     """Give it another title, or let it go on from another of its messages."""
     if wanted.title is not None:
-        await house.conversations.rename(session, wanted.title, root=house.calls.root)
+        await house.conversations.rename(session, wanted.title, root=house.app.root)
     if wanted.at is not None:
-        await house.conversations.branch(session, wanted.at, root=house.calls.root)
+        await house.conversations.branch(session, wanted.at, root=house.app.root)
     changed = await show(house, session)
-    await house.tell_of_conversation(changed["id"])
+    await house.announce_conversation(changed["id"])
     return changed
 
 
 @router.delete("/{session}")
 async def delete(house: Opened, session: str) -> JsonOf[ListedSession]:
     """Take it out with all its branches, for good."""
-    gone = summary_answer(await house.conversations.delete(session, root=house.calls.root))
-    await house.tell_of_conversation(gone["id"], gone=True)
+    gone = summary_answer(await house.conversations.delete(session, root=house.app.root))
+    await house.announce_conversation(gone["id"], gone=True)
     return gone

@@ -35,7 +35,7 @@ class Listed(BaseModel):
 @router.get("")
 async def tools(house: Opened) -> Listed:
     """The tools with the JSON schemas of their arguments."""
-    registry = house.calls.registry.with_tools(house.calls.bridge.tools())
+    registry = house.app.registry.with_tools(house.app.bridge.tools())
     return Listed(
         data=[
             ListedTool(
@@ -64,7 +64,7 @@ _ARGUMENTS = {
 async def call(name: str, house: Opened, request: Request) -> Response:
     """Run a tool with the arguments in the body; its result as a model gets it, byte for byte."""
     arguments = (await request.body()).decode(errors="replace")
-    return answer(await house.calls.dispatcher.call(name, arguments, vendor="http"))
+    return answer(await house.app.dispatcher.call(name, arguments, vendor="http"))
 
 
 def answer(outcome: Outcome) -> Response:

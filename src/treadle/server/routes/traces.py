@@ -273,5 +273,5 @@ async def _deleted(house: House, what: str, delete: Callable[[], Deleted]) -> De
     if not deleted.spans:
         raise NotFoundError(f"Nothing is recorded under {what}.")
     told = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
-    await house.calls.bus.publish(told)
+    await house.app.bus.publish(told)
     return deleted

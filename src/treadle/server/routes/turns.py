@@ -14,12 +14,12 @@ from treadle.app.answer_shapes import Failure, Final
 from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
 from treadle.app.event_log import LoggedEvent
-from treadle.app.turns import Turn
 from treadle.errors import TreadleError
 from treadle.json_schemas import DocumentedAs, JsonOf
 from treadle.server.answering import Taken
 from treadle.server.event_shapes import any_event
 from treadle.server.house import Opened
+from treadle.server.turns import Turn
 from treadle.spans.span_builder import call_span_id
 
 router = APIRouter(prefix="/turns", tags=["turns"])
@@ -103,7 +103,7 @@ class TurnList(BaseModel):
 @router.post("", status_code=202)
 async def begin(house: Opened, message: Begin) -> TurnAnswer:
     """Send a message. Its turn begins at once, or when its conversation is free."""
-    turn = await house.turns.begin(
+    turn = await house.turns.start(
         message.text,
         session=message.session,
         choices=Choices(message.model, tools=message.tools, stream=message.stream),

@@ -1,0 +1,195 @@
+"""Opens everything that works on one repository: index, stores, event bus, tools, recorder.
+
+The commands, the server and the MCP front end call `open_app` once for each repository.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.app.conversations import Conversations
+from treadle.app.editing import open_edits
+from treadle.app.logs import logged
+from treadle.app.recording import Recording, recording
+from treadle.app.stores import approvals_path, log_path, ui_path
+from treadle.app.workspace import code_registry, open_index
+from treadle.clock import Clock, SystemClock
+from treadle.code import CodeIndex
+from treadle.config.loader import load
+from treadle.config.model import Settings
+from treadle.edits.service import Edits
+from treadle.errors import StoreError
+from treadle.events import EventBus
+from treadle.spans.span import ANALYST_LABEL
+from treadle.tools.approvals.gate import Approvals
+from treadle.tools.approvals.grants import GrantStore
+from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.external import Bridge
+from treadle.tools.registry import AnyTool, Registry
+from treadle.ui.store import UiStore
+
+if TYPE_CHECKING:
+    from treadle.app.experimenting import Experimenting
+    from treadle.traces import SqliteTraceStore
+
+NO_TRACES = "There are no traces."
+"""The reason for a missing trace store if no other reason is known."""
+
+
+class Toolset(Enum):
+    """The tools of Treadle that an application offers."""
+
+    NONE = auto()
+    CODE = auto()
+    """Tools that read and change the repository."""
+    ALL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that this process has open for the repository at `root`.
+
+    `code_tools` are the tools for the repository, `registry` has all tools. `own_record_tools`
+    replace tools of the same name in calls over MCP: they read only the records of this
+    repository. Front ends connect to `bridge` to run tools, and answer `approvals`.
+    """
+
+    root: Path
+    settings: Settings
+    env: Mapping[str, str]
+    clock: Clock
+    bus: EventBus
+    index: CodeIndex
+    edits: Edits | None
+    edits_error: str | None
+    """Why there are no proposals."""
+    conversations: Conversations
+    ui_store: UiStore
+    recording: Recording
+    approvals: Approvals
+    bridge: Bridge
+    code_tools: Registry
+    registry: Registry
+    own_record_tools: Sequence[AnyTool]
+    experimenting: "Experimenting | None"
+    dispatcher: Dispatcher
+
+    @property
+    def warnings(self) -> list[str]:
+        """What cannot be saved or recorded, and why; calls are answered anyway."""
+        return [text for text in (self.recording.missing, self.edits_error) if text]
+
+    @property
+    def traces(self) -> "SqliteTraceStore":
+        """The store of spans. Raises StoreError if it could not be opened."""
+        if self.recording.store is None:
+            raise StoreError(self.recording.missing or NO_TRACES)
+        return self.recording.store
+
+
+@asynccontextmanager
+async def open_app(
+    root: Path,
+    *,
+    settings: Settings | None = None,
+    env: Mapping[str, str] | None = None,
+    bus: EventBus | None = None,
+    toolset: Toolset = Toolset.ALL,
+    only_tool: str | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[App]:
+    """Open the repository at `root` and serve its tools; the index is not refreshed.
+
+    Without `settings` the configuration applies. A caller that runs only the tool `only_tool`
+    names it, and gets an application without the parts that this tool does not need. Raises
+    StoreError and ConfigError.
+    """
+    clock = clock or SystemClock()
+    bus = bus or EventBus(clock)
+    env = os.environ if env is None else env
+    settings = settings or load(root, env, {}).settings
+    async with AsyncExitStack() as stack:
+        index = open_index(root)
+        stack.callback(index.close)
+        edits, edits_error = _open_edits(stack, root)
+        ui_store = UiStore(ui_path())
+        stack.callback(ui_store.close)
+        conversations = await stack.enter_async_context(Conversations(root, bus, clock))
+        await stack.enter_async_context(logged(bus, settings.logs, log_path()))
+        recorded = await stack.enter_async_context(recording(bus, settings.traces.redaction, root))
+        code_tools, analyst = Registry(()), _AnalystTools()
+        if toolset is not Toolset.NONE:
+            code_tools = code_registry(root, index, edits, settings)
+        if toolset is Toolset.ALL and (only_tool is None or code_tools.get(only_tool) is None):
+            opening = _open_analyst_tools(
+                root, recorded, ui_store, settings=settings, env=env, bus=bus, clock=clock
+            )
+            analyst = await stack.enter_async_context(opening)
+        registry = code_tools.with_tools(analyst.tools)
+        bridge = Bridge(bus, reserved=registry.names(), clock=clock)
+        approvals = Approvals(
+            bus, root, settings.approvals, store=GrantStore(approvals_path()), clock=clock
+        )
+        dispatcher = Dispatcher(
+            bus, registry, root, clock=clock, bridge=bridge, approvals=approvals,
+            labels={tool.name: (ANALYST_LABEL,) for tool in analyst.tools},
+        )  # fmt: skip
+        await stack.enter_async_context(dispatcher)
+        yield App(
+            root, settings, env, clock, bus, index, edits, edits_error, conversations, ui_store,
+            recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
+            analyst.experimenting, dispatcher,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _AnalystTools:
+    """The tools that read records, experiment and control the page."""
+
+    tools: Sequence[AnyTool] = ()
+    own_record_tools: Sequence[AnyTool] = ()
+    experimenting: "Experimenting | None" = None
+
+
+@asynccontextmanager
+async def _open_analyst_tools(
+    root: Path,
+    recorded: Recording,
+    ui_store: UiStore,
+    *,
+    settings: Settings,
+    env: Mapping[str, str],
+    bus: EventBus,
+    clock: Clock,
+) -> AsyncIterator[_AnalystTools]:
+    """Imports late: the modules are slow to load, and few commands need them."""
+    from treadle.app.analyst_tools import analyst_tools, unavailable
+    from treadle.app.experimenting import experimenting
+    from treadle.app.repository_scope import OfRepository, repository_label
+    from treadle.ui.service import Ui
+
+    traces = recorded.store or unavailable(recorded.missing or NO_TRACES)
+    async with experimenting(traces, recorded, settings, env, bus, clock=clock) as opened:
+        ui = Ui(ui_store, clock)
+        models_read = settings.traces.models_read
+        tools = analyst_tools(traces, opened.experiments, ui, settings)
+        if models_read == "all":
+            yield _AnalystTools(tools, (), opened)
+            return
+        own = OfRepository(traces, await asyncio.to_thread(repository_label, root))
+        own_record_tools = analyst_tools(own, opened.experiments.among(own), ui, settings)
+        tools = own_record_tools if models_read == "repository" else tools
+        yield _AnalystTools(tools, own_record_tools, opened)
+
+
+def _open_edits(stack: AsyncExitStack, root: Path) -> tuple[Edits | None, str | None]:
+    """The proposals, or the reason why no tool can change files."""
+    try:
+        return stack.enter_context(open_edits(root)), None
+    except StoreError as error:
+        return None, f"Edits are not available: {error}"
