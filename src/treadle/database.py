@@ -330,6 +330,29 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
+def storable_text(text: str) -> str:
+    """`text` with lone surrogates escaped, which SQLite cannot store."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def ids_with_prefix(
+    connection: sqlite3.Connection,
+    table: str,
+    prefix: str,
+    limit: int,
+    *,
+    where: str = "1",
+    values: Sequence[object] = (),
+) -> list[str]:
+    """The first ids of a table that begin with a prefix; `where` is another condition."""
+    rows = connection.execute(
+        f"SELECT id FROM {table} WHERE id >= ? AND id < ? || char(0x10FFFF) AND {where}"  # noqa: S608  (constants)
+        " ORDER BY id LIMIT ?",
+        (storable_text(prefix), storable_text(prefix), *values, limit),
+    )
+    return [identity for (identity,) in rows]
+
+
 def _version(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)

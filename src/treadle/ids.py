@@ -1,16 +1,25 @@
-"""Ids of our own: UUIDv7 (RFC 9562, section 5.7), so that they sort by the time of their making."""
+"""New ids, which are UUIDv7 (RFC 9562, section 5.7) and sort by time; references to ids."""
 
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
+
+from treadle.errors import NotFoundError, UsageError
 
 IdSource = Callable[[], UUID]
 """Gives a new id at each call; injected, so that tests and replays are deterministic."""
 
 NO_REQUEST = UUID(int=0)
 """The request of an event that is of none: of the store, the page, or the gateway itself."""
+
+LAST = "last"
+"""The reference of the newest record, in any case."""
+
+_MAX_CANDIDATES = 5
+_MAX_SHOWN = 100
+_UUID_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, None))
 
 _lock = threading.Lock()
 _last = 0
@@ -32,3 +41,43 @@ def new_id() -> UUID:
     random = int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1)
     value = ((stamp >> 12) << 80) | (7 << 76) | ((stamp & 0xFFF) << 64) | (2 << 62) | random
     return UUID(int=value)
+
+
+def is_last(reference: str) -> bool:
+    """Whether a reference means the newest record."""
+    return reference.strip().lower() == LAST
+
+
+def resolve_prefix(
+    reference: str,
+    find: Callable[[str, int], Sequence[str]],
+    *,
+    noun: str,
+    listing: str,
+    scope: str = "",
+) -> str:
+    """The id that equals `reference`, or the only one that begins with it.
+
+    `find(prefix, limit)` returns ids with a prefix in their order, at most `limit`. A UUID may be
+    written with or without dashes. `listing` is the command or the path that lists the ids; `scope`
+    states where they were searched. Raises NotFoundError and UsageError.
+    """
+    text = reference.strip()
+    shown = repr(text[:_MAX_SHOWN])
+    for spelling in _spellings(text):
+        found = find(spelling, _MAX_CANDIDATES + 1)
+        if len(found) == 1 or spelling in found:
+            return spelling if spelling in found else found[0]
+        if found:
+            more = ", …" if len(found) > _MAX_CANDIDATES else ""
+            raise UsageError(
+                f"Several {noun}s begin with {shown}: {', '.join(found[:_MAX_CANDIDATES])}{more}.",
+                hint="Give more characters of the id.",
+            )
+    raise NotFoundError(f"There is no {noun} {shown}{scope}.", hint=f"List the ids with {listing}.")
+
+
+def _spellings(text: str) -> Sequence[str]:
+    compact = text.replace("-", "").lower()
+    dashed = "-".join(filter(None, (compact[start:end] for start, end in _UUID_GROUPS)))
+    return tuple(filter(None, dict.fromkeys((text, compact, dashed))))

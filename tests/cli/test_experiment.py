@@ -97,11 +97,11 @@ def test_what_is_missing_is_told(tmp_path: Path, repo: Path) -> None:
         (["new"], "Pass recorded calls, or a query that finds them."),
         (["new", "LAST"], "No trace has been recorded yet."),
         (["run"], "Pass an experiment, or a batch to resume."),
-        (["show", "x"], "There is no experiment x."),
+        (["show", "x"], "There is no experiment 'x'."),
         (["edit", "x"], "No change is given."),
         (["edit", "x", "--data", "[1]"], "--data is not a JSON object."),
         (["edit", "x", "--set", "y"], "'y' is not in the form NAME=VALUE."),
-        (["cancel", "x"], "There is no batch x."),
+        (["cancel", "x"], "There is no batch 'x'."),
     ):
         ran = treadle("experiment", *words, home=home, repo=repo)
         assert ran.err.startswith(told)

@@ -10,20 +10,17 @@ from typing import Any, Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.database import Database, Schema
+from treadle.database import Database, Schema, ids_with_prefix, storable_text
 from treadle.edits.change_codec import decode_changes, encode_changes
 from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
-from treadle.errors import NotFoundError, UsageError
+from treadle.errors import NotFoundError
 from treadle.events.types import ErrorKind
-
-LAST = "last"
-"""The reference of the proposal that was staged last."""
+from treadle.ids import is_last, resolve_prefix
 
 _COLUMNS = (
     "id, root, state, summary, changes, created_us, changed_us, request_id, turn, slot, "
     "session_id, denied, words, reason, notes, undone, warnings"
 )
-_SHOWN = 5
 
 _MIGRATIONS = (
     """
@@ -150,30 +147,25 @@ class ProposalStore:
         With `root` only one of that repository: a copy of it may hold the very same files. Raises
         NotFoundError when there is none, UsageError when several begin so.
         """
-        if not isinstance(reference, UUID) and reference.strip().lower() == LAST:
+        text = str(reference)
+        if is_last(text):
             return self._last(root)
-        prefix = str(reference).strip().lower().replace("-", "")
-        where = "WHERE ? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?"
-        values = [prefix] * 3
-        if isinstance(reference, UUID):
-            where, values = "WHERE id = ?", [str(reference)]
-        if root is not None:
-            where, values = f"{where} AND root = ?", [*values, _root_text(root)]
-        found = self._select(where, values, _SHOWN + 1)
-        if not found:
-            here = " in this repository" if root is not None else ""
-            raise NotFoundError(
-                f"There is no proposal {str(reference)!r}{here}.",
-                hint="`treadle edits list` shows the proposals.",
-            )
-        if len(found) > 1:
-            some = ", ".join(str(proposal.id) for proposal in found[:_SHOWN])
-            more = ", …" if len(found) > _SHOWN else ""
-            raise UsageError(
-                f"Several proposals begin with {reference!r}: {some}{more}.",
-                hint="Give more characters of the id.",
-            )
-        return found[0]
+        where, values = ("root = ?", [_root_text(root)]) if root is not None else ("1", [])
+
+        def find(prefix: str, limit: int) -> Sequence[str]:
+            with self._database.use() as connection:
+                return ids_with_prefix(
+                    connection, "proposals", prefix, limit, where=where, values=values
+                )
+
+        key = resolve_prefix(
+            text,
+            find,
+            noun="proposal",
+            listing="`treadle edits list`",
+            scope=" in this repository" if root is not None else "",
+        )
+        return self._select("WHERE id = ?", [key], 1)[0]
 
     def list(
         self,
@@ -219,7 +211,7 @@ class ProposalStore:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     str(entry.proposal_id),
-                    _text(former.root),
+                    storable_text(former.root),
                     entry.goal,
                     *_encode_made(entry.made),
                     json.dumps(entry.temporaries),
@@ -322,9 +314,9 @@ def _values(proposal: Proposal) -> dict[str, object]:
     """The columns of a proposal, but for its changes."""
     return {
         "id": str(proposal.id),
-        "root": _text(proposal.root),
+        "root": storable_text(proposal.root),
         "state": proposal.state,
-        "summary": _text(proposal.summary),
+        "summary": storable_text(proposal.summary),
         "created_us": proposal.created_us,
         "changed_us": proposal.changed_us,
         "request_id": str(proposal.request_id) if proposal.request_id else None,
@@ -332,8 +324,8 @@ def _values(proposal: Proposal) -> dict[str, object]:
         "slot": proposal.slot,
         "session_id": str(proposal.session_id) if proposal.session_id else None,
         "denied": json.dumps(sorted(proposal.denied)),
-        "words": _text(proposal.words) if proposal.words is not None else None,
-        "reason": _text(proposal.reason) if proposal.reason is not None else None,
+        "words": storable_text(proposal.words) if proposal.words is not None else None,
+        "reason": storable_text(proposal.reason) if proposal.reason is not None else None,
         "notes": json.dumps(proposal.notes),
         "undone": json.dumps(sorted(proposal.undone)),
         "warnings": json.dumps(proposal.warnings),
@@ -374,9 +366,4 @@ def _decode_made(changes: bytes, written: str) -> Made:
 
 
 def _root_text(root: Path) -> str:
-    return _text(str(root))
-
-
-def _text(text: str) -> str:
-    """`text` with what SQLite cannot hold (lone surrogates) written out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return storable_text(str(root))

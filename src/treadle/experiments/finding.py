@@ -4,6 +4,7 @@ from typing import Protocol
 
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.reading import NotRunnableError
+from treadle.ids import is_last
 from treadle.spans.span import Span, SpanKind, Trace
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
@@ -22,7 +23,7 @@ class RecordedCalls(SpanReader, Protocol):
         ...
 
     def trace(self, reference: str) -> Trace:
-        """The trace with that id, or with an id that begins so, or `LAST`."""
+        """The trace with that id, or with an id that begins so, or `last`."""
         ...
 
 
@@ -54,7 +55,7 @@ def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
 def find_call(traces: RecordedCalls, reference: str) -> Span:
     """The model call that is meant: by SPAN or TRACE/SPAN; of a trace its last one.
 
-    `LAST` is the newest trace with a model call, whatever the analyst has done since.
+    `last` is the newest trace with a model call, whatever the analyst has done since.
     Raises NotFoundError, UsageError, and NotRunnableError for a trace without one.
     """
     try:
@@ -62,7 +63,7 @@ def find_call(traces: RecordedCalls, reference: str) -> Span:
     except NotFoundError:
         if "/" in reference:
             raise
-        if reference.upper() == "LAST":
+        if is_last(reference):
             newest = traces.spans(_CALLS_OF_OTHERS, limit=1).data
             reference = newest[0].trace_id if newest else reference
         return _last_call(traces.trace(reference))

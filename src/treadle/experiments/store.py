@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from treadle.database import Database, Schema
+from treadle.database import Database, Schema, ids_with_prefix, storable_text
 from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.encoding import dumped, read_item, read_outcome, read_plan
 from treadle.experiments.judgement import Judgement, Winner
@@ -22,6 +22,7 @@ from treadle.experiments.model import (
     Plan,
     Version,
 )
+from treadle.ids import is_last, resolve_prefix
 
 _MIGRATIONS = (
     """CREATE TABLE experiments (id TEXT PRIMARY KEY, name TEXT NOT NULL,
@@ -47,10 +48,6 @@ _MIGRATIONS = (
 )
 SCHEMA = Schema.of_migrations("experiments", _MIGRATIONS, busy_seconds=30.0)
 
-LAST = "LAST"
-"""The reference of the newest."""
-
-_CANDIDATES = 4
 
 _HEADS = "SELECT id, name, created_us, updated_us FROM experiments"
 _BATCHES = """SELECT b.id, b.experiment, b.created_us, b.state, b.plan, b.reason,
@@ -60,6 +57,9 @@ _LAST_BATCH = """SELECT b.id, b.created_us, b.state, b.plan,
     (SELECT count(outcome) FROM runs r WHERE r.batch = b.id),
     (SELECT count(json_extract(outcome, '$.error')) FROM runs r WHERE r.batch = b.id)
     FROM batches b WHERE b.experiment = ? ORDER BY b.id DESC LIMIT 1"""
+
+
+_NOUNS = {"experiments": "experiment", "batches": "batch"}
 
 
 class ExperimentStore:
@@ -89,7 +89,8 @@ class ExperimentStore:
                     (
                         experiment.id,
                         item.number,
-                        *_texts(item.trace_id, item.span_id),
+                        storable_text(item.trace_id),
+                        storable_text(item.span_id),
                         dumped(item),
                     )
                     for item in experiment.items
@@ -97,14 +98,12 @@ class ExperimentStore:
             )
 
     def experiment(self, reference: str) -> Experiment:
-        """The one with that id, or an id that begins so; `LAST` is the one changed last.
+        """The one with that id, or an id that begins so; `last` is the one changed last.
 
         Raises NotFoundError and UsageError.
         """
         with self._database.use() as connection:
-            head = _one(
-                connection, _HEADS, reference.strip(), "experiment", newest="updated_us DESC, id"
-            )
+            head = _one(connection, _HEADS, "experiments", reference, newest="updated_us DESC, id")
             items = connection.execute(
                 "SELECT data FROM items WHERE experiment = ? ORDER BY number", (head[0],)
             ).fetchall()
@@ -147,7 +146,7 @@ class ExperimentStore:
                 "SELECT experiment FROM items i WHERE trace_id = ? AND span_id = ? AND "
                 "(SELECT count(*) FROM items j WHERE j.experiment = i.experiment) = 1 "
                 "ORDER BY experiment DESC LIMIT 1",
-                _texts(trace_id, span_id),
+                (storable_text(trace_id), storable_text(span_id)),
             ).fetchone()
         return row[0] if row else None
 
@@ -197,12 +196,12 @@ class ExperimentStore:
             _touch(connection, batch.experiment_id, batch.created_us)
 
     def batch(self, reference: str) -> Batch:
-        """The one with that id, or an id that begins so; `LAST` is the newest.
+        """The one with that id, or an id that begins so; `last` is the newest.
 
         Raises NotFoundError and UsageError.
         """
         with self._database.use() as connection:
-            return self._batch(connection, _one(connection, _BATCHES, reference.strip(), "batch"))
+            return self._batch(connection, _one(connection, _BATCHES, "batches", reference))
 
     def batches(self, experiment_id: str) -> list[Batch]:
         """Those of an experiment, the oldest first."""
@@ -326,36 +325,24 @@ def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch
 
 
 def _one(
-    connection: sqlite3.Connection, select: str, reference: str, what: str, *, newest: str = "id"
+    connection: sqlite3.Connection, select: str, table: str, reference: str, *, newest: str = "id"
 ) -> Sequence[Any]:
-    if reference.upper() == LAST:
+    """The row of a table whose id a reference means."""
+    noun = _NOUNS[table]
+    if is_last(reference):
         row = connection.execute(f"{select} ORDER BY {newest} DESC LIMIT 1").fetchone()
         if row is not None:
             return tuple(row)
-    if "-" not in reference:  # as people are shown it
-        parts = (reference[:8], reference[8:12], reference[12:16], reference[16:20], reference[20:])
-        reference = "-".join(filter(None, parts))
-    found = connection.execute(
-        f"{select} WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2",
-        (reference, _CANDIDATES),
-    ).fetchall()
-    if len(found) == 1 or (found and found[0][0] == reference):
-        return tuple(found[0])
-    if found and reference:
-        raise UsageError(
-            f"Several ids begin with {reference}: {', '.join(row[0] for row in found)}.",
-            hint="Give more characters of the id.",
-        )
-    raise NotFoundError(
-        f"There is no {what} {reference[:100] or '(empty)'}.",
-        hint="List them with `treadle experiment list`.",
-    )
+
+    def find(prefix: str, limit: int) -> Sequence[str]:
+        return ids_with_prefix(connection, table, prefix, limit)
+
+    key = resolve_prefix(reference, find, noun=noun, listing="`treadle experiment list`")
+    row = connection.execute(f"{select} WHERE id = ?", (key,)).fetchone()
+    if row is None:
+        raise NotFoundError(f"The {noun} {key} was deleted meanwhile.")
+    return tuple(row)
 
 
 def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> None:
     connection.execute("UPDATE experiments SET updated_us = ? WHERE id = ?", (at_us, experiment_id))
-
-
-def _texts(*ids: str) -> tuple[str, ...]:
-    """Ids as SQLite can hold them: half a surrogate pair is no text to it."""
-    return tuple(each.encode("utf-8", "backslashreplace").decode() for each in ids)

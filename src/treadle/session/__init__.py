@@ -1,12 +1,11 @@
 """The request loop, its history, and the saved conversations."""
 
 from treadle.session.conversation import Conversation, Entry
-from treadle.session.conversations import LAST, ConversationStore, ConversationSummary, Kind
+from treadle.session.conversations import ConversationStore, ConversationSummary, Kind
 from treadle.session.history import ContextWindowError
 from treadle.session.session import AutomaticContext, RequestSession, SessionOutcome
 
 __all__ = [
-    "LAST",
     "AutomaticContext",
     "ContextWindowError",
     "Conversation",

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,15 +12,12 @@ from typing import Self
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.database import FAST, Database, Schema, transaction
+from treadle.database import FAST, Database, Schema, ids_with_prefix, storable_text, transaction
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import StopReason
-from treadle.ids import IdSource, new_id
+from treadle.ids import IdSource, is_last, new_id, resolve_prefix
 from treadle.session.conversation import Conversation, Entry, MessageState, open_calls
 from treadle.session.message_json import decode, encode
-
-LAST = "last"
-"""The reference of the conversation that was changed last."""
 
 MIGRATIONS = (
     """
@@ -257,7 +254,7 @@ class ConversationStore:
                     "UPDATE conversations SET title = iif(title = '', ?, title), model = ?,"
                     " updated_us = ?, head = ? WHERE id = ?",
                     (
-                        _text(conversation.title),
+                        storable_text(conversation.title),
                         conversation.model,
                         conversation.updated_us,
                         conversation.entries[-1].number,
@@ -294,7 +291,9 @@ class ConversationStore:
         self, db: Connection, reference: str, root: str, title: str, kind: Kind
     ) -> ConversationSummary:
         found = self._find(db, reference, root, kind)
-        db.execute("UPDATE conversations SET title = ? WHERE id = ?", (_text(title), str(found.id)))
+        db.execute(
+            "UPDATE conversations SET title = ? WHERE id = ?", (storable_text(title), str(found.id))
+        )
         return found
 
     def _branch(self, db: Connection, reference: str, root: str, at: int) -> Conversation:
@@ -338,7 +337,7 @@ class ConversationStore:
         )
 
     def _find(self, db: Connection, reference: str, root: str, kind: Kind) -> ConversationSummary:
-        if reference.strip().lower() == LAST:
+        if is_last(reference):
             found = self._summaries(db, "root = ?", (root,), 1, kind)
             if not found:
                 raise NotFoundError(
@@ -346,27 +345,14 @@ class ConversationStore:
                     hint=f'Start one with {kind.command} "…".',
                 )
             return found[0]
-        # With or without its dashes: lists show the beginning without them.
-        prefix = reference.strip().lower().replace("-", "")
-        found = self._summaries(
-            db,
-            "? <> '' AND substr(replace(id, '-', ''), 1, length(?)) = ?",
-            (prefix, prefix, prefix),
-            6,
-            kind,
-        )
+
+        def find(prefix: str, limit: int) -> Sequence[str]:
+            return ids_with_prefix(db, "conversations", prefix, limit, where=kind.condition)
+
+        key = resolve_prefix(reference, find, noun="conversation", listing=f"`{kind.listing}`")
+        found = self._summaries(db, "id = ?", (key,), 1, kind)
         if not found:
-            raise NotFoundError(
-                f"There is no conversation {reference!r}.",
-                hint=f"List their ids with {kind.listing}.",
-            )
-        if len(found) > 1:
-            some = ", ".join(str(summary.id) for summary in found[:5])
-            more = ", …" if len(found) > 5 else ""
-            raise UsageError(
-                f"Several conversations begin with {reference!r}: {some}{more}.",
-                hint="Give more characters of the id.",
-            )
+            raise NotFoundError(f"The conversation {key} was deleted meanwhile.")
         return found[0]
 
     def _load(self, db: Connection, summary: ConversationSummary, at: int | None) -> Conversation:
@@ -438,12 +424,7 @@ def _row(entry: Entry) -> tuple[object, ...]:
 
 
 def _storable(root: Path) -> str:
-    return _text(os.fspath(root.resolve()))
-
-
-def _text(text: str) -> str:
-    """`text` with what SQLite cannot hold (lone surrogates) written out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return storable_text(os.fspath(root.resolve()))
 
 
 def _stop_reason(value: str | None) -> StopReason | None:

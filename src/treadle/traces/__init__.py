@@ -1,7 +1,6 @@
 """Traces: how spans are stored, queried and shown."""
 
 from treadle.traces.store import (
-    LAST,
     Blob,
     Changes,
     Deleted,
@@ -16,7 +15,6 @@ from treadle.traces.tool_stats import ToolStats
 from treadle.traces.tree import Row, TraceView, trace_to_json, view_trace
 
 __all__ = [
-    "LAST",
     "Blob",
     "Changes",
     "Deleted",

@@ -14,7 +14,7 @@ from tests.spans.runs import span
 from treadle.errors import NotFoundError, StoreError, UsageError
 from treadle.events.types import Usage
 from treadle.spans.span import SpanKind, SpanStatus
-from treadle.traces import LAST, SqliteTraceStore, TraceStore
+from treadle.traces import SqliteTraceStore, TraceStore
 from treadle.traces.query import Field, Query, any_of
 
 ROOT = Path(__file__).parents[3]
@@ -53,9 +53,9 @@ def test_an_id_that_begins_another_one_is_still_found(store: SqliteTraceStore) -
 
 def test_references_that_fit_none_or_several_say_so(store: SqliteTraceStore) -> None:
     with pytest.raises(NotFoundError, match="No trace has been recorded yet"):
-        store.trace(LAST)
+        store.trace("LAST")
     store.write([span("s", trace_id=f"ab{number}") for number in range(6)]).result()
-    with pytest.raises(UsageError, match=r"Several traces begin with ab: ab0, ab1, ab2, ab3, …"):
+    with pytest.raises(UsageError, match=r"Several traces begin with 'ab': ab0, .*, ab4, …"):
         store.trace("ab")
     for reference in ("zz", "", "-", "%", "a_"):
         with pytest.raises(NotFoundError, match="There is no trace"):

@@ -10,11 +10,10 @@ from treadle.traces.store.protocol import (
     TraceStore,
 )
 from treadle.traces.store.reading.listed import RunSummary
-from treadle.traces.store.sqlite import LAST, SqliteTraceStore
+from treadle.traces.store.sqlite import SqliteTraceStore
 from treadle.traces.store.writer import PENDING_LIMIT
 
 __all__ = [
-    "LAST",
     "PENDING_LIMIT",
     "Blob",
     "Changes",

@@ -190,7 +190,7 @@ class TraceStore(SpanWriter, SpanReader, Protocol):
         ...
 
     def trace(self, reference: str) -> Trace:
-        """The trace with that id, with an id that begins so, or the one that started last (`LAST`).
+        """The trace with that id, with an id that begins so, or the one that started last (`last`).
 
         A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
         several begin so.

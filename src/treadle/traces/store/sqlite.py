@@ -13,7 +13,8 @@ from typing import Self
 
 from treadle.database import Database
 from treadle.diagnosis.detectors import Examined, Rule
-from treadle.errors import NotFoundError, UsageError
+from treadle.errors import NotFoundError
+from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import Span, Trace
 from treadle.spans.span_writer import NOTHING_REDACTED
 from treadle.traces.query.conditions import Query
@@ -42,10 +43,6 @@ from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
-LAST = "LAST"
-"""The reference of the trace that started last."""
-
-_CANDIDATES = 4
 _EXAMINED_FIRST = 2_000
 """Spans that are new which are examined before an answer, so that it does not take long."""
 
@@ -108,13 +105,13 @@ class SqliteTraceStore(ReadingStore):
             return contents.span(connection, trace_id, span_id)
 
     def trace(self, reference: str) -> Trace:
-        """The trace with that id, with an id that begins so, or the one that started last (`LAST`).
+        """The trace with that id, with an id that begins so, or the one that started last (`last`).
 
         A UUID may be written with dashes. Raises NotFoundError when there is none, UsageError when
         several begin so, StoreError when reading fails or takes too long.
         """
         with self.reader() as connection:
-            trace_id = _resolve(connection, reference.strip())
+            trace_id = _resolve(connection, reference)
             return Trace(trace_id, tuple(contents.spans(connection, trace_id)))
 
     def tool_stats(self, *, since_us: int = 0, until_us: int = END_OF_TIME) -> list[ToolStats]:
@@ -216,30 +213,16 @@ class SqliteTraceStore(ReadingStore):
 
 
 def _resolve(connection: sqlite3.Connection, reference: str) -> str:
-    if reference.upper() == LAST:
+    if is_last(reference):
         recent = connection.execute(_RECENT, (1,)).fetchone()
         if recent is None:
             raise NotFoundError(
                 "No trace has been recorded yet.", hint='Ask something first: treadle ask "…".'
             )
         return unpacked(recent[0])
-    for spelling in dict.fromkeys((reference, reference.replace("-", "").lower())):
-        found = _beginning(connection, spelling) if spelling else []
-        if spelling in found or len(found) == 1:
-            return spelling if spelling in found else found[0]
-        if found:
-            more = ", …" if len(found) > _CANDIDATES else ""
-            raise UsageError(
-                f"Several traces begin with {reference}: {', '.join(found[:_CANDIDATES])}{more}.",
-                hint="Give more characters of the id.",
-            )
-    raise NotFoundError(
-        f"There is no trace {reference or '(empty)'}.",
-        hint="`treadle traces list` shows what was recorded.",
-    )
 
+    def find(prefix: str, limit: int) -> list[str]:
+        found = connection.execute(_BEGINNING, (packed(prefix), limit))
+        return [unpacked(trace_id) for (trace_id,) in found]
 
-def _beginning(connection: sqlite3.Connection, prefix: str) -> list[str]:
-    """Ids that begin with `prefix`, in order, so the one that equals it comes first."""
-    found = connection.execute(_BEGINNING, (packed(prefix), _CANDIDATES + 1))
-    return [unpacked(trace_id) for (trace_id,) in found]
+    return resolve_prefix(reference, find, noun="trace", listing="`treadle traces list`")
