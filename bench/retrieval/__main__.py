@@ -12,7 +12,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from bench.retrieval.dataset import QUERIES, SEED, Dataset, Query, make_dataset
@@ -21,17 +20,14 @@ from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import Choice, choose_embedder, minilm_installed, own_embedding
+from treadle.code.dense.embedder import own_embedding
 from treadle.code.dense.static import StaticEmbedding
 from treadle.code.parse import parse_file
 
 HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
 SYMBOLS = 300
-LABELS = {
-    "none": "Treadle, words and graph",
-    "static": "Treadle",
-    "minilm": "Treadle with MiniLM on top",
-}
+LEXICAL = "Treadle, lexical + graph"
+PRODUCT = "Treadle"
 
 
 def items_ranks(method: Method, queries: Sequence[Query]) -> list[Rank]:
@@ -100,9 +96,7 @@ def report_others(dataset: Dataset, simple: Functions, queries: Sequence[Query])
         print(f"left out: {error}", file=sys.stderr)
 
 
-def report(
-    dataset: Dataset, queries: Sequence[Query], choices: Sequence[Choice], with_others: bool
-) -> None:
+def report(dataset: Dataset, queries: Sequence[Query], *, with_others: bool) -> None:
     """Print the table of one corpus."""
     print(f"\n#### {dataset.name}: {dataset.functions:,} functions, {len(queries)} queries\n")
     print(HEAD)
@@ -114,16 +108,12 @@ def report(
     cache = CACHE / "index"
     files: list[str] = []
     named = ""
-    for choice in choices:
-        static = None if choice == "none" else own_embedding
-        embedder = partial(choose_embedder, choice)
-        with CodeIndex.open(
-            dataset.root, cache_dir=cache, static=static, embedder=embedder, patience=None
-        ) as index:
+    for label, static in ((LEXICAL, None), (PRODUCT, own_embedding)):
+        with CodeIndex.open(dataset.root, cache_dir=cache, static=static, patience=None) as index:
             index.refresh()
-            print(row(LABELS[choice], items_ranks(treadle_items(index), queries)), flush=True)
+            print(row(label, items_ranks(treadle_items(index), queries)), flush=True)
             ranks = file_ranks(treadle_files(index), queries)
-            files.append(row(f"which file: {LABELS[choice]}", ranks))
+            files.append(row(f"which file: {label}", ranks))
             named = named or symbol_recall(index, dataset.root)
     print("\n".join(files))
     print(f"\n{named}.", flush=True)
@@ -138,11 +128,7 @@ def main() -> None:
         help="ask the first N; beyond the test they are those that nothing was ever tuned on",
     )  # fmt: skip
     parser.add_argument("--own", action="store_true", help="leave other methods and tools out")
-    parser.add_argument("--static", action="store_true", help="leave MiniLM out")
     arguments = parser.parse_args()
-    choices: list[Choice] = ["none", "static"]
-    if minilm_installed() and not arguments.static:
-        choices.append("minilm")
     for corpus in CORPORA:
         if arguments.corpora and corpus.name not in arguments.corpora:
             continue
@@ -152,7 +138,7 @@ def main() -> None:
             print(f"\n{corpus.name} left out: {error}", file=sys.stderr)
             continue
         queries = dataset.tuning if arguments.tuning else (*dataset.test, *dataset.rest)
-        report(dataset, queries[: arguments.queries], choices, with_others=not arguments.own)
+        report(dataset, queries[: arguments.queries], with_others=not arguments.own)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -272,18 +271,3 @@ def test_who_names_an_item_does_not_wait_for_the_model(tmp_path: Path, model: Pa
     command = [sys.executable, "-I", "-c", NAMED, *map(str, (root, tmp_path / "cache", model))]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["False", "('lexical', 'dense')", "True"]
-
-
-def test_an_embedder_orders_what_words_and_vectors_found(tmp_path: Path, model: Path) -> None:
-    from tests.code.test_dense import FakeEmbedder
-
-    root = tree(tmp_path / "root")
-    with CodeIndex.open(
-        root,
-        cache_dir=tmp_path / "cache",
-        static=partial(Path, model),
-        embedder=FakeEmbedder,
-        patience=None,
-    ) as index:
-        index.refresh()
-        assert index.search("where do we weave").parts == ("lexical", "dense", "reranked")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.embedding import DIMENSION, write_embedding
-from treadle.code.dense.embedder import EmbedderError
+from treadle.code.dense.embedder import EmbeddingError
 from treadle.code.dense.held import LEAST_ALIKE, SIEVED, HeldVectors, signs_of
 from treadle.code.dense.static import LENGTH, StaticEmbedding
 
@@ -103,7 +103,7 @@ def test_each_term_of_a_query_counts_once(model: StaticEmbedding) -> None:
 def test_a_broken_model_is_refused(tmp_path: Path, harm: Callable[[Path], object]) -> None:
     folder = write_embedding(tmp_path / "model", TERMS)
     harm(folder)
-    with pytest.raises(EmbedderError, match="model"):
+    with pytest.raises(EmbeddingError, match="model"):
         StaticEmbedding(folder)
 
 

@@ -55,7 +55,6 @@ def test_the_lock_fits_what_the_project_asks_for() -> None:
         "dev": [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]],
         "web": project["dependency-groups"]["web"],
         "embedded": project["project"]["optional-dependencies"]["embedded"],
-        "embeddings": project["project"]["optional-dependencies"]["embeddings"],
         "build": project["build-system"]["requires"],
     }
     for name, requirements in wanted.items():
@@ -83,7 +82,7 @@ def test_every_package_is_under_a_permissive_licence(path: Path) -> None:
         except PackageNotFoundError:
             # For another platform or Python, uv where it came with the machine, or an extra that
             # development does without.
-            elsewhere = pin.marker or name == "uv" or path.name == "embeddings.txt"
+            elsewhere = pin.marker or name == "uv"
             assert elsewhere, f"{name} is not installed"
             continue
         looked_at += 1

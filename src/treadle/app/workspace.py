@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.embedding import embedders_for
+from treadle.app.embedding import embedding_for
 from treadle.app.git_history import history_choice
 from treadle.code import CodeIndex
 from treadle.paths import cache_folder
@@ -26,11 +26,9 @@ def open_index(root: Path) -> CodeIndex:
 
     Raises StoreError when the cache folder cannot be written.
     """
-    static, embedder = embedders_for(root)
     return CodeIndex.open(
-        root, cache_dir=cache_folder(), static=static, embedder=embedder,
-        history=history_choice(root),
-    )  # fmt: skip
+        root, cache_dir=cache_folder(), static=embedding_for(root), history=history_choice(root)
+    )
 
 
 def code_registry(

@@ -95,11 +95,11 @@ def failed_entry(root: Path, path: str, reason: str) -> tuple[Entry, int]:
 
 def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
     """The vectors of items by their weighted terms; None where the model cannot be read."""
-    from treadle.code.dense.embedder import EmbedderError
+    from treadle.code.dense.embedder import EmbeddingError
     from treadle.code.dense.static import StaticEmbedding
 
     try:
         model = StaticEmbedding.load(embedding)
-    except EmbedderError:
+    except EmbeddingError:
         return None  # the search says so
     return FileVectors(model.name, model.documents(items).tobytes())

@@ -8,8 +8,6 @@ from treadle.code.whole_files import WholeFile
 
 SIMILARITY = 0.7
 """The part of an item's score that is its similarity by the own embedding."""
-SIMILARITY_ON_TOP = 0.4
-"""The part that is its similarity by an embedder on top (docs/decisions/0016)."""
 _FILE = 0.2
 """What the score of its file adds to the score of an item, at most."""
 WHOLE_FILE = 0.3
@@ -25,7 +23,7 @@ TEXT = 0.4
 def fused_hits(found: Found, alike: Alike, limit: int | None = None) -> list[Hit]:
     """What was found by words and by vectors, the best first, ties by path and line."""
     hits = found.hits
-    scores = with_best(hits, _item_scores(found, alike), alike.best)
+    scores = _item_scores(found, alike)
     least = min(sorted(scores, reverse=True)[:limit], default=0.0)
     return by_score(
         hit._replace(score=score) for hit, score in zip(hits, scores, strict=True) if score >= least
@@ -52,21 +50,12 @@ def own_scores(
     """A score of each hit by its words and its own vector; the best has 1."""
     words = [hit.score for hit in hits]
     similar = [hit.worth * max(own.get(hit.item_id, 0.0), 0.0) for hit in hits]
-    scores = share_of_both(words, similar, similarity if own else 0.0)
+    scores = _share_of_both(words, similar, similarity if own else 0.0)
     most = max(scores, default=0.0) or 1.0
     return [score / most for score in scores]
 
 
-def with_best(
-    hits: Sequence[Hit], scores: Sequence[float], best: Similarities | None
-) -> list[float]:
-    """`scores` with a part of the similarities by an embedder on top, if there is one."""
-    if not best:
-        return list(scores)
-    return share_of_both(scores, [best.get(hit.item_id, 0.0) for hit in hits], SIMILARITY_ON_TOP)
-
-
-def share_of_both(
+def _share_of_both(
     words: Sequence[float], similar: Sequence[float], similarity: float
 ) -> list[float]:
     """Two scores in one, each as a share of its best; `similarity` is the part of the second.

@@ -41,9 +41,7 @@ from treadle.code.store import Store, store_path
 from treadle.code.whole_files import best_files, files_of
 
 if TYPE_CHECKING:
-    from treadle.code.dense.embedder import Embedder
     from treadle.code.dense.own import OwnVectors
-    from treadle.code.dense.similarity import Dense
     from treadle.code.graph.tables import Graph
     from treadle.code.history.past import History
 
@@ -71,13 +69,11 @@ class CodeIndex:
         self,
         root: Path,
         store: Store,
-        dense: "Dense | None" = None,
         own: "OwnVectors | None" = None,
         history: Callable[[], bool] | None = None,
     ) -> None:
         self.root = root
         self._store = store
-        self._dense = dense
         self._own = own
         self._with_history = history
         self._refreshing = threading.Lock()
@@ -91,18 +87,16 @@ class CodeIndex:
         *,
         cache_dir: Path,
         static: Callable[[], Path | None] | None = None,
-        embedder: "Callable[[], Embedder | None] | None" = None,
         patience: float | None = PATIENCE,
         monotonic: Callable[[], float] = time.monotonic,
         history: Callable[[], bool] | None = None,
     ) -> Self:
         """Open the index of `root`, empty until the first `refresh`.
 
-        `static` gives the folder of an own embedding: then every item has a vector, which is made
-        when it is indexed, and a query in words finds items by them too. With an embedder, which
-        is asked for at the first such query, the best of what is found are ordered by its vectors
-        as well. An answer waits for missing vectors of either at most `patience` seconds (None:
-        for all); the others are made in the background while the index is open.
+        `static` returns the folder of an embedding. With it every item gets a vector when it is
+        indexed, and queries in words also find items by their vectors. A search waits at most
+        `patience` seconds for missing vectors (None: until all exist); a thread computes the
+        others while the index is open.
 
         `history` says whether a refresh reads git history too; what was read is dropped otherwise.
 
@@ -110,26 +104,17 @@ class CodeIndex:
         """
         resolved = root.resolve()
         store = Store(store_path(cache_dir, resolved))
-        own = dense = None
+        own = None
         if static is not None:
             from treadle.code.dense.own import OwnVectors
 
             own = OwnVectors(store, static, patience=patience, monotonic=monotonic)
-        if embedder is not None:
-            from treadle.code.dense.similarity import Dense  # not needed by most
-
-            dense = Dense(
-                resolved, embedder, cache_dir / "vectors.sqlite3",
-                patience=patience, monotonic=monotonic,
-            )  # fmt: skip
-        return cls(resolved, store, dense, own, history)
+        return cls(resolved, store, own, history)
 
     def close(self) -> None:
         """Release the files of the index."""
         if self._own is not None:
             self._own.close()
-        if self._dense is not None:
-            self._dense.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -220,15 +205,7 @@ class CodeIndex:
                 scores = best_files(connection, question.terms)
                 files = files_of(connection, scores, {hit.file_id for hit in hits})
                 return Found(question, hits, defined, files), Alike(), parts
-        found, alike, parts = self._found_by_all(question, view)
-        compared = None
-        if self._dense is not None and found.hits:
-            from treadle.code.fusing import fused_hits
-
-            compared = self._dense.compare(question.text, fused_hits(found, alike))
-        if compared is None:
-            return found, alike, parts
-        return found, alike._replace(best=compared.similarities), (*parts, compared.part)
+        return self._found_by_all(question, view)
 
     def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the words, the own vectors, the graph and the git history find together."""

@@ -214,8 +214,8 @@ class SearchedIndex(NamedTuple):
 class SearchResults(NamedTuple):
     """Hits, best first, and the size of the searched index. `took` is in seconds.
 
-    `parts` are the search methods that took part: "lexical", "graph", "dense" and "reranked";
-    "dense: 230 of 5000" and "reranked: 23 of 50" where that many vectors were there in time.
+    `parts` are the signals that were used: "lexical", "graph" and "dense". "dense: 230 of 5000"
+    states how many items had a vector in time.
     `notes` say which words of the query occur nowhere, and which files could not be read.
     """
 

@@ -171,13 +171,12 @@ Similarities = Mapping[int, float]
 
 
 class Alike(NamedTuple):
-    """What vectors say: the own ones of every item, and those of an embedder of the best.
+    """The similarities of items to the query, and of files.
 
     `files` are the similarities of whole files, by file id, where files are asked for.
     """
 
     own: Similarities | None = None
-    best: Similarities | None = None
     files: Similarities | None = None
 
 

@@ -8,15 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.code.fusing import (
-    SIMILARITY_ON_TOP,
     TEXT,
     WHOLE_FILE,
     by_items,
     own_scores,
     share_of_best,
-    share_of_both,
     test_worth,
-    with_best,
 )
 from treadle.code.model import SearchResult
 from treadle.code.questions import Question
@@ -70,21 +67,14 @@ def rank_files(
 def _by_curves(found: Found, alike: Alike) -> dict[int, float]:
     from treadle.code.evidence import learnt_files  # other questions need none of it
 
-    scores = learnt_files(found, alike)
-    if not alike.best:
-        return scores
-    similar = dict.fromkeys(scores, 0.0)
-    for hit in found.hits:
-        similar[hit.file_id] = max(similar[hit.file_id], alike.best.get(hit.item_id, 0.0))
-    joined = share_of_both(list(scores.values()), list(similar.values()), SIMILARITY_ON_TOP)
-    return dict(zip(scores, joined, strict=True))
+    return learnt_files(found, alike)
 
 
 def _by_weights(found: Found, alike: Alike, files: Mapping[int, Candidate]) -> dict[int, float]:
     weights = found.question.files
     similar = alike.files or {}
     items = own_scores(found.hits, alike.own or {}, SIMILARITY)
-    by_hits = by_items(found.hits, with_best(found.hits, items, alike.best), weights.next_items)
+    by_hits = by_items(found.hits, items, weights.next_items)
     parts = (
         (1.0, {number: score * files[number].worth for number, score in by_hits.items()}),
         (WHOLE_FILE, {one.id: one.score * files[one.id].whole for one in found.files}),

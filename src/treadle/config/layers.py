@@ -228,6 +228,8 @@ def _unknown(error: schema.UnknownKeyError, where: str) -> ConfigError:
 def _hint(error: schema.UnknownKeyError, near: str | None) -> str:
     if error.path[-1] in _KEY_NAMES:
         return _NO_KEYS
+    if error.path in _REMOVED:
+        return _REMOVED[error.path]
     return f"Did you mean {near}?" if near else _ALL_SETTINGS
 
 
@@ -236,6 +238,10 @@ _NO_KEYS = (
     "Settings do not contain keys: set api_key_env to the name of the environment variable "
     "that holds the key, or api_key_keyring to the keyring entry."
 )
+_REMOVED: dict[schema.Path, str] = {
+    ("context", "embedding_model"): "Remove the line: search uses only the embedding that ships "
+    "with Treadle.",
+}
 _ALL_SETTINGS = (
     "docs/configuration.md lists all settings; `treadle config show` shows their values."
 )

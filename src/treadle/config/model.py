@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from treadle.config.approval_rules import ApprovalRule
 from treadle.config.gateway import GatewaySettings
@@ -95,14 +95,17 @@ class ContextSettings(Section):
 
     automatic: Literal["off", "light", "full"] = "light"
     """How much context each user message gets, within a separate token budget."""
-    embedder: Annotated[Literal["auto", "none", "static", "minilm", "openai"], NeedsConsent()] = (
-        "auto"
-    )
-    """Embedder for search. `auto` is `static`; `minilm`, `openai` rerank; `openai` sends code."""
-    embedding_model: Annotated[str | None, NeedsConsent()] = None
-    """Model of the embedder `openai`, as PROVIDER/MODEL."""
+    embedder: Annotated[Literal["auto", "none", "static"], NeedsConsent()] = "auto"
+    """Embedding that search uses. `auto` is `static`, the one that ships with Treadle."""
     git_history: bool = True
     """Whether the code index reads the messages and changed files of recent git commits."""
+
+    @field_validator("embedder", mode="before")
+    @classmethod
+    def _is_available(cls, value: object) -> object:
+        if value in ("minilm", "openai"):
+            raise ValueError(f'no longer accepts "{value}"; use "auto"')
+        return value
 
 
 class ToolSettings(Section):

@@ -67,30 +67,10 @@ class _Unpacker:
 
 
 def _stream() -> type[Any]:
-    """The stream of a client that blocks; made when the client library is loaded."""
+    """The class of bounded streams; it is created when the client library is loaded."""
     import httpx2
 
-    class BoundedStream(httpx2.SyncByteStream):
-        def __init__(self, stream: Any, unpacker: _Unpacker) -> None:
-            self._stream, self._unpacker = stream, unpacker
-
-        def __iter__(self) -> Iterator[bytes]:
-            for packed in self._stream:
-                yield from self._unpacker.pieces(packed)
-                if self._unpacker.over:
-                    return
-
-        def close(self) -> None:
-            self._stream.close()
-
-    return BoundedStream
-
-
-def _async_stream() -> type[Any]:
-    """The same for a client that does not block."""
-    import httpx2
-
-    class AsyncBoundedStream(httpx2.AsyncByteStream):
+    class BoundedStream(httpx2.AsyncByteStream):
         def __init__(self, stream: Any, unpacker: _Unpacker) -> None:
             self._stream, self._unpacker = stream, unpacker
 
@@ -104,23 +84,17 @@ def _async_stream() -> type[Any]:
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    return AsyncBoundedStream
+    return BoundedStream
 
 
-def bounds(*, asynchronous: bool) -> dict[str, Any]:
+def bounds() -> dict[str, Any]:
     """Arguments for a client of `httpx2` that bound its answers."""
-    kind = _async_stream() if asynchronous else _stream()
+    kind = _stream()
 
-    def bound(response: "httpx2.Response") -> None:
+    async def bound(response: "httpx2.Response") -> None:
         response.stream = kind(response.stream, _Unpacker(response))
 
-    async def bound_later(response: "httpx2.Response") -> None:
-        bound(response)
-
-    return {
-        "follow_redirects": False,
-        "event_hooks": {"response": [bound_later if asynchronous else bound]},
-    }
+    return {"follow_redirects": False, "event_hooks": {"response": [bound]}}
 
 
 HEADERS = {"Accept-Encoding": "identity"}

@@ -271,7 +271,7 @@ def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
         timeout=timeout,
         default_headers=HEADERS,
         http_client=openai.DefaultAsyncHttpxClient(
-            timeout=timeout, trust_env=not endpoint.loopback, **bounds(asynchronous=True)
+            timeout=timeout, trust_env=not endpoint.loopback, **bounds()
         ),
     )
 

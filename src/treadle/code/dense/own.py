@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from treadle.code.dense.embedder import EmbedderError
+from treadle.code.dense.embedder import EmbeddingError
 from treadle.code.store import Store
 from treadle.errors import TreadleError
 
@@ -102,7 +102,7 @@ class OwnVectors:
 
                 try:
                     model = StaticEmbedding.load(folder)
-                except EmbedderError as error:
+                except EmbeddingError as error:
                     self._chosen = self._without(error)
                     return None
                 self._opened = model, Renewal(self._store, model, self._monotonic)

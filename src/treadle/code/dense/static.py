@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy
 
-from treadle.code.dense.embedder import EmbedderError
+from treadle.code.dense.embedder import EmbeddingError
 from treadle.code.terms import terms_in
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class StaticEmbedding:
         The table (int8, terms x dimension) stays on disk until a row is asked for. Weights
         (float32, 2 x terms: in queries, in items) hold the scales of the rows.
 
-        Raises `EmbedderError` if one is missing, broken or of another format.
+        Raises `EmbeddingError` if one is missing, broken or of another format.
         """
         try:
             described = json.loads((folder / "model.json").read_bytes())
@@ -55,20 +55,20 @@ class StaticEmbedding:
             self._unit = float(described["unit"])
             known = described["format"] == FORMAT
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise EmbedderError(f"The embedding in {folder} cannot be read: {error}") from error
+            raise EmbeddingError(f"The embedding in {folder} cannot be read: {error}") from error
         fits = weights.shape == (2, len(terms)) and self._table.shape == (
             len(terms),
             self.dimension,
         )
         if not (known and fits and self._table.dtype == numpy.int8):
-            raise EmbedderError(f"The embedding in {folder} is of another format.")
+            raise EmbeddingError(f"The embedding in {folder} is of another format.")
         self._in_query, self._in_item = weights
         self._row = dict(zip(terms, range(len(terms)), strict=True))
 
     @classmethod
     @lru_cache(2)
     def load(cls, folder: Path) -> Self:
-        """The model in `folder`, opened once in a process. Raises `EmbedderError`."""
+        """The model in `folder`, opened once in a process. Raises `EmbeddingError`."""
         return cls(folder)
 
     def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
