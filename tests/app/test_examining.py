@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from treadle.app import examining
-from treadle.app.examining import AT_ONCE, FEW, HELD_AT_MOST, Asking, examined
+from treadle.app.examining import AT_ONCE, FEW, HELD_AT_MOST, ActiveRequests, examined
 from treadle.config.detectors import DetectorRule, DetectorSettings
 from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
@@ -69,7 +69,7 @@ class FakeClock:
 async def test_what_is_there_is_examined_bit_by_bit_and_then_nothing() -> None:
     store, clock = FakeStore(newest=250, left=250), FakeClock()
     settings = DetectorSettings(rules=(DetectorRule(name="mine", pattern="x+"),))
-    async with examined(store, settings, clock, Asking()):
+    async with examined(store, settings, clock, ActiveRequests()):
         for _ in range(6):
             await clock.turn()
     assert store.asked == [AT_ONCE, AT_ONCE, 50]
@@ -80,7 +80,7 @@ async def test_what_is_there_is_examined_bit_by_bit_and_then_nothing() -> None:
 
 async def test_nothing_is_examined_while_many_arrive() -> None:
     store, clock = FakeStore(), FakeClock()
-    async with examined(store, DetectorSettings(), clock, Asking()):
+    async with examined(store, DetectorSettings(), clock, ActiveRequests()):
         await clock.turn()
         for _ in range(3):
             store.newest += FEW + 1
@@ -95,16 +95,16 @@ async def test_nothing_is_examined_while_many_arrive() -> None:
 
 
 async def test_who_waits_for_an_answer_goes_first_but_not_for_ever() -> None:
-    store, clock, asking = FakeStore(newest=250, left=250), FakeClock(), Asking()
-    async with examined(store, DetectorSettings(), clock, asking):
+    store, clock, active_requests = FakeStore(newest=250, left=250), FakeClock(), ActiveRequests()
+    async with examined(store, DetectorSettings(), clock, active_requests):
         await clock.turn()
-        with asking.one():
+        with active_requests.track():
             for _ in range(3):
                 await clock.turn()
             assert store.asked == [AT_ONCE]
         await clock.turn()
         assert store.asked == [AT_ONCE] * 2
-        with asking.one():
+        with active_requests.track():
             for _ in range(HELD_AT_MOST + 1):
                 await clock.turn()
         assert store.asked == [AT_ONCE, AT_ONCE, 50]
@@ -112,7 +112,7 @@ async def test_who_waits_for_an_answer_goes_first_but_not_for_ever() -> None:
 
 async def test_a_store_that_fails_is_tried_again_later(caplog: pytest.LogCaptureFixture) -> None:
     store, clock = FakeStore(newest=5, left=5, broken=True), FakeClock()
-    async with examined(store, DetectorSettings(), clock, Asking()):
+    async with examined(store, DetectorSettings(), clock, ActiveRequests()):
         await clock.turn()
         assert clock.slept[-1] == examining.RETRY_SECONDS
         store.broken = False

@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from treadle.app.experiment_feed import experiments_followed
 from treadle.events import EventBus
 from treadle.events.experiments import ExperimentChanged
 from treadle.experiments.model import Experiment, Version
 from treadle.experiments.store import ExperimentStore
+from treadle.server.experiment_feed import experiments_followed
 
 
 async def test_what_another_process_changes_is_told(tmp_path: Path) -> None:

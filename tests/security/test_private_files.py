@@ -12,7 +12,7 @@ from tests.cli.command import environment, treadle
 from tests.security.stranger import NOBODY, needs_root
 from treadle.errors import ConfigError, PathRefusedError
 from treadle.owner_only import open_output, private_file, private_folder
-from treadle.server.token import load_token, token_path
+from treadle.server.credentials import load_token, token_path
 
 
 def run_with_umask(umask: int, *arguments: str, home: Path, repo: Path) -> None:

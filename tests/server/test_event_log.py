@@ -5,10 +5,10 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.event_log import EventLog, Gap, LoggedEvent
 from treadle.events import EventBus
 from treadle.events.types import Notice, SessionStarted
 from treadle.ids import new_id
+from treadle.server.event_log import EventLog, Gap, LoggedEvent
 
 ONE, OTHER = new_id(), new_id()
 

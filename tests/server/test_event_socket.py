@@ -11,10 +11,10 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.server.serving import Served, serving
 from tests.server.test_ui import until
-from treadle.app.event_log import EventLog
 from treadle.events import EventBus
-from treadle.server.house import House
+from treadle.server.event_log import EventLog
 from treadle.server.routes.events import events_by_socket
+from treadle.server.state import ServerState
 
 
 def address(served: Served, query: str) -> str:
@@ -94,6 +94,6 @@ async def test_client_that_leaves_before_accept_is_not_a_fault() -> None:
             raise RuntimeError("Expected 'websocket.accept'.")
 
     async with EventLog(EventBus()) as log:
-        house = cast("House", SimpleNamespace(log=log))
-        await events_by_socket(WebSocket({"type": "websocket"}, receive, send), house)
+        server = cast("ServerState", SimpleNamespace(log=log))
+        await events_by_socket(WebSocket({"type": "websocket"}, receive, send), server)
     assert asked == []

@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.cli.command import treadle
 from tests.server.serving import Served, serving
-from treadle.server import running
+from treadle.server import startup
 
 
 async def status(served: Served, **headers: str) -> int:
@@ -82,11 +82,11 @@ def test_a_name_service_that_does_not_answer_does_not_hold_up_the_start(
     answered = Event()
     monkeypatch.setattr(socket, "gethostname", lambda: "Machine")
     monkeypatch.setattr(socket, "getfqdn", lambda: answered.wait(60) and "machine.example")
-    monkeypatch.setattr(running, "_NAME_SECONDS", 0.0)
-    assert running._machine_names() == {"machine"}
+    monkeypatch.setattr(startup, "_NAME_SECONDS", 0.0)
+    assert startup._machine_names() == {"machine"}
     answered.set()
-    monkeypatch.setattr(running, "_NAME_SECONDS", 60.0)
-    assert running._machine_names() == {"machine", "machine.example"}
+    monkeypatch.setattr(startup, "_NAME_SECONDS", 60.0)
+    assert startup._machine_names() == {"machine", "machine.example"}
 
 
 def test_an_address_that_cannot_be_used_is_said_in_a_line(repo: Path) -> None:

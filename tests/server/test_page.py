@@ -19,7 +19,7 @@ from tests.server.serving import serving
 from treadle.server.built_page import FOLDER, BuiltPage, is_of_page
 from treadle.server.connections import Admission, ServerConfig
 from treadle.server.peers import PeerUsers
-from treadle.server.safe_headers import SafeHeaders
+from treadle.server.security_headers import SecurityHeaders
 from treadle.ui.addresses import SCREENS
 
 TOKEN = "a-token-of-the-user"
@@ -51,7 +51,7 @@ def built(tmp_path: Path) -> Path:
 @contextmanager
 def answering(folder: Path) -> Iterator[str]:
     """The page alone, at a real port."""
-    app = SafeHeaders(Starlette(routes=BuiltPage(folder).routes()))
+    app = SecurityHeaders(Starlette(routes=BuiltPage(folder).routes()))
     peers = PeerUsers()
     admission = Admission(peers, most_strangers=10)
     config = ServerConfig(app, admission, port=0, log_level="error", lifespan="off")

@@ -13,9 +13,9 @@ from tests.fakes.replies import Answer
 from tests.server.exports import export, span
 from tests.server.serving import Served, serving
 from tests.spans.runs import span as small_span
-from treadle.app.event_log import EventLog
-from treadle.app.live_spans import TOLD_AT_ONCE, LiveSpans
 from treadle.events import EventBus
+from treadle.server.event_log import EventLog
+from treadle.server.live_spans import TOLD_AT_ONCE, LiveSpans
 from treadle.traces import SqliteTraceStore
 from treadle.traces.store.protocol import Changes, SpanChange
 

@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from tests.cli.command import AS_INTERPRETER
 from tests.server.exports import binary, export, span
 from tests.server.serving import Served, serving
-from treadle.server.bodies import TooLargeError, unpack
+from treadle.server.request_bodies import TooLargeError, unpack
 from treadle.traces import SqliteTraceStore
 
 JSON = "application/json"

@@ -34,14 +34,14 @@ class Examinable(Protocol):
     def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int: ...
 
 
-class Asking:
+class ActiveRequests:
     """How many wait for an answer right now: what is done in the background lets them go first."""
 
     def __init__(self) -> None:
         self.count = 0
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def track(self) -> Iterator[None]:
         """One more until it is left."""
         self.count += 1
         try:
@@ -57,10 +57,10 @@ def rules_of(settings: DetectorSettings) -> tuple[Rule, ...]:
 
 @asynccontextmanager
 async def examined(
-    store: Examinable, settings: DetectorSettings, clock: Clock, asking: Asking
+    store: Examinable, settings: DetectorSettings, clock: Clock, active_requests: ActiveRequests
 ) -> AsyncIterator[None]:
     """Examine what is new, now and then, until it is left."""
-    examining = keep_examined(store, rules_of(settings), clock, asking)
+    examining = keep_examined(store, rules_of(settings), clock, active_requests)
     task = asyncio.create_task(examining, name="examining")
     try:
         yield
@@ -71,7 +71,7 @@ async def examined(
 
 
 async def keep_examined(
-    store: Examinable, rules: Sequence[Rule], clock: Clock, asking: Asking
+    store: Examinable, rules: Sequence[Rule], clock: Clock, active_requests: ActiveRequests
 ) -> None:
     """Examine what is new whenever few spans arrive, until cancelled. Failures are logged."""
     before = done = None
@@ -81,7 +81,7 @@ async def keep_examined(
         try:
             newest = (await asyncio.to_thread(store.changes, None)).newest
             is_due = newest != done and before is not None and newest - before <= FEW
-            if is_due and asking.count and held < HELD_AT_MOST:
+            if is_due and active_requests.count and held < HELD_AT_MOST:
                 held += 1
                 pause = PAUSE_SECONDS
             elif is_due:

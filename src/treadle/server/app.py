@@ -1,7 +1,7 @@
 """The application: the routes, what guards them, and what is open while it runs."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,16 @@ from starlette.types import Receive, Scope, Send
 from treadle import __version__
 from treadle.config.loader import LoadedConfig
 from treadle.config.quantities import size_bytes
-from treadle.server.answering import EscapedJson
-from treadle.server.bodies import BodyLimit
 from treadle.server.built_page import BuiltPage
 from treadle.server.configuration import Configuration
+from treadle.server.credentials import Credentials
 from treadle.server.document import document, operation_id
 from treadle.server.errors import ERRORS, add_error_handlers, refuse_wrong_parameters
 from treadle.server.guard import LOOPBACK_NAMES, Guard
-from treadle.server.house import House
+from treadle.server.mcp_endpoint import McpEndpoint
 from treadle.server.otlp_grpc import serve_grpc
-from treadle.server.over_mcp import OverMcp
+from treadle.server.request_bodies import BodyLimit
+from treadle.server.responses import AsciiJsonResponse
 from treadle.server.routes import (
     agent_conversations,
     agents,
@@ -52,8 +52,8 @@ from treadle.server.routes import (
 )
 from treadle.server.routes.experiments import open_batches
 from treadle.server.routes.gateway import gateway_routes, open_gateway
-from treadle.server.safe_headers import SafeHeaders
-from treadle.server.token import Credentials
+from treadle.server.security_headers import SecurityHeaders
+from treadle.server.state import ServerState
 
 _ROUTERS = (
     health.router, code.router, tools.router, sessions.router, turns.router, approvals.router,
@@ -85,24 +85,6 @@ def create_app(
     """
     settings = loaded.settings
     credentials = credentials or Credentials(secrets.token_urlsafe())
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with (
-            House.open(root, settings, env) as house,
-            OverMcp(house.app) as over_mcp,
-            open_gateway(house, settings, env) as opened,
-            open_batches(house) as batches,
-            _over_grpc(house, host, settings.traces.grpc_port, credentials),
-            Configuration(root, loaded, env) as configuration,
-        ):
-            app.state.configuration = configuration
-            app.state.house = house
-            app.state.mcp = over_mcp
-            app.state.gateway = opened
-            app.state.batches = batches
-            yield
-
     app = FastAPI(
         title="Treadle",
         version=__version__,
@@ -112,8 +94,8 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,  # the id "/" would be answered with the whole list
         generate_unique_id_function=operation_id,
-        default_response_class=EscapedJson,
-        lifespan=lifespan,
+        default_response_class=AsciiJsonResponse,
+        lifespan=_lifespan(root, loaded, env, host, credentials.token),
     )
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI says
     add_error_handlers(app)
@@ -130,16 +112,40 @@ def create_app(
     app.router.default = page.or_else(app.router.default)
     app.add_middleware(BodyLimit, most=size_bytes(settings.traces.max_request))
     app.add_middleware(Guard, hosts=hosts, credentials=credentials)
-    app.add_middleware(SafeHeaders)
+    app.add_middleware(SecurityHeaders)
     return app
 
 
-def _over_grpc(
-    house: House, host: str, port: int | None, credentials: Credentials
+def _lifespan(
+    root: Path, loaded: LoadedConfig, env: Mapping[str, str], host: str, token: str
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """Opens what the routes use when the server starts, and closes it when the server ends."""
+    settings = loaded.settings
+
+    @asynccontextmanager
+    async def open_and_close(app: FastAPI) -> AsyncIterator[None]:
+        async with (
+            ServerState.open(root, settings, env) as state,
+            McpEndpoint(state.app) as mcp,
+            open_gateway(state, settings, env) as gateway,
+            open_batches(state) as batches,
+            _grpc_endpoint(state, host, settings.traces.grpc_port, token),
+            Configuration(root, loaded, env) as configuration,
+        ):
+            app.state.configuration = configuration
+            app.state.server = state
+            app.state.mcp = mcp
+            app.state.gateway = gateway
+            app.state.batches = batches
+            yield
+
+    return open_and_close
+
+
+def _grpc_endpoint(
+    server: ServerState, host: str, port: int | None, token: str
 ) -> AbstractAsyncContextManager[None]:
-    if port is None:
-        return nullcontext()
-    return serve_grpc(house.intake, host, port, credentials.token)
+    return nullcontext() if port is None else serve_grpc(server.intake, host, port, token)
 
 
 class _Mcp:

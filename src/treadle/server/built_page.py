@@ -19,9 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle.server.notices import NOT_BUILT, notice
+from treadle.server.path_ids import rest_of_path
 from treadle.server.peers import OWN_PEER
-from treadle.server.safe_headers import page_policy
-from treadle.server.whole_ids import rest
+from treadle.server.security_headers import page_policy
 from treadle.ui.addresses import SCREENS
 
 FOLDER = Path(__file__).parent / "page"
@@ -76,7 +76,9 @@ class BuiltPage:
 
     def routes(self) -> list[Route]:
         """The addresses for which `is_of_page` is true."""
-        screens = [f"/{screen}{below}" for screen in SCREENS for below in ("", "/" + rest("below"))]
+        screens = [
+            f"/{screen}{below}" for screen in SCREENS for below in ("", "/" + rest_of_path("below"))
+        ]
         files = ["/assets/{name:path}", *(f"/{{name}}{ending}" for ending in _TYPES)]
         return [
             *(Route(path, self._screen, include_in_schema=False) for path in ("/", *screens)),

@@ -20,7 +20,7 @@ from treadle.events.types import HTTP_STATUS
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import InvalidRequestError
 from treadle.json_schemas import DocumentedAs, json_responses
-from treadle.server.answering import EscapedJson
+from treadle.server.responses import AsciiJsonResponse
 from treadle.tools.failures import kind_of
 
 _log = logging.getLogger(__name__)
@@ -102,17 +102,17 @@ def _takes_several(kind: object) -> bool:
     return any(get_origin(each) in {list, tuple} for each in (kind, *get_args(kind)))
 
 
-async def _treadle_error(_request: Request, error: Exception) -> EscapedJson:
+async def _treadle_error(_request: Request, error: Exception) -> AsciiJsonResponse:
     assert isinstance(error, TreadleError)
     provider = error.exit_status is ExitStatus.PROVIDER
     status = HTTPStatus.BAD_GATEWAY if provider else HTTP_STATUS[kind_of(error)]
     body = error_body(error.message, error.hint)
     if isinstance(error, InvalidRequestError):
         body["error"]["problems"] = [asdict(each) for each in error.problems]
-    return EscapedJson(body, status_code=status)
+    return AsciiJsonResponse(body, status_code=status)
 
 
-async def _system_error(_request: Request, error: Exception) -> EscapedJson:
+async def _system_error(_request: Request, error: Exception) -> AsciiJsonResponse:
     """What the operating system refuses: a name that cannot be, a disk that is full."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
@@ -120,7 +120,7 @@ async def _system_error(_request: Request, error: Exception) -> EscapedJson:
         f"The operating system refused it: {reason}.",
         "Check the name, the permissions and the disk.",
     )
-    return EscapedJson(body, status_code=HTTP_STATUS[kind_of(error)])
+    return AsciiJsonResponse(body, status_code=HTTP_STATUS[kind_of(error)])
 
 
 _OF_INPUT: Mapping[type[Exception], str] = {
@@ -131,11 +131,11 @@ _OF_INPUT: Mapping[type[Exception], str] = {
 """What Python raises of values that only a caller can have sent, and that no check foresaw."""
 
 
-async def _unfit(_request: Request, error: Exception) -> EscapedJson:
+async def _unfit(_request: Request, error: Exception) -> AsciiJsonResponse:
     _log.warning("A request was refused late", exc_info=error)
     said = next(said for kind, said in _OF_INPUT.items() if isinstance(error, kind))
     message = f"The request is invalid. {said}"
-    return EscapedJson(error_body(message, "Change it."), status_code=422)
+    return AsciiJsonResponse(error_body(message, "Change it."), status_code=422)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -144,7 +144,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"{meant}See /api/openapi.json for the parameters and fields."
 
 
-async def _invalid(_request: Request, error: Exception) -> EscapedJson:
+async def _invalid(_request: Request, error: Exception) -> AsciiJsonResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place, *path = first["loc"]
@@ -157,19 +157,19 @@ async def _invalid(_request: Request, error: Exception) -> EscapedJson:
     else:
         message = f"{field or place}: {first['msg']}."
     body = error_body(message, hint, field=field or None)
-    return EscapedJson(body, status_code=422)
+    return AsciiJsonResponse(body, status_code=422)
 
 
 _PLACES = {"query": "parameter", "body": "field"}
 
 
-async def _http(_request: Request, error: Exception) -> EscapedJson:
+async def _http(_request: Request, error: Exception) -> AsciiJsonResponse:
     assert isinstance(error, HTTPException)
     hint = "See /api/openapi.json for the addresses." if error.status_code in {404, 405} else None
     body = error_body(str(error.detail).rstrip(".") + ".", hint)
-    return EscapedJson(body, status_code=error.status_code, headers=error.headers)
+    return AsciiJsonResponse(body, status_code=error.status_code, headers=error.headers)
 
 
-async def _unexpected(_request: Request, error: Exception) -> EscapedJson:
+async def _unexpected(_request: Request, error: Exception) -> AsciiJsonResponse:
     what = f"Unexpected {type(error).__name__}."
-    return EscapedJson(error_body(what, "The server's log has details."), status_code=500)
+    return AsciiJsonResponse(error_body(what, "The server's log has details."), status_code=500)

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.server.built_page import is_of_page
+from treadle.server.credentials import SUBPROTOCOL, Credentials
 from treadle.server.peers import OWN_PEER
-from treadle.server.token import SUBPROTOCOL, Credentials
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 

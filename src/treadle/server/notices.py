@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from starlette.responses import HTMLResponse
 
-from treadle.server.safe_headers import page_policy
+from treadle.server.security_headers import page_policy
 
 
 @dataclass(frozen=True, slots=True)

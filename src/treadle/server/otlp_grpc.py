@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from treadle.app.span_intake import SpanIntake
 from treadle.errors import ConfigError, StoreError, TreadleError
+from treadle.server.span_intake import SpanIntake
 from treadle.spans.otlp import decode_protobuf, respond_protobuf
 
 if TYPE_CHECKING:

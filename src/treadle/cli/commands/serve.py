@@ -16,7 +16,7 @@ from treadle.owner_only import open_output
 from treadle.paths import data_path
 
 if TYPE_CHECKING:
-    from treadle.server.running import Ready
+    from treadle.server.startup import Ready
 
 VARIABLE = "TREADLE_SERVE_TOKEN"
 

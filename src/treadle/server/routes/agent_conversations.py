@@ -6,10 +6,10 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from treadle.app.agent_conversations import AgentConversation, ListedConversation, listed, told
 from treadle.json_schemas import json_responses
-from treadle.server.answering import answered
-from treadle.server.house import House, Opened
+from treadle.server.agent_exchanges import AgentConversation, ListedConversation, listed, told
+from treadle.server.responses import json_response
+from treadle.server.state import CurrentServer, ServerState
 from treadle.session import Kind
 
 router = APIRouter(prefix="/agents/conversations", tags=["agents"])
@@ -40,46 +40,50 @@ class Renaming(BaseModel):
 
 @router.get("", response_class=Response, responses=json_responses(ConversationList))
 async def conversations(
-    house: Opened,
+    server: CurrentServer,
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
     """What was asked of agents, the newest first."""
     most = offset + limit + 1
-    found = await house.conversations.list(root=house.app.root, limit=most, kind=Kind.AGENT)
+    found = await server.conversations.list(root=server.app.root, limit=most, kind=Kind.AGENT)
     data = [listed(row) for row in found[offset : most - 1]]
     place = Place(offset=offset, limit=limit, more=len(found) == most)
-    return await answered(request, lambda: ConversationList(data=data, pagination=place))
+    return await json_response(request, lambda: ConversationList(data=data, pagination=place))
 
 
 @router.get("/{conversation}", response_class=Response, responses=json_responses(AgentConversation))
-async def show(house: Opened, request: Request, conversation: str) -> Response:
+async def show(server: CurrentServer, request: Request, conversation: str) -> Response:
     """One with all its questions, calls and answers: an id, the beginning of one, or `last`."""
-    return await _shown(house, request, conversation)
+    return await _shown(server, request, conversation)
 
 
 @router.patch(
     "/{conversation}", response_class=Response, responses=json_responses(AgentConversation)
 )
-async def rename(house: Opened, request: Request, conversation: str, wanted: Renaming) -> Response:
+async def rename(
+    server: CurrentServer, request: Request, conversation: str, wanted: Renaming
+) -> Response:
     """Give it another title."""
-    root = house.app.root
-    named = await house.conversations.rename(conversation, wanted.title, root=root, kind=Kind.AGENT)
-    await house.announce_conversation(str(named.id))
-    return await _shown(house, request, conversation)
+    root = server.app.root
+    named = await server.conversations.rename(
+        conversation, wanted.title, root=root, kind=Kind.AGENT
+    )
+    await server.announce_conversation(str(named.id))
+    return await _shown(server, request, conversation)
 
 
 @router.delete("/{conversation}", status_code=204)
-async def delete(house: Opened, conversation: str) -> None:
+async def delete(server: CurrentServer, conversation: str) -> None:
     """Take it out for good; what is recorded of it stays."""
-    root = house.app.root
-    gone = await house.conversations.delete(conversation, root=root, kind=Kind.AGENT)
-    await house.announce_conversation(str(gone.id), gone=True)
+    root = server.app.root
+    gone = await server.conversations.delete(conversation, root=root, kind=Kind.AGENT)
+    await server.announce_conversation(str(gone.id), gone=True)
 
 
-async def _shown(house: House, request: Request, reference: str) -> Response:
-    root = house.app.root
-    row = await house.conversations.get(reference, root=root, kind=Kind.AGENT)
-    whole = await house.conversations.load(str(row.id), root=root, kind=Kind.AGENT)
-    return await answered(request, lambda: told(row, whole))
+async def _shown(server: ServerState, request: Request, reference: str) -> Response:
+    root = server.app.root
+    row = await server.conversations.get(reference, root=root, kind=Kind.AGENT)
+    whole = await server.conversations.load(str(row.id), root=root, kind=Kind.AGENT)
+    return await json_response(request, lambda: told(row, whole))

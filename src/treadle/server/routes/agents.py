@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.agents.definitions import Origin
 from treadle.agents.page import PageContext
 from treadle.errors import NotFoundError
-from treadle.server.house import Opened
 from treadle.server.routes.turns import TurnAnswer, turn_answer
 from treadle.server.routes.ui import PageId
+from treadle.server.state import CurrentServer
 from treadle.ui.state import Change
 
 router = APIRouter(prefix="/agents", tags=["agents"])
@@ -55,27 +55,27 @@ class Ask(BaseModel):
 
 
 @router.get("")
-async def agents(house: Opened) -> AgentList:
+async def agents(server: CurrentServer) -> AgentList:
     """The agents that can be asked."""
     return AgentList(
         data=[
             ListedAgent(origin=agent.origin, **agent.header.model_dump(mode="json"))
-            for _, agent in sorted(house.agents.agents.items())
+            for _, agent in sorted(server.agents.agents.items())
         ],
-        warnings=house.agents.warnings,
+        warnings=server.agents.warnings,
     )
 
 
 @router.post("/{name}/ask", status_code=202)
 async def ask(
-    house: Opened, name: Annotated[str, Path(min_length=1, max_length=100)], asked: Ask
+    server: CurrentServer, name: Annotated[str, Path(min_length=1, max_length=100)], asked: Ask
 ) -> TurnAnswer:
     """Ask an agent. `GET /turns/{request_id}` tells how far it is; its events are on `/events`."""
-    if name not in house.agents.agents:
+    if name not in server.agents.agents:
         raise NotFoundError(f"There is no agent {name!r}.", hint="GET /api/v1/agents lists them.")
     if asked.page_id is not None:
-        await house.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
-    turn = await house.turns.start_question(
+        await server.ui.change(Change(), by=asked.page_id)  # now it is the one that was used last
+    turn = await server.turns.start_question(
         asked.question,
         asked.context,
         agent=name,

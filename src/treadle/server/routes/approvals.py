@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.events.encoding import plain
 from treadle.events.types import ApprovalRequested, ApprovalScope
 from treadle.json_schemas import DocumentedAs
-from treadle.server.answering import Taken
-from treadle.server.house import Opened
+from treadle.server.responses import Taken
+from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/approvals", tags=["approvals"])
 
@@ -41,13 +41,13 @@ class Pending(BaseModel):
 
 
 @router.get("")
-async def pending(house: Opened) -> Pending:
+async def pending(server: CurrentServer) -> Pending:
     """What waits for an answer. Only while somebody follows the events with `approve=true`."""
-    return Pending(data=[plain(event) for event in house.app.approvals.pending()])
+    return Pending(data=[plain(event) for event in server.app.approvals.pending()])
 
 
 @router.post("/{approval_id}")
-async def answer(house: Opened, approval_id: UUID, given: Answer) -> Taken:
+async def answer(server: CurrentServer, approval_id: UUID, given: Answer) -> Taken:
     """Answer a question; `taken` is false when it waits no more."""
     scope = ApprovalScope(given.scope.value)
-    return {"taken": house.app.approvals.answer(approval_id, scope, given.words)}
+    return {"taken": server.app.approvals.answer(approval_id, scope, given.words)}

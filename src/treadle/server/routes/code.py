@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.code import SearchResults, View
 from treadle.errors import NotFoundError, UsageError
 from treadle.json_schemas import JsonOf, json_responses
-from treadle.server.house import House, Opened
 from treadle.server.routes.tools import answer
+from treadle.server.state import CurrentServer, ServerState
 from treadle.toolbox.code.request_code_context import CodeContextResult
 
 router = APIRouter(prefix="/code", tags=["code"])
@@ -40,31 +40,35 @@ class ContextQuery(_Asked):
 
 
 @router.get("/search")
-async def search(house: Opened, query: Annotated[SearchQuery, Query()]) -> JsonOf[SearchResults]:
+async def search(
+    server: CurrentServer, query: Annotated[SearchQuery, Query()]
+) -> JsonOf[SearchResults]:
     """Ranked items or files of an index that was brought up to date, as `search --json` gives."""
-    _check(house, query)
-    return await asyncio.to_thread(_fresh_results, house, query)
+    _check(server, query)
+    return await asyncio.to_thread(_fresh_results, server, query)
 
 
 @router.get("/context", response_class=Response, responses=json_responses(CodeContextResult))
-async def context(house: Opened, query: Annotated[ContextQuery, Query()]) -> Response:
+async def context(server: CurrentServer, query: Annotated[ContextQuery, Query()]) -> Response:
     """What a model would be given for a question, as `context --json` gives."""
-    _check(house, query)
+    _check(server, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
-    return answer(await house.app.dispatcher.call("request_code_context", arguments, vendor="http"))
+    return answer(
+        await server.app.dispatcher.call("request_code_context", arguments, vendor="http")
+    )
 
 
-def _fresh_results(house: House, query: SearchQuery) -> SearchResults:
-    house.app.index.refresh()
-    return house.app.index.search(query.q, top_k=query.top_k, view=query.view)
+def _fresh_results(server: ServerState, query: SearchQuery) -> SearchResults:
+    server.app.index.refresh()
+    return server.app.index.search(query.q, top_k=query.top_k, view=query.view)
 
 
-def _check(house: House, query: _Asked) -> None:
+def _check(server: ServerState, query: _Asked) -> None:
     if not query.q.strip():
         raise UsageError("The query is empty.", hint="Set the parameter `q`.")
-    if query.repo is not None and not _is_root(query.repo, house.app.root):
+    if query.repo is not None and not _is_root(query.repo, server.app.root):
         raise NotFoundError(
-            f"This server serves {house.app.root}, not {query.repo}.",
+            f"This server serves {server.app.root}, not {query.repo}.",
             hint="Start another server with `treadle serve --repo PATH --port N`.",
         )
 

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Header, Query, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from treadle.app.event_log import Gap, LoggedEvent
 from treadle.json_schemas import json_responses
+from treadle.server.event_log import Gap, LoggedEvent
 from treadle.server.event_shapes import any_event
-from treadle.server.house import House, Opened
+from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(tags=["events"])
 sockets = APIRouter(tags=["events"])
@@ -29,7 +29,7 @@ class _EventStream(StreamingResponse):
 
 @router.get("/events", response_class=_EventStream, responses=json_responses(any_event))
 async def events(
-    house: Opened,
+    server: CurrentServer,
     *,
     request_id: UUID | None = None,
     after: Annotated[int | None, Query(ge=0)] = None,
@@ -48,7 +48,7 @@ async def events(
     """
     start = last_event_id if last_event_id is not None else after
     return _EventStream(
-        _stream(house, start, request_id, approve=approve, page=page),
+        _stream(server, start, request_id, approve=approve, page=page),
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 
@@ -56,7 +56,7 @@ async def events(
 @sockets.websocket("/events/socket")
 async def events_by_socket(
     socket: WebSocket,
-    house: Opened,
+    server: CurrentServer,
     *,
     after: Annotated[int | None, Query(ge=0)] = None,
     page: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
@@ -70,9 +70,9 @@ async def events_by_socket(
     from the client.
     """
     if after is None:
-        after = house.log.newest  # what happens while it is being accepted is not missed
+        after = server.log.newest  # what happens while it is being accepted is not missed
     await socket.accept()
-    following = _follow(house, after, None, approve=approve, page=page)
+    following = _follow(server, after, None, approve=approve, page=page)
     sending = asyncio.create_task(_send(socket, after, following))
     try:
         while (await socket.receive())["type"] != "websocket.disconnect":
@@ -99,23 +99,35 @@ async def _send(
 
 
 async def _stream(
-    house: House, start: int | None, request_id: UUID | None, *, approve: bool, page: str | None
+    server: ServerState,
+    start: int | None,
+    request_id: UUID | None,
+    *,
+    approve: bool,
+    page: str | None,
 ) -> AsyncIterator[str]:
-    async with aclosing(_follow(house, start, request_id, approve=approve, page=page)) as following:
+    async with aclosing(
+        _follow(server, start, request_id, approve=approve, page=page)
+    ) as following:
         async for event in following:
             yield _message(event)
 
 
 async def _follow(
-    house: House, start: int | None, request_id: UUID | None, *, approve: bool, page: str | None
+    server: ServerState,
+    start: int | None,
+    request_id: UUID | None,
+    *,
+    approve: bool,
+    page: str | None,
 ) -> AsyncGenerator[LoggedEvent | Gap | None]:
     """The events as they come; None after a silence, as a sign of life."""
     async with AsyncExitStack() as stack:
         if approve:
-            stack.enter_context(house.app.approvals.attend())
+            stack.enter_context(server.app.approvals.attend())
         if page is not None:
-            await stack.enter_async_context(house.pages.attended(page))
-        following = house.log.follow(after=start, request_id=request_id)
+            await stack.enter_async_context(server.pages.attended(page))
+        following = server.log.follow(after=start, request_id=request_id)
         coming = asyncio.ensure_future(anext(following))
         try:
             while True:

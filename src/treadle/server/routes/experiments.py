@@ -9,7 +9,6 @@ from fastapi import APIRouter, Body, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import HTTPConnection
 
-from treadle.app.batches import RunningBatches
 from treadle.clock import SystemClock
 from treadle.errors import NotFoundError, StoreError
 from treadle.experiments import shapes
@@ -29,27 +28,28 @@ from treadle.experiments.service import (
     Experiments,
 )
 from treadle.json_schemas import JsonOf
-from treadle.server.house import House, Opened
+from treadle.server.batches import RunningBatches
+from treadle.server.state import CurrentServer, ServerState
 from treadle.traces.query import parse_query
 
 router = APIRouter(prefix="/experiments", tags=["experiments"])
 
 
 @asynccontextmanager
-async def open_batches(house: House) -> AsyncIterator[RunningBatches]:
+async def open_batches(server: ServerState) -> AsyncIterator[RunningBatches]:
     """What runs in the background as long as the server does; it is cancelled with it."""
-    async with RunningBatches(_experiments(house)) as running:
+    async with RunningBatches(_experiments(server)) as running:
         yield running
 
 
-def _experiments(house: House) -> Experiments:
-    if house.app.experimenting is None:
+def _experiments(server: ServerState) -> Experiments:
+    if server.app.experimenting is None:
         raise StoreError("There are no experiments.")
-    return house.app.experimenting.experiments
+    return server.app.experimenting.experiments
 
 
-def _opened(house: Opened) -> Experiments:
-    return _experiments(house)
+def _opened(server: CurrentServer) -> Experiments:
+    return _experiments(server)
 
 
 def _running(connection: HTTPConnection) -> RunningBatches:

@@ -13,11 +13,11 @@ from treadle.experiments.finding import listed_call
 from treadle.experiments.reading import request_of
 from treadle.experiments.requests import body_of
 from treadle.json_schemas import json_responses
-from treadle.server.answering import answered, ids_in_path
-from treadle.server.house import Opened
+from treadle.server.path_ids import ids_in_path, rest_of_path
+from treadle.server.responses import json_response
 from treadle.server.routes.experiments import OpenedExperiments
 from treadle.server.routes.traces import Filter
-from treadle.server.whole_ids import rest
+from treadle.server.state import CurrentServer
 
 router = APIRouter(tags=["traces"])
 
@@ -80,12 +80,12 @@ class Runnable(TypedDict):
 
 @router.get("/findings", response_class=Response, responses=json_responses(FindingList))
 async def findings(
-    house: Opened, asked: Annotated[FaultsQuery, Query()], request: Request
+    server: CurrentServer, asked: Annotated[FaultsQuery, Query()], request: Request
 ) -> Response:
     """What detectors found wrong with spans, in order of time."""
 
     def make() -> FindingList:
-        found = house.traces.findings(asked.wanted(), rules=house.rules, limit=asked.limit)
+        found = server.traces.findings(asked.wanted(), rules=server.rules, limit=asked.limit)
         return {
             "data": [_told(each) for each in found.data],
             "total": found.total,
@@ -93,36 +93,40 @@ async def findings(
             "unexamined": found.unexamined,
         }
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 @router.get(
-    "/requests/" + rest("ids"), response_class=Response, responses=json_responses(RecordedRequest)
+    "/requests/" + rest_of_path("ids"),
+    response_class=Response,
+    responses=json_responses(RecordedRequest),
 )
-async def recorded_request(house: Opened, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
+async def recorded_request(server: CurrentServer, request: Request, ids: str) -> Response:  # noqa: ARG001  (read before it is decoded)
     """The chat request of a recorded model call, at `/requests/TRACE/SPAN`."""
     trace_id, span_id = ids_in_path(request, "/requests/", 2)
 
     def make() -> RecordedRequest:
-        found = house.traces.span(trace_id, span_id)
+        found = server.traces.span(trace_id, span_id)
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
         document, notes = request_of(found)
         return {"body": body_of(document), "notes": list(notes)}
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
-@router.get("/runnable/" + rest("ids"), response_class=Response, responses=json_responses(Runnable))
+@router.get(
+    "/runnable/" + rest_of_path("ids"), response_class=Response, responses=json_responses(Runnable)
+)
 async def can_be_run(
-    house: Opened,
+    server: CurrentServer,
     opened: OpenedExperiments,
     request: Request,
     ids: str,  # noqa: ARG001
 ) -> Response:
     """Whether a recorded call can be run again in an experiment, at `/runnable/TRACE/SPAN`."""
     wanted = "/".join(ids_in_path(request, "/runnable/", 2))
-    listed = await asyncio.to_thread(listed_call, house.traces, wanted)
+    listed = await asyncio.to_thread(listed_call, server.traces, wanted)
     found = await opened.runnable(wanted)
 
     def make() -> Runnable:
@@ -133,7 +137,7 @@ async def can_be_run(
             "reason": found.reason,
         }
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 def _told(finding: Finding) -> ToldFinding:

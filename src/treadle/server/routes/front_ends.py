@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.websockets import WebSocketDisconnect
 
 from treadle.errors import UsageError
-from treadle.server.house import Opened
+from treadle.server.state import CurrentServer
 from treadle.tools.external import Connection, ToolDefinition, message_json, receive
 
 router = APIRouter(prefix="/front_ends", tags=["front ends"])
@@ -30,7 +30,9 @@ class Hello(BaseModel):
 
 @router.websocket("/{name}")
 async def front_end(
-    socket: WebSocket, house: Opened, name: Annotated[str, Path(min_length=1, max_length=100)]
+    socket: WebSocket,
+    server: CurrentServer,
+    name: Annotated[str, Path(min_length=1, max_length=100)],
 ) -> None:
     """Serve the front end of that name until it leaves.
 
@@ -43,7 +45,7 @@ async def front_end(
         hello = Hello.model_validate_json(await _text(socket))
         for definition in hello.tools:
             await asyncio.sleep(0)  # checking a schema takes milliseconds
-            house.app.bridge.define(definition)
+            server.app.bridge.define(definition)
     except (ValidationError, UsageError) as error:
         what = error if isinstance(error, UsageError) else _unreadable(error)
         await _tell(socket, what)
@@ -52,7 +54,7 @@ async def front_end(
     except WebSocketDisconnect:
         return
     runs = hello.runs if hello.runs is not None else tuple(tool.name for tool in hello.tools)
-    with house.app.bridge.connect(name, runs=runs) as connection:
+    with server.app.bridge.connect(name, runs=runs) as connection:
         await socket.send_json({"type": "ready", "runs": runs})
         sending = asyncio.create_task(_send(socket, connection), name=f"front end {name}")
         try:

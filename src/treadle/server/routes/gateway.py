@@ -17,27 +17,27 @@ from treadle.config.model import Settings
 from treadle.gateway import Gateway
 from treadle.gateway.breakpoint_store import Breakpoint, HeldState
 from treadle.llm.profiles import register_keys
-from treadle.server.house import House
+from treadle.server.state import ServerState
 
 _METHODS = ["GET", "POST"]
 
 
 @asynccontextmanager
 async def open_gateway(
-    house: House, settings: Settings, env: Mapping[str, str]
+    server: ServerState, settings: Settings, env: Mapping[str, str]
 ) -> AsyncIterator[Gateway]:
     """The gateway of a server, open as long as it runs."""
     register_keys(settings, env)
-    recording = house.app.recording
+    recording = server.app.recording
     async with Gateway.open(
         settings,
         env,
         store=recording.store,
         why_not=recording.missing,
-        bus=house.app.bus,
+        bus=server.app.bus,
         breakpoints_path=breakpoints_path(),
     ) as gateway:
-        trying = house.app.experimenting
+        trying = server.app.experimenting
         with trying.caller.lent(gateway) if trying else nullcontext():
             yield gateway
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from treadle import __version__
 from treadle.server.configuration import Configured
-from treadle.server.house import House, Opened
 from treadle.server.routes.gateway import OpenedGateway
+from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(tags=["health"])
 
@@ -81,23 +81,23 @@ class Health(BaseModel):
 
 
 @router.get("/health")
-async def health(house: Opened, gateway: OpenedGateway, configured: Configured) -> Health:
+async def health(server: CurrentServer, gateway: OpenedGateway, configured: Configured) -> Health:
     """The version, the repository, its index, and whether all is recorded."""
-    status = await asyncio.to_thread(house.app.index.status)
+    status = await asyncio.to_thread(server.app.index.status)
     return Health(
         ok=True,
         version=__version__,
-        root=str(house.app.root),
+        root=str(server.app.root),
         index=IndexHealth.model_validate(status._asdict()),
-        recording=house.app.recording.missing,
-        traces=await asyncio.to_thread(_traces, house),
+        recording=server.app.recording.missing,
+        traces=await asyncio.to_thread(_traces, server),
         gateway=GatewayHealth.model_validate(asdict(gateway.health())),
         model=ModelHealth.model_validate(await configured.default_model()),
     )
 
 
-def _traces(house: House) -> TraceHealth:
-    recording = house.app.recording
+def _traces(server: ServerState) -> TraceHealth:
+    recording = server.app.recording
     if recording.store is None or recording.recorder is None:
         return TraceHealth(recorder="off", lost=0, size_bytes=0, pending_bytes=0, redactions={})
     loss = recording.recorder.loss
@@ -107,6 +107,6 @@ def _traces(house: House) -> TraceHealth:
         recorder="on",
         lost=loss.count if loss else 0,
         size_bytes=sum(file.stat().st_size for file in files if file.exists()),
-        pending_bytes=house.intake.held_bytes,
+        pending_bytes=server.intake.held_bytes,
         redactions=dict(recording.store.redactions()),
     )

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
-from treadle.app.span_intake import Decode, SpanIntake
 from treadle.errors import StoreError, TreadleError
-from treadle.server.bodies import EncodingError, TooLargeError, unpack
-from treadle.server.house import Opened
+from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
+from treadle.server.span_intake import Decode, SpanIntake
+from treadle.server.state import CurrentServer
 from treadle.spans.otlp import (
     Decoded,
     decode_json,
@@ -69,7 +69,7 @@ _FAILURES: tuple[tuple[type[TreadleError], int, int], ...] = (
 
 
 @router.post("/traces", response_class=Response)
-async def traces(house: Opened, request: Request) -> Response:
+async def traces(server: CurrentServer, request: Request) -> Response:
     """Keep the spans of an export; a 200 says that they are safely on disk."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = _ENCODINGS.get(media_type)
@@ -77,7 +77,7 @@ async def traces(house: Opened, request: Request) -> Response:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _answer(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
-        decoded = await _take(house.intake, request, encoding)
+        decoded = await _take(server.intake, request, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
         return _answer(encoding, encoding.status(code, str(error)), status)

@@ -21,7 +21,7 @@ from treadle.errors import StoreError
 from treadle.events.edits import EditApplied, EditDenied, EditUndone, ProposalEvent
 from treadle.ids import new_id
 from treadle.json_schemas import JsonOf
-from treadle.server.house import House, Opened
+from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(prefix="/proposals", tags=["proposals"])
 
@@ -48,51 +48,53 @@ class ProposalList(TypedDict):
 
 @router.get("")
 async def proposals(
-    house: Opened,
+    server: CurrentServer,
     state: ProposalState | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
 ) -> JsonOf[ProposalList]:
     """What was proposed for the repository."""
     states = [state] if state else None
-    found = await asyncio.to_thread(_edits(house).list, states=states, limit=limit)
+    found = await asyncio.to_thread(_edits(server).list, states=states, limit=limit)
     return {"data": [listed_proposal(each) for each in found]}
 
 
 @router.get("/{reference}")
-async def proposal(house: Opened, reference: str) -> JsonOf[ShownProposal]:
+async def proposal(server: CurrentServer, reference: str) -> JsonOf[ShownProposal]:
     """A proposal with its diffs, and whether its files are still what it was made on."""
 
     def read(edits: Edits) -> ShownProposal:
         found = edits.find(reference)
         return shown_proposal(found, edits.freshness(found))
 
-    return await asyncio.to_thread(read, _edits(house))
+    return await asyncio.to_thread(read, _edits(server))
 
 
 @router.post("/{reference}/approve")
-async def approve(house: Opened, reference: str, given: Decision) -> JsonOf[ListedProposal]:
+async def approve(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
     """Apply the proposal, or only some of its hunks; the others are denied then."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
         edits.apply(found.id, hunks=hunks, words=given.words)
 
-    return await _changed(house, reference, run)
+    return await _changed(server, reference, run)
 
 
 @router.post("/{reference}/deny")
-async def deny(house: Opened, reference: str, given: Decision) -> JsonOf[ListedProposal]:
+async def deny(server: CurrentServer, reference: str, given: Decision) -> JsonOf[ListedProposal]:
     """Refuse the proposal, or only some of its hunks."""
 
     def run(edits: Edits, found: Proposal) -> None:
         hunks = chosen_parts(found, given.hunks, given.files)
         edits.deny(found.id, words=given.words, hunks=hunks)
 
-    return await _changed(house, reference, run)
+    return await _changed(server, reference, run)
 
 
 @router.post("/{reference}/undo")
-async def undo(house: Opened, reference: str, keep_changed: bool = False) -> JsonOf[ListedProposal]:
+async def undo(
+    server: CurrentServer, reference: str, keep_changed: bool = False
+) -> JsonOf[ListedProposal]:
     """Take the change back; what others changed beside it stays.
 
     With `keep_changed` a file in which the change itself was edited since is kept, and the
@@ -102,37 +104,37 @@ async def undo(house: Opened, reference: str, keep_changed: bool = False) -> Jso
     def run(edits: Edits, found: Proposal) -> None:
         edits.undo(found.id, keep_changed=keep_changed)
 
-    return await _changed(house, reference, run)
+    return await _changed(server, reference, run)
 
 
 @router.post("/{reference}/redo")
-async def redo(house: Opened, reference: str) -> JsonOf[ListedProposal]:
+async def redo(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
     """Make a change again that was undone."""
-    return await _changed(house, reference, lambda edits, found: edits.redo(found.id))
+    return await _changed(server, reference, lambda edits, found: edits.redo(found.id))
 
 
 @router.post("/{reference}/restage")
-async def restage(house: Opened, reference: str) -> JsonOf[ListedProposal]:
+async def restage(server: CurrentServer, reference: str) -> JsonOf[ListedProposal]:
     """Place the proposal anew on files that have changed."""
-    return await _changed(house, reference, lambda edits, found: edits.restage(found.id))
+    return await _changed(server, reference, lambda edits, found: edits.restage(found.id))
 
 
 async def _changed(
-    house: House, reference: str, change: Callable[[Edits, Proposal], object]
+    server: ServerState, reference: str, change: Callable[[Edits, Proposal], object]
 ) -> ListedProposal:
     def run(edits: Edits) -> Proposal:
         found = edits.find(reference)
         change(edits, found)
         return edits.get(found.id)
 
-    changed = await asyncio.to_thread(run, _edits(house))
+    changed = await asyncio.to_thread(run, _edits(server))
     event = _EVENTS.get(changed.state)
     if event is not None:
         files = tuple(each.path for each in changed.selected() or changed.changes)
         if changed.state is ProposalState.PARTLY_UNDONE:
             files = tuple(changed.changes[number].path for number in sorted(changed.undone))
         request_id = changed.request_id or new_id()
-        await house.app.bus.publish(
+        await server.app.bus.publish(
             event(request_id=request_id, proposal_id=changed.id, files=files)
         )
     return listed_proposal(changed)
@@ -147,7 +149,7 @@ _EVENTS: dict[ProposalState, type[ProposalEvent]] = {
 """What those who follow the events are told when a person has decided here."""
 
 
-def _edits(house: House) -> Edits:
-    if house.app.edits is None:
-        raise StoreError(house.app.edits_error or "There are no proposals.")
-    return house.app.edits
+def _edits(server: ServerState) -> Edits:
+    if server.app.edits is None:
+        raise StoreError(server.app.edits_error or "There are no proposals.")
+    return server.app.edits

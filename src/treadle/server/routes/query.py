@@ -9,9 +9,9 @@ from typing_extensions import TypedDict
 from treadle.clock import SystemClock
 from treadle.errors import UsageError
 from treadle.json_schemas import json_responses
-from treadle.server.answering import answered
-from treadle.server.house import Opened
+from treadle.server.responses import json_response
 from treadle.server.routes.traces import Filter
+from treadle.server.state import CurrentServer
 from treadle.traces.query import QuerySyntaxError, Rows
 from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
@@ -169,7 +169,7 @@ async def parse(query: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "") -
 
 @router.get("/query/values", response_class=Response, responses=json_responses(FieldValues))
 async def values(
-    house: Opened, asked: Annotated[Completing, Query()], request: Request
+    server: CurrentServer, asked: Annotated[Completing, Query()], request: Request
 ) -> Response:
     """Values of a field that hold a text, those that begin with it first, among spans that fit."""
     name = NAMES.get(asked.field.lower())
@@ -184,16 +184,18 @@ async def values(
             told = [FieldValue(value=each, count=None, written=each) for each in held]
             cut = told[: asked.limit]
             return FieldValues(field=name.name, values=cut, more=len(told) > len(cut))
-        found = house.traces.values(
+        found = server.traces.values(
             name.field, asked.wanted(), text=asked.prefix, limit=asked.limit
         )
         return _values(name.name, found)
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 @router.get("/facets", response_class=Response, responses=json_responses(FacetList))
-async def facets(house: Opened, asked: Annotated[Faceting, Query()], request: Request) -> Response:
+async def facets(
+    server: CurrentServer, asked: Annotated[Faceting, Query()], request: Request
+) -> Response:
     """What a list can be narrowed to.
 
     How many of its rows have each status, model, label and so on; each is counted without the
@@ -201,11 +203,11 @@ async def facets(house: Opened, asked: Annotated[Faceting, Query()], request: Re
     """
 
     def make() -> FacetList:
-        found = house.traces.facets(asked.rows, asked.wanted(), limit=asked.limit)
+        found = server.traces.facets(asked.rows, asked.wanted(), limit=asked.limit)
         data = [_values(field.value, each) for field, each in found.values.items()]
         return FacetList(rows=asked.rows, data=data, complete=found.complete)
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 def _values(field: str, found: Values) -> FieldValues:

@@ -12,8 +12,8 @@ from treadle.app.span_reading import whole_spans
 from treadle.errors import UsageError
 from treadle.json_schemas import json_responses
 from treadle.secrets import Rule
-from treadle.server.answering import answered
-from treadle.server.house import Opened
+from treadle.server.responses import json_response
+from treadle.server.state import CurrentServer
 from treadle.spans.redaction_preview import RedactionPreview, preview
 from treadle.traces.query.parameters import SpanParameters
 
@@ -30,7 +30,7 @@ class Asked(SpanParameters):
 
 @router.get("/preview", response_class=Response, responses=json_responses(RedactionPreview))
 async def preview_rule(
-    house: Opened, asked: Annotated[Asked, Query()], request: Request
+    server: CurrentServer, asked: Annotated[Asked, Query()], request: Request
 ) -> Response:
     """How often a pattern matches what is stored, with a few masked examples; nothing changes."""
 
@@ -40,7 +40,7 @@ async def preview_rule(
         except ValueError as error:
             raise UsageError(f"pattern: {error}.", hint="Use RE2 syntax.") from error
         query = asked.to_query(time.time_ns() // 1_000)
-        spans = whole_spans(house.traces, query, newest_first=True)
+        spans = whole_spans(server.traces, query, newest_first=True)
         return asdict(preview(rule, islice(spans, asked.limit)))
 
-    return await answered(request, make)
+    return await json_response(request, make)

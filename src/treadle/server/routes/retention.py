@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from treadle.config.quantities import age_us, size_bytes
 from treadle.errors import UsageError
 from treadle.server.configuration import Configured
-from treadle.server.house import House, Opened
+from treadle.server.state import CurrentServer, ServerState
 
 router = APIRouter(prefix="/retention", tags=["settings"])
 
@@ -63,26 +63,28 @@ class Limits(BaseModel):
 
 
 @router.get("")
-async def retention(house: Opened, configured: Configured) -> RetentionAnswer:
+async def retention(server: CurrentServer, configured: Configured) -> RetentionAnswer:
     """What is kept, and how much there is."""
     own = configured.settings.traces
-    held, due = await asyncio.to_thread(_looked, house, own.keep, own.max_size)
+    held, due = await asyncio.to_thread(_looked, server, own.keep, own.max_size)
     return RetentionAnswer(keep=own.keep, max_size=own.max_size, held=held, due=due)
 
 
 @router.get("/preview")
-async def preview(house: Opened, limits: Annotated[Limits, Query()]) -> RetentionPreview:
+async def preview(server: CurrentServer, limits: Annotated[Limits, Query()]) -> RetentionPreview:
     """What would be deleted if this were kept; nothing is changed."""
-    held, deleted = await asyncio.to_thread(_looked, house, limits.keep, limits.max_size)
+    held, deleted = await asyncio.to_thread(_looked, server, limits.keep, limits.max_size)
     return RetentionPreview(keep=limits.keep, max_size=limits.max_size, held=held, deleted=deleted)
 
 
-def _looked(house: House, keep: str | None, max_size: str | None) -> tuple[HeldTraces, HeldTraces]:
+def _looked(
+    server: ServerState, keep: str | None, max_size: str | None
+) -> tuple[HeldTraces, HeldTraces]:
     age = _read("keep", keep, age_us, "30d")
     before = None if age is None else time.time_ns() // 1_000 - age
     most = _read("max_size", max_size, size_bytes, "2GB")
-    held = house.traces.held()
-    gone = house.traces.would_prune(before_us=before, max_bytes=most)
+    held = server.traces.held()
+    gone = server.traces.would_prune(before_us=before, max_bytes=most)
     return HeldTraces.model_validate(held), HeldTraces.model_validate(gone)
 
 

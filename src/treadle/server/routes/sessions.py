@@ -13,7 +13,7 @@ from treadle.app.conversation_answers import (
     summary_answer,
 )
 from treadle.json_schemas import JsonOf
-from treadle.server.house import Opened
+from treadle.server.state import CurrentServer
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
 
@@ -53,10 +53,12 @@ class SessionChange(BaseModel):
 
 
 @router.get("")
-async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> JsonOf[SessionPage]:
+async def sessions(
+    server: CurrentServer, query: Annotated[ListQuery, Query()]
+) -> JsonOf[SessionPage]:
     """The conversations, as `sessions list --json` gives them."""
     wanted = query.offset + query.limit
-    found = await house.conversations.list(root=house.app.root, limit=wanted + 1)
+    found = await server.conversations.list(root=server.app.root, limit=wanted + 1)
     more = len(found) > wanted
     return {
         "data": [summary_answer(row) for row in found[query.offset : wanted]],
@@ -65,27 +67,27 @@ async def sessions(house: Opened, query: Annotated[ListQuery, Query()]) -> JsonO
 
 
 @router.get("/{session}")
-async def show(house: Opened, session: str) -> JsonOf[Session]:
+async def show(server: CurrentServer, session: str) -> JsonOf[Session]:
     """Every message of every branch, as `sessions export` gives them. `session` as in `ask`."""
-    conversation = await house.conversations.load(session, root=house.app.root)
-    return conversation_answer(conversation, await house.conversations.tree(conversation))
+    conversation = await server.conversations.load(session, root=server.app.root)
+    return conversation_answer(conversation, await server.conversations.tree(conversation))
 
 
 @router.patch("/{session}")
-async def change(house: Opened, session: str, wanted: SessionChange) -> JsonOf[Session]:
+async def change(server: CurrentServer, session: str, wanted: SessionChange) -> JsonOf[Session]:
     """Give it another title, or let it go on from another of its messages."""
     if wanted.title is not None:
-        await house.conversations.rename(session, wanted.title, root=house.app.root)
+        await server.conversations.rename(session, wanted.title, root=server.app.root)
     if wanted.at is not None:
-        await house.conversations.branch(session, wanted.at, root=house.app.root)
-    changed = await show(house, session)
-    await house.announce_conversation(changed["id"])
+        await server.conversations.branch(session, wanted.at, root=server.app.root)
+    changed = await show(server, session)
+    await server.announce_conversation(changed["id"])
     return changed
 
 
 @router.delete("/{session}")
-async def delete(house: Opened, session: str) -> JsonOf[ListedSession]:
+async def delete(server: CurrentServer, session: str) -> JsonOf[ListedSession]:
     """Take it out with all its branches, for good."""
-    gone = summary_answer(await house.conversations.delete(session, root=house.app.root))
-    await house.announce_conversation(gone["id"], gone=True)
+    gone = summary_answer(await server.conversations.delete(session, root=server.app.root))
+    await server.announce_conversation(gone["id"], gone=True)
     return gone

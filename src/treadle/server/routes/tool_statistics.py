@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
-from treadle.server.house import Opened
+from treadle.server.state import CurrentServer
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.moments import Period, period_bounds, read_moment
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats
@@ -60,11 +60,13 @@ class Asked(BaseModel):
 
 
 @router.get("/statistics")
-async def tool_statistics(house: Opened, asked: Annotated[Asked, Query()]) -> ToolStatistics:
+async def tool_statistics(
+    server: CurrentServer, asked: Annotated[Asked, Query()]
+) -> ToolStatistics:
     """Calls, failures and times of each tool, counted by the database."""
     since, until = _bounds(asked, time.time_ns() // 1_000)
     found = await asyncio.to_thread(
-        house.traces.tool_stats,
+        server.traces.tool_stats,
         since_us=0 if since is None else since,
         until_us=END_OF_TIME if until is None else until,
     )

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from treadle.events import Outcome
 from treadle.events.types import HTTP_STATUS, ToolCallCompleted
-from treadle.server.house import Opened
+from treadle.server.state import CurrentServer
 from treadle.tools.contract import ToolClass, ToolEffect, ToolPlace
 from treadle.tools.failures import failure_content
 
@@ -33,9 +33,9 @@ class Listed(BaseModel):
 
 
 @router.get("")
-async def tools(house: Opened) -> Listed:
+async def tools(server: CurrentServer) -> Listed:
     """The tools with the JSON schemas of their arguments."""
-    registry = house.app.registry.with_tools(house.app.bridge.tools())
+    registry = server.app.registry.with_tools(server.app.bridge.tools())
     return Listed(
         data=[
             ListedTool(
@@ -61,10 +61,10 @@ _ARGUMENTS = {
 
 
 @router.post("/{name}/call", response_class=Response, openapi_extra=_ARGUMENTS)
-async def call(name: str, house: Opened, request: Request) -> Response:
+async def call(name: str, server: CurrentServer, request: Request) -> Response:
     """Run a tool with the arguments in the body; its result as a model gets it, byte for byte."""
     arguments = (await request.body()).decode(errors="replace")
-    return answer(await house.app.dispatcher.call(name, arguments, vendor="http"))
+    return answer(await server.app.dispatcher.call(name, arguments, vendor="http"))
 
 
 def answer(outcome: Outcome) -> Response:

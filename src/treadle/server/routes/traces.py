@@ -16,9 +16,9 @@ from treadle.errors import NotFoundError
 from treadle.events.spans import SpansDeleted
 from treadle.ids import NO_REQUEST
 from treadle.json_schemas import json_responses
-from treadle.server.answering import answered, ids_in_path
-from treadle.server.house import House, Opened
-from treadle.server.whole_ids import rest
+from treadle.server.path_ids import ids_in_path, rest_of_path
+from treadle.server.responses import json_response
+from treadle.server.state import CurrentServer, ServerState
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Condition, GroupBy, Operator, Page, Sort, SortKey, any_of
 from treadle.traces.query import Field as About
@@ -89,27 +89,35 @@ class Counting(Filter):
 
 
 @router.get("/threads", response_class=Response, responses=json_responses(shapes.ThreadPage))
-async def threads(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+async def threads(
+    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+) -> Response:
     """Threads with spans that fit, by default the one with the newest run first."""
-    return await _page(request, asked, house.traces.threads, told.thread_answer)
+    return await _page(request, asked, server.traces.threads, told.thread_answer)
 
 
 @router.get("/runs", response_class=Response, responses=json_responses(shapes.RunPage))
-async def runs(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+async def runs(
+    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+) -> Response:
     """Runs with spans that fit, by default the newest first."""
-    return await _page(request, asked, house.traces.runs, told.run_answer)
+    return await _page(request, asked, server.traces.runs, told.run_answer)
 
 
 @router.get("/spans", response_class=Response, responses=json_responses(shapes.SpanPage))
-async def spans(house: Opened, asked: Annotated[Paging, Query()], request: Request) -> Response:
+async def spans(
+    server: CurrentServer, asked: Annotated[Paging, Query()], request: Request
+) -> Response:
     """Spans that fit, without their whole content, by default the newest first."""
-    return await _page(request, asked, house.traces.spans, told.span_answer)
+    return await _page(request, asked, server.traces.spans, told.span_answer)
 
 
 @router.get("/search", response_class=Response, responses=json_responses(shapes.HitPage))
-async def search(house: Opened, asked: Annotated[Searching, Query()], request: Request) -> Response:
+async def search(
+    server: CurrentServer, asked: Annotated[Searching, Query()], request: Request
+) -> Response:
     """Spans that hold a text, with the place where they do."""
-    return await _page(request, asked, house.traces.search, told.hit_answer)
+    return await _page(request, asked, server.traces.search, told.hit_answer)
 
 
 async def _page(
@@ -122,15 +130,17 @@ async def _page(
         found = read(asked.wanted(), **asked.page())
         return told.page_answer(found, tell, limit=asked.limit, offset=asked.offset)
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 @router.get("/groups", response_class=Response, responses=json_responses(shapes.GroupPage))
-async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Request) -> Response:
+async def groups(
+    server: CurrentServer, asked: Annotated[Grouping, Query()], request: Request
+) -> Response:
     """Counts, tokens and cost by time, model, thread, run, label or operation."""
 
     def make() -> shapes.GroupPage:
-        found = house.traces.groups(
+        found = server.traces.groups(
             asked.group_by,
             asked.wanted(),
             bucket_seconds=asked.bucket_size,
@@ -139,33 +149,37 @@ async def groups(house: Opened, asked: Annotated[Grouping, Query()], request: Re
         )
         return told.page_answer(found, told.group_answer, limit=asked.limit, offset=asked.offset)
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 @router.get("/labels", response_class=Response, responses=json_responses(shapes.LabelCounts))
-async def labels(house: Opened, asked: Annotated[Counting, Query()], request: Request) -> Response:
+async def labels(
+    server: CurrentServer, asked: Annotated[Counting, Query()], request: Request
+) -> Response:
     """Labels and how many spans bear each, most first."""
-    return await answered(
+    return await json_response(
         request,
-        lambda: told.labels_answer(house.traces.labels(asked.wanted(), limit=asked.limit)),
+        lambda: told.labels_answer(server.traces.labels(asked.wanted(), limit=asked.limit)),
     )
 
 
 @router.get("/summary", response_class=Response, responses=json_responses(shapes.Summary))
-async def summary(house: Opened, asked: Annotated[Filter, Query()], request: Request) -> Response:
+async def summary(
+    server: CurrentServer, asked: Annotated[Filter, Query()], request: Request
+) -> Response:
     """All spans that fit, summed up."""
-    return await answered(
-        request, lambda: told.summary_answer(house.traces.summary(asked.wanted()))
+    return await json_response(
+        request, lambda: told.summary_answer(server.traces.summary(asked.wanted()))
     )
 
 
 @router.get(
-    "/runs/" + rest("run_id"),
+    "/runs/" + rest_of_path("run_id"),
     response_class=Response,
     responses=json_responses(shapes.RunWithSpans),
 )
 async def run(
-    house: Opened,
+    server: CurrentServer,
     request: Request,
     run_id: str,  # noqa: ARG001  (read before it is decoded)
     limit: Annotated[int, Query(ge=1, le=1_000)] = 500,
@@ -176,33 +190,37 @@ async def run(
 
     def make() -> shapes.RunWithSpans:
         query = SpanQuery((any_of(About.RUN, [wanted]),))
-        found = house.traces.runs(query, limit=1).data
+        found = server.traces.runs(query, limit=1).data
         if not found:
             raise NotFoundError(f"There is no run {wanted}.", hint="/api/v1/runs lists the runs.")
-        page = house.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
+        page = server.traces.spans(query, sort=Sort(ascending=True), limit=limit, cursor=cursor)
         return {
             **told.run_answer(found[0]),
             "spans": told.page_answer(page, told.span_answer, limit=limit),
         }
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 @router.get(
-    "/traces/" + rest("trace_id"),
+    "/traces/" + rest_of_path("trace_id"),
     response_class=Response,
     responses=json_responses(shapes.Skeleton),
 )
-async def trace(house: Opened, request: Request, trace_id: str) -> Response:  # noqa: ARG001
+async def trace(server: CurrentServer, request: Request, trace_id: str) -> Response:  # noqa: ARG001
     """The skeleton of a trace: all its spans column by column, without their content."""
     (wanted,) = ids_in_path(request, "/traces/")
-    return await answered(request, lambda: told.skeleton_answer(house.traces.skeleton(wanted)))
+    return await json_response(
+        request, lambda: told.skeleton_answer(server.traces.skeleton(wanted))
+    )
 
 
 @router.get(
-    "/spans/" + rest("ids"), response_class=Response, responses=json_responses(shapes.SpanContent)
+    "/spans/" + rest_of_path("ids"),
+    response_class=Response,
+    responses=json_responses(shapes.SpanContent),
 )
-async def span(house: Opened, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
+async def span(server: CurrentServer, request: Request, ids: str, whole: bool = False) -> Response:  # noqa: ARG001
     """A span with its content, at `/spans/TRACE/SPAN`.
 
     Large values are previews unless `whole`; `cut` says which, and where their parts are.
@@ -210,12 +228,12 @@ async def span(house: Opened, request: Request, ids: str, whole: bool = False) -
     trace_id, span_id = ids_in_path(request, "/spans/", 2)
 
     def make() -> shapes.SpanContent:
-        found = house.traces.span(trace_id, span_id)
+        found = server.traces.span(trace_id, span_id)
         if found is None:
             raise NotFoundError(f"There is no span {span_id} in the trace {trace_id}.")
         return whole_span(found) if whole else previewed_span(found)
 
-    return await answered(request, make)
+    return await json_response(request, make)
 
 
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,100}", re.ASCII)
@@ -226,9 +244,11 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9!#$&^_.+-]{1,100}/[a-zA-Z0-9!#$&^_.+-]{1,10
     response_class=Response,
     responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
 )
-async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]) -> Response:
+async def blob(
+    server: CurrentServer, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+) -> Response:
     """A large value or an attachment by its hash; what could run in a page is a download."""
-    found = await asyncio.to_thread(house.traces.blob, digest)
+    found = await asyncio.to_thread(server.traces.blob, digest)
     if found is None:
         raise NotFoundError(f"There is no blob {digest}.")
     media_type = found.media_type or ""
@@ -247,31 +267,31 @@ async def blob(house: Opened, digest: Annotated[str, Path(pattern="^[0-9a-f]{64}
     )
 
 
-@router.delete("/threads/" + rest("thread_id"))
-async def delete_thread(house: Opened, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
+@router.delete("/threads/" + rest_of_path("thread_id"))
+async def delete_thread(server: CurrentServer, request: Request, thread_id: str) -> Deleted:  # noqa: ARG001
     """Delete all runs of a thread for good, with all they hold."""
     (wanted,) = ids_in_path(request, "/threads/")
-    return await _deleted(house, wanted, lambda: house.traces.delete(threads=[wanted]))
+    return await _deleted(server, wanted, lambda: server.traces.delete(threads=[wanted]))
 
 
-@router.delete("/runs/" + rest("run_id"))
-async def delete_run(house: Opened, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
+@router.delete("/runs/" + rest_of_path("run_id"))
+async def delete_run(server: CurrentServer, request: Request, run_id: str) -> Deleted:  # noqa: ARG001
     """Delete a run for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/runs/")
-    return await _deleted(house, wanted, lambda: house.traces.delete(runs=[wanted]))
+    return await _deleted(server, wanted, lambda: server.traces.delete(runs=[wanted]))
 
 
-@router.delete("/traces/" + rest("trace_id"))
-async def delete_trace(house: Opened, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
+@router.delete("/traces/" + rest_of_path("trace_id"))
+async def delete_trace(server: CurrentServer, request: Request, trace_id: str) -> Deleted:  # noqa: ARG001
     """Delete a trace for good, with all it holds."""
     (wanted,) = ids_in_path(request, "/traces/")
-    return await _deleted(house, wanted, lambda: house.traces.delete(traces=[wanted]))
+    return await _deleted(server, wanted, lambda: server.traces.delete(traces=[wanted]))
 
 
-async def _deleted(house: House, what: str, delete: Callable[[], Deleted]) -> Deleted:
+async def _deleted(server: ServerState, what: str, delete: Callable[[], Deleted]) -> Deleted:
     deleted = await asyncio.to_thread(delete)
     if not deleted.spans:
         raise NotFoundError(f"Nothing is recorded under {what}.")
     told = SpansDeleted(request_id=NO_REQUEST, spans=deleted.spans, traces=deleted.traces)
-    await house.app.bus.publish(told)
+    await server.app.bus.publish(told)
     return deleted

@@ -13,12 +13,12 @@ from typing_extensions import TypedDict
 from treadle.app.answer_shapes import Failure, Final
 from treadle.app.answers import outcome_answer
 from treadle.app.assistant import Choices
-from treadle.app.event_log import LoggedEvent
 from treadle.errors import TreadleError
 from treadle.json_schemas import DocumentedAs, JsonOf
-from treadle.server.answering import Taken
+from treadle.server.event_log import LoggedEvent
 from treadle.server.event_shapes import any_event
-from treadle.server.house import Opened
+from treadle.server.responses import Taken
+from treadle.server.state import CurrentServer
 from treadle.server.turns import Turn
 from treadle.spans.span_builder import call_span_id
 
@@ -101,9 +101,9 @@ class TurnList(BaseModel):
 
 
 @router.post("", status_code=202)
-async def begin(house: Opened, message: Begin) -> TurnAnswer:
+async def begin(server: CurrentServer, message: Begin) -> TurnAnswer:
     """Send a message. Its turn begins at once, or when its conversation is free."""
-    turn = await house.turns.start(
+    turn = await server.turns.start(
         message.text,
         session=message.session,
         choices=Choices(message.model, tools=message.tools, stream=message.stream),
@@ -113,29 +113,29 @@ async def begin(house: Opened, message: Begin) -> TurnAnswer:
 
 
 @router.get("")
-async def running(house: Opened) -> TurnList:
+async def running(server: CurrentServer) -> TurnList:
     """What runs now."""
-    return TurnList(data=[turn_answer(turn) for turn in house.turns.running()])
+    return TurnList(data=[turn_answer(turn) for turn in server.turns.running()])
 
 
 @router.get("/{request_id}")
 async def show(
-    house: Opened, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
+    server: CurrentServer, request_id: UUID, wait: Annotated[float, Query(ge=0, le=60)] = 0
 ) -> TurnAnswer:
     """A turn that runs, or ended not long ago; if it runs, its end is waited for `wait` seconds."""
-    turn = house.turns.turn(request_id)
+    turn = server.turns.turn(request_id)
     await asyncio.wait({turn.task}, timeout=wait)
     return turn_answer(turn)
 
 
 @router.get("/{request_id}/events")
-async def replay(house: Opened, request_id: UUID) -> TurnEvents:
+async def replay(server: CurrentServer, request_id: UUID) -> TurnEvents:
     """What happened so far, with the sessions of agents that it called.
 
     For who comes to a turn in its middle: the events to come have higher numbers. Empty, or without
     the beginning, where that is kept no more.
     """
-    return TurnEvents(data=await asyncio.to_thread(_events, house.log.of_turn(request_id)))
+    return TurnEvents(data=await asyncio.to_thread(_events, server.log.of_turn(request_id)))
 
 
 @router.get("/{request_id}/calls/{turn}/{slot}")
@@ -147,15 +147,15 @@ async def call_place(
 
 
 @router.post("/{request_id}/steer")
-async def steer(house: Opened, request_id: UUID, message: Steer) -> Taken:
+async def steer(server: CurrentServer, request_id: UUID, message: Steer) -> Taken:
     """Let the model have a further message with its next request; `taken` is false if too late."""
-    return {"taken": await house.turns.steer(request_id, message.text)}
+    return {"taken": await server.turns.steer(request_id, message.text)}
 
 
 @router.post("/{request_id}/cancel")
-async def cancel(house: Opened, request_id: UUID) -> Cancelled:
+async def cancel(server: CurrentServer, request_id: UUID) -> Cancelled:
     """End a turn; `cancelled` is false if it had ended."""
-    return {"cancelled": house.turns.cancel(request_id)}
+    return {"cancelled": server.turns.cancel(request_id)}
 
 
 def turn_answer(turn: Turn) -> TurnAnswer:

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Body
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from treadle.errors import UsageError
-from treadle.server.answering import Taken
-from treadle.server.house import House, Opened
+from treadle.server.responses import Taken
+from treadle.server.state import CurrentServer, ServerState
 from treadle.ui.addresses import own_address
 from treadle.ui.messages import AnyAnswer, AnyRequest, Id, Labels, UiAnswer
 from treadle.ui.state import MOST_COLLAPSED, Change, UiState, View
@@ -87,13 +87,13 @@ class Asked(BaseModel):
 
 
 @router.get("")
-async def state(house: Opened) -> Shown:
+async def state(server: CurrentServer) -> Shown:
     """What is shown now, to be mirrored; `UiChanged` among the events says when it changes."""
-    return await _told(house, await house.ui.state())
+    return await _told(server, await server.ui.state())
 
 
 @router.patch("")
-async def change(house: Opened, wanted: UiChange) -> Shown:
+async def change(server: CurrentServer, wanted: UiChange) -> Shown:
     """Say what a person has changed on a page."""
     given = wanted.model_fields_set
     changed = Change(
@@ -103,25 +103,25 @@ async def change(house: Opened, wanted: UiChange) -> Shown:
         collapse=wanted.collapse,
         expand=wanted.expand,
     )
-    return await _told(house, await house.ui.change(changed, by=wanted.page))
+    return await _told(server, await server.ui.change(changed, by=wanted.page))
 
 
 @router.post("/requests")
-async def ask(house: Opened, asking: Asking) -> Asked:
+async def ask(server: CurrentServer, asking: Asking) -> Asked:
     """Ask a page for something, and wait a little for its answer."""
-    reply = await house.ui.ask(asking.request, page=asking.page)
+    reply = await server.ui.ask(asking.request, page=asking.page)
     return Asked(page=reply.page, answer=reply.answer)
 
 
 @router.post("/requests/{ui_id}/answer")
 async def take_answer(
-    house: Opened, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
+    server: CurrentServer, ui_id: UUID, given: Annotated[UiAnswer, Body(discriminator="type")]
 ) -> Taken:
     """A page's answer to `UiRequested`; `taken` is false when there is one already."""
-    return {"taken": await house.ui.answer(ui_id, given)}
+    return {"taken": await server.ui.answer(ui_id, given)}
 
 
-async def _told(house: House, shown: UiState) -> Shown:
+async def _told(server: ServerState, shown: UiState) -> Shown:
     return Shown(
         revision=shown.revision,
         changed_by=shown.changed_by,
@@ -129,5 +129,5 @@ async def _told(house: House, shown: UiState) -> Shown:
         experiment_id=shown.experiment_id,
         label_filters={view: list(labels) for view, labels in shown.label_filters.items()},
         collapsed_span_ids=list(shown.collapsed_span_ids),
-        pages=[OpenPage.model_validate(page) for page in await house.ui.pages()],
+        pages=[OpenPage.model_validate(page) for page in await server.ui.pages()],
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from treadle.server.house import Opened
+from treadle.server.state import CurrentServer
 from treadle.ui.views import SavedView
 
 router = APIRouter(prefix="/views", tags=["ui"])
@@ -64,27 +64,27 @@ class ViewChange(BaseModel):
 
 
 @router.get("")
-async def views(house: Opened, screen: str | None = None) -> ViewList:
+async def views(server: CurrentServer, screen: str | None = None) -> ViewList:
     """The saved views, of one screen if it is named."""
-    return ViewList(data=[View.model_validate(each) for each in await house.ui.views(screen)])
+    return ViewList(data=[View.model_validate(each) for each in await server.ui.views(screen)])
 
 
 @router.post("", status_code=201)
-async def save(house: Opened, given: NewView) -> View:
+async def save(server: CurrentServer, given: NewView) -> View:
     """Keep a view."""
-    kept = await house.ui.save_view(SavedView(id="", updated_us=0, **given.model_dump()))
+    kept = await server.ui.save_view(SavedView(id="", updated_us=0, **given.model_dump()))
     return View.model_validate(kept)
 
 
 @router.patch("/{view_id}")
-async def change(house: Opened, view_id: str, given: ViewChange) -> View:
+async def change(server: CurrentServer, view_id: str, given: ViewChange) -> View:
     """Change a view."""
-    found = await house.ui.view(view_id)
+    found = await server.ui.view(view_id)
     changed = replace(found, **given.model_dump(exclude_none=True))
-    return View.model_validate(await house.ui.save_view(changed))
+    return View.model_validate(await server.ui.save_view(changed))
 
 
 @router.delete("/{view_id}", status_code=204)
-async def delete(house: Opened, view_id: str) -> None:
+async def delete(server: CurrentServer, view_id: str) -> None:
     """Take a view out."""
-    await house.ui.delete_view(view_id)
+    await server.ui.delete_view(view_id)

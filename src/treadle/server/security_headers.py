@@ -40,7 +40,7 @@ def page_policy(nonce: str) -> str:
     ))  # fmt: skip
 
 
-class SafeHeaders:
+class SecurityHeaders:
     """Adds them to every answer that does not have them."""
 
     def __init__(self, app: ASGIApp) -> None:

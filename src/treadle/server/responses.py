@@ -5,13 +5,11 @@ import gzip
 import json
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from typing_extensions import TypedDict
 
-from treadle.errors import NotFoundError
 from treadle.json_values import to_json
 
 _WORTH_COMPRESSING = 2_000
@@ -19,7 +17,7 @@ _LEVEL = 1
 """Half the time of 4, and a fifteenth more bytes."""
 
 
-class EscapedJson(JSONResponse):
+class AsciiJsonResponse(JSONResponse):
     """The answer of routes that make none themselves.
 
     The name of a file, or an earlier record, may hold half a surrogate pair. UTF-8 cannot hold it,
@@ -37,7 +35,7 @@ class Taken(TypedDict):
     taken: bool
 
 
-async def answered(request: Request, make: Callable[[], Any]) -> Response:
+async def json_response(request: Request, make: Callable[[], Any]) -> Response:
     """The JSON of a dict or a dataclass that `make` returns, compressed if the client accepts it.
 
     Lone surrogates and other unusual characters are sent as escapes.
@@ -51,24 +49,6 @@ async def answered(request: Request, make: Callable[[], Any]) -> Response:
             return body, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         return body, {"Vary": "Accept-Encoding"}
 
-    with request.app.state.house.asking.one():
+    with request.app.state.server.active_requests.track():
         body, headers = await asyncio.to_thread(write)
     return Response(body, media_type="application/json", headers=headers)
-
-
-def ids_in_path(request: Request, prefix: str, count: int = 1) -> list[str]:
-    """The ids behind `prefix` in the address, whatever they hold.
-
-    A slash of an id is written `%2F`, which is told apart only before it is decoded; where just
-    one id is asked for, slashes may stand as they are.
-    """
-    path: bytes = request.scope["raw_path"]
-    _, _, behind = path.decode("latin-1").partition(prefix)
-    pieces = behind.split("/") if count > 1 else [behind]
-    ids = [unquote(piece) for piece in pieces]
-    if len(ids) != count or not all(ids):
-        raise NotFoundError(
-            "This address does not exist.",
-            hint="Percent-encode each id, with %2F for a slash.",
-        )
-    return ids

@@ -12,12 +12,8 @@ from starlette.requests import HTTPConnection
 
 from treadle.app.agents import AgentService
 from treadle.app.application import NO_TRACES, App, open_app
-from treadle.app.event_log import EventLog
-from treadle.app.examining import Asking, examined, rules_of
-from treadle.app.experiment_feed import experiments_followed
-from treadle.app.live_spans import LiveSpans
+from treadle.app.examining import ActiveRequests, examined, rules_of
 from treadle.app.refreshing import building
-from treadle.app.span_intake import SpanIntake
 from treadle.app.stores import experiments_path
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
@@ -27,6 +23,10 @@ from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
 from treadle.events.conversations import ConversationChanged
 from treadle.ids import NO_REQUEST
+from treadle.server.event_log import EventLog
+from treadle.server.experiment_feed import experiments_followed
+from treadle.server.live_spans import LiveSpans
+from treadle.server.span_intake import SpanIntake
 from treadle.server.turns import Turns
 from treadle.session import ConversationStore
 from treadle.traces import SqliteTraceStore
@@ -36,7 +36,7 @@ from treadle.ui.service import Ui
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ServerState:
     """Everything that is open while the server runs, for the routes."""
 
     app: App
@@ -48,7 +48,7 @@ class House:
     pages: UiFeed
     rules: tuple[Rule, ...]
     """The user's own detector rules."""
-    asking: Asking
+    active_requests: ActiveRequests
     _intake: SpanIntake | None
 
     async def announce_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
@@ -86,17 +86,19 @@ class House:
             await stack.enter_async_context(building(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
-            intake, asking = None, Asking()
+            intake, active_requests = None, ActiveRequests()
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)
                 intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
-                watched = examined(store, settings.traces.detectors, app.clock, asking)
+                watched = examined(store, settings.traces.detectors, app.clock, active_requests)
                 await stack.enter_async_context(watched)
             ui = Ui(app.ui_store)
-            yield cls(app, turns, agents, log, conversations, ui, pages, rules, asking, intake)
+            yield cls(
+                app, turns, agents, log, conversations, ui, pages, rules, active_requests, intake
+            )
 
 
 @asynccontextmanager
@@ -115,10 +117,10 @@ async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIter
             await pruning
 
 
-def _house(connection: HTTPConnection) -> House:
-    house: House = connection.app.state.house
-    return house
+def _server(connection: HTTPConnection) -> ServerState:
+    server: ServerState = connection.app.state.server
+    return server
 
 
-Opened = Annotated[House, Depends(_house)]
-"""The house, as a parameter of a route."""
+CurrentServer = Annotated[ServerState, Depends(_server)]
+"""The server, as a parameter of a route."""

@@ -16,9 +16,9 @@ from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError, UsageError
 from treadle.server.app import create_app
 from treadle.server.connections import Admission, ServerConfig, most_strangers
+from treadle.server.credentials import VARIABLE, Credentials, load_token, token_path
 from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
-from treadle.server.token import VARIABLE, Credentials, load_token, token_path
 
 _GRACE_SECONDS = 1
 """How long connections may end by themselves when the server stops; event streams never do."""

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from treadle.app.application import App
 
 
-class OverMcp:
+class McpEndpoint:
     """The application at `/mcp`, while it is entered."""
 
     def __init__(self, app: App) -> None:
