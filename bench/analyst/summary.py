@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.traces.fill import fill
 from treadle.clock import SystemClock
+from treadle.diagnosis.findings import examiners
 from treadle.events import EventBus
 from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
@@ -64,7 +65,7 @@ def _fill(path: Path, size: int) -> None:
     with closing(SqliteTraceStore.open(path)) as store:
         if size < _CHUNKED:
             _fill_small(store, size)
-        while store.examine(most=20_000):
+        while store.examine(examiners(), most=20_000):
             print("analyst: detectors look at new spans", file=sys.stderr)
 
 

@@ -9,8 +9,8 @@ import pytest
 from treadle.app import examining
 from treadle.app.examining import AT_ONCE, FEW, HELD_AT_MOST, ActiveRequests, examined
 from treadle.config.detectors import DetectorRule, DetectorSettings
-from treadle.diagnosis.detectors import Rule
 from treadle.errors import StoreError
+from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import Changes
 
 
@@ -21,18 +21,18 @@ class FakeStore:
     newest: int = 0
     left: int = 0
     asked: list[int] = field(default_factory=list)
-    rules: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
     broken: bool = False
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
         assert (after, limit) == (None, 1000)
         return Changes(self.newest, (), more=False)
 
-    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
         if self.broken:
             raise StoreError("The disk is full.")
         assert most is not None
-        self.rules = [rule.name for rule in rules]
+        self.tables = [each.table.value for each in examiners]
         number = min(most, self.left)
         self.left -= number
         self.asked.append(number)
@@ -73,7 +73,7 @@ async def test_what_is_there_is_examined_bit_by_bit_and_then_nothing() -> None:
         for _ in range(6):
             await clock.turn()
     assert store.asked == [AT_ONCE, AT_ONCE, 50]
-    assert store.rules == ["mine"]
+    assert store.tables == ["examined", "ruled"]
     assert clock.slept[1:3] == [examining.PAUSE_SECONDS] * 2
     assert clock.slept[3:] == [examining.TICK_SECONDS] * 4
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from tests.fakes.model import FakeModel, Hang, Say
 from tests.session.parts import Stage, stage, until
+from treadle.cli.trace_lines import trace_lines
+from treadle.cli.trace_tree import view_trace
 from treadle.config.model import HistorySettings
 from treadle.events.types import (
     CallKey,
@@ -45,7 +47,7 @@ from treadle.session.history import TokenCounts, begins_turn, build_prompt
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import SpanKind
 from treadle.spans.totals import totals
-from treadle.traces import SqliteTraceStore, trace_lines, view_trace
+from treadle.traces import SqliteTraceStore
 
 LONG = "word " * 600
 WINDOW = 4_000

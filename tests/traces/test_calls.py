@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.spans.runs import KEY, REQUEST
 from treadle.cli.tool_stats import moment
+from treadle.cli.trace_lines import trace_lines
+from treadle.cli.trace_tree import view_trace
 from treadle.errors import UsageError
 from treadle.events import Envelope
 from treadle.events.edits import EditApplied, EditFailed, EditStaged
@@ -32,7 +34,7 @@ from treadle.events.types import (
 from treadle.ids import new_id
 from treadle.spans.event_mapper import SpanMapper
 from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
-from treadle.traces import SqliteTraceStore, trace_lines, view_trace
+from treadle.traces import SqliteTraceStore
 
 ASKED = new_id()
 

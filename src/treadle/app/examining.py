@@ -9,7 +9,9 @@ from typing import Protocol
 from treadle.clock import Clock
 from treadle.config.detectors import DetectorSettings
 from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.findings import examiners
 from treadle.errors import StoreError
+from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import Changes
 
 TICK_SECONDS = 0.5
@@ -31,7 +33,7 @@ class Examinable(Protocol):
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes: ...
 
-    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int: ...
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int: ...
 
 
 class ActiveRequests:
@@ -86,7 +88,7 @@ async def keep_examined(
                 pause = PAUSE_SECONDS
             elif is_due:
                 held = 0
-                number = await asyncio.to_thread(store.examine, rules, most=AT_ONCE)
+                number = await asyncio.to_thread(store.examine, examiners(rules), most=AT_ONCE)
                 done = newest if number < AT_ONCE else None
                 pause = TICK_SECONDS if done else PAUSE_SECONDS
             before = newest

@@ -11,11 +11,10 @@ from treadle.spans.span import REPOSITORY_LABEL, Span, Trace
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
 
 if TYPE_CHECKING:
-    from treadle.diagnosis.detectors import Rule
     from treadle.experiments.finding import RecordedCalls
     from treadle.toolbox.traces import TraceReading
     from treadle.traces.query.pages import Page, Part
-    from treadle.traces.store.findings import Findings
+    from treadle.traces.store.examinations import Examinations, SpanExaminer
     from treadle.traces.store.reading.listed import (
         Facets,
         Group,
@@ -111,11 +110,11 @@ class OfRepository:
         """See `SpanReader`."""
         return self._reader.summary(query & self._only)
 
-    def findings(
-        self, query: Query, *, rules: Sequence["Rule"] = (), limit: int | None = None
-    ) -> "Findings":
-        """See `TraceReading`."""
-        return self._reader.findings(query & self._only, rules=rules, limit=limit)
+    def examinations(
+        self, query: Query = _EVERYTHING, *, examiners: Sequence["SpanExaminer"]
+    ) -> "Examinations":
+        """See `SpanReader`."""
+        return self._reader.examinations(query & self._only, examiners=examiners)
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
         """See `TraceReading`; None for a span of another repository too."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from treadle.diagnosis.record_faults import record_faults
 from treadle.spans.span import JsonValue, Span
-from treadle.traces.span_marks import marks_of
 from treadle.traces.store import blobs
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def previewed_span(span: Span) -> "SpanContent":
 
 
 def _marks(span: Span) -> "list[SpanMark]":
-    return [{"mark": each.mark.value, "words": each.words} for each in marks_of(span)]
+    return [{"mark": each.kind.value, "words": each.message} for each in record_faults(span)]
 
 
 def _previewed(value: Any, path: list[str | int], cut: "list[Cut]") -> Any:

@@ -47,6 +47,17 @@ def table(rows: Sequence[tuple[str, ...]], headers: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
+DETAIL_CHARACTERS = 120
+"""Characters of a recorded text in a line of a list or a tree."""
+
+
+def one_line(text: str, length: int = DETAIL_CHARACTERS) -> str:
+    """The beginning of `text` as one printable line of at most `length` characters."""
+    line = in_line(" ".join(text[: 4 * length].split()))
+    whole = len(line) <= length and len(text) <= 4 * length
+    return line if whole else f"{line[: length - 1].rstrip()}…"
+
+
 _LONG_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE)
 
 

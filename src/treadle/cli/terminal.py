@@ -12,13 +12,14 @@ from treadle.cli.lines import Lines
 from treadle.cli.markdown_stream import Kind, MarkdownCutter, Piece
 from treadle.cli.output import say, say_line, short_id, tell, tell_line
 from treadle.cli.progress import IndexBar
+from treadle.cli.trace_lines import failure_symbol
 from treadle.clock import Clock
 from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
 from treadle.session.quotes import QuoteVerdict
-from treadle.traces.text import cost, failure_mark, tokens
+from treadle.traces.amounts import cost, tokens
 from treadle.visible import printable
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def _call_line(event: Event) -> str | None:
             return f"  ✓ {view.summary} ({duration:.2f} s)"
         case ev.ToolCallFailed(error=failure):
             unsure = " (it may have changed something)" * (failure.effect is ev.Effect.UNKNOWN)
-            return f"  {failure_mark(failure.kind)} {failure.message}{unsure}"
+            return f"  {failure_symbol(failure.kind)} {failure.message}{unsure}"
         case ev.ApprovalResolved(scope=scope):
             return f"  {_RESOLVED[scope]}"
         case ev.ToolCallLate():

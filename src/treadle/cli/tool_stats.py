@@ -9,7 +9,7 @@ from treadle.app.stores import open_trace_store
 from treadle.cli.output import print_json, say, table
 from treadle.errors import UsageError
 from treadle.spans.span import SpanStatus
-from treadle.traces.text import duration
+from treadle.traces.amounts import duration
 from treadle.traces.tool_stats import ToolStats
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

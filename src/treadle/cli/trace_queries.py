@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.cli.command import RepositoryUse, positive, repository, set_repository_use
-from treadle.cli.output import table
+from treadle.cli.output import one_line, table
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import NEWEST, Query, Sort, SortKey, format_query, parse_query
 from treadle.traces.query.conditions import Condition, Field, Operator
-from treadle.traces.tree import one_line
 
 _ORDERS = ("newest", "oldest", *(key.value for key in SortKey if key is not SortKey.TIME))
 _SYNTAX = re.compile(r'"|[A-Za-z_]+[:=<>]')

@@ -9,6 +9,7 @@ from tests.toolbox.traces.flights import FAILURE, THREAD, flights
 from tests.toolbox.traces.recordings import BEGIN, Recordings, model_call, tool_call
 from treadle.config.detectors import DetectorRule
 from treadle.diagnosis.detectors import Rule, text_at
+from treadle.diagnosis.findings import examiners
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
 from treadle.spans.span import ANALYST_LABEL, SpanStatus
@@ -230,9 +231,9 @@ def test_a_quote_that_no_longer_stands_in_its_span_is_not_shown(
     recordings: Recordings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings.record(tool_call("x1", result=FAILURE), tool_call("x2", at=1, result=FAILURE))
-    before = recordings.store.findings()
+    before = recordings.store.examinations(examiners=examiners())
     recordings.record(tool_call("x1", seconds=2, result='{"flights": [7]}', labels=("a", "b")))
-    monkeypatch.setattr(recordings.store, "findings", lambda *_, **__: before)
+    monkeypatch.setattr(recordings.store, "examinations", lambda *_, **__: before)
     answer = summary(recordings, runIds=["t1"])
     assert [span["span_id"] for span in answer["semantic_error_spans"]] == ["x2"]
     assert answer["repeated_failures"] == []

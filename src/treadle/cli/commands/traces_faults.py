@@ -38,23 +38,24 @@ def run(options: argparse.Namespace) -> int:
     from treadle.app.examining import rules_of
     from treadle.config.loader import load
     from treadle.diagnosis.detectors import Severity
+    from treadle.diagnosis.findings import findings
 
     query = listed_query(options)
     settings = load(repository(options), os.environ, {}).settings.traces.detectors
     with closing(open_trace_store()) as store:
         _examine_all(store, rules_of(settings))
-        found = store.findings(query, rules=rules_of(settings), limit=options.limit)
+        found = findings(store, query, rules=rules_of(settings), limit=options.limit)
     worst_first = list(Severity)
-    findings = sorted(found.data, key=lambda finding: worst_first.index(finding.severity))
+    worst = sorted(found.data, key=lambda finding: worst_first.index(finding.severity))
     if options.json:
         counts = {
             name: getattr(found, name) for name in ("snapshot", "spans", "unexamined", "total")
         }
-        print_json({**counts, "findings": [asdict(finding) for finding in findings]})
+        print_json({**counts, "findings": [asdict(finding) for finding in worst]})
         return 0
-    for finding in findings:
+    for finding in worst:
         _show(finding)
-    shown = f"; the worst {len(findings)} are shown" if len(findings) < found.total else ""
+    shown = f"; the worst {len(worst)} are shown" if len(worst) < found.total else ""
     tell(f"{found.total:,} findings in {found.spans:,} spans{shown}.")
     if found.unexamined:
         tell(f"{found.unexamined:,} new spans are not examined yet. Run the command again.")
@@ -64,13 +65,15 @@ def run(options: argparse.Namespace) -> int:
 def _examine_all(store: "SqliteTraceStore", rules: "tuple[Rule, ...]") -> None:
     """Examine whatever is new, however much; it is kept for the next time."""
     done = 0
-    while (number := store.examine(rules, most=_AT_ONCE)) == _AT_ONCE:
+    from treadle.diagnosis.findings import examiners
+
+    while (number := store.examine(examiners(rules), most=_AT_ONCE)) == _AT_ONCE:
         done += number
         tell(f"{done:,} spans examined for the first time so far.")
 
 
 def _show(finding: "Finding") -> None:
-    from treadle.traces.tree import one_line
+    from treadle.cli.output import one_line
 
     place = finding.evidence
     also = f", {finding.repeats}" if finding.repeats else ""

@@ -17,9 +17,9 @@ from treadle.cli.trace_queries import (
     fitted_table,
     listed_query,
 )
+from treadle.traces.amounts import cost, duration
 from treadle.traces.query import Page
 from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums, ThreadSummary
-from treadle.traces.text import cost, duration
 
 T = TypeVar("T")
 

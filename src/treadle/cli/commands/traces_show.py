@@ -6,8 +6,9 @@ from contextlib import closing
 from treadle.app.stores import open_trace_store
 from treadle.cli.command import RepositoryUse, set_repository_use
 from treadle.cli.output import print_json, say
+from treadle.cli.trace_lines import trace_lines
 from treadle.cli.trace_queries import Actions
-from treadle.traces import trace_lines, trace_to_json, view_trace
+from treadle.cli.trace_tree import trace_to_json, view_trace
 
 
 def configure(actions: Actions) -> None:

@@ -6,14 +6,14 @@ from contextlib import closing
 
 from treadle.app.stores import open_trace_store
 from treadle.app.trace_answers import summary_answer
-from treadle.cli.output import print_json, say, short_id, table, tell
+from treadle.cli.output import one_line, print_json, say, short_id, table, tell
+from treadle.cli.trace_lines import describe
 from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, typed_query
+from treadle.traces.amounts import cost, duration
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Query, any_of
 from treadle.traces.store.reading.listed import ListedSpan
 from treadle.traces.store.reading.summaries import Percentiles, Summary
-from treadle.traces.text import cost, describe, duration
-from treadle.traces.tree import one_line
 
 
 def configure(actions: Actions) -> None:

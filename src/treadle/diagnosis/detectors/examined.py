@@ -92,10 +92,6 @@ class Examined:
 
     span: SpanReference
     start_us: int
-    call_digest: str | None = None
-    """Of a tool's span: its tool and arguments, whatever the way in which the JSON is written."""
-    found_nothing: bool = False
-    """Its result is empty, or says that there is nothing."""
     told: tuple[Told, ...] = ()
     details: bytes = b""
     """The faults of all that was told, in the order of their marks; read only where shown."""

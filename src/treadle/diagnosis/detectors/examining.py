@@ -14,7 +14,7 @@ from treadle.diagnosis.detectors.examined import (
     mark,
     packed_faults,
 )
-from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Kind, Layer, SpanReference
+from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Layer, SpanReference
 from treadle.diagnosis.detectors.hits import Hit
 from treadle.diagnosis.detectors.manner import manner_of
 from treadle.diagnosis.detectors.places import text_at
@@ -65,12 +65,9 @@ class Examiner:
             said += self._history(reading)
         said += [_Said((_fault(hit, span),)) for hit in rules.hits(self._rules, reading)]
         faults = [fault for each in said for fault in each.faults]
-        is_call = span.kind is SpanKind.TOOL
         return Examined(
             span=SpanReference(span.trace_id, span.span_id),
             start_us=span.start_us,
-            call_digest=_call_digest(tool_name(span), span.input or "") if is_call else None,
-            found_nothing=is_call and any(fault.kind == Kind.EMPTY_RESULT for fault in faults),
             told=tuple(each.told() for each in said),
             details=packed_faults(faults),
         )

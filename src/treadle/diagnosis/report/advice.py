@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Focus, Suspect
+from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
 from treadle.traces.store.reading.summaries import Summary
-from treadle.traces.text import cost, duration
 
 MOST_ADVICE = 5
 

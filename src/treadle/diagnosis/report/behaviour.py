@@ -10,9 +10,9 @@ from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
 from treadle.spans.span import SpanKind, SpanStatus
+from treadle.traces.amounts import duration
 from treadle.traces.fencing import inline
 from treadle.traces.store.reading.listed import ListedSpan
-from treadle.traces.text import duration
 
 _LOOP, _RETRIES, _POLLING = 74.0, 73.0, 18.0
 _PROMPT, _MODEL, _FALLBACK = 52.0, 46.0, 18.0

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Protocol
 
 from treadle.diagnosis.detectors import Finding, Rule, Severity, SpanReference
+from treadle.diagnosis.findings import examiners, findings
 from treadle.diagnosis.report.facts import Facts, facts_of
 from treadle.diagnosis.report.shape import reference, self_times
 from treadle.diagnosis.report.verifying import SpanSource
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
-from treadle.traces.store.findings import Findings
+from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.reading.listed import ListedSpan
 
@@ -35,14 +36,8 @@ NO_FACTS = Facts()
 class AnalysisReader(SpanReader, SpanSource, Protocol):
     """Where spans are read; a store of spans is one."""
 
-    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
-        """Examine spans that nobody examined yet, at most so many; how many were."""
-        ...
-
-    def findings(
-        self, query: Query = ..., *, rules: Sequence[Rule] = (), limit: int | None = None
-    ) -> Findings:
-        """The faults of the spans that fit; of new ones, those that could be looked at."""
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
+        """Examine new spans, at most so many. Returns how many were examined."""
         ...
 
 
@@ -207,8 +202,8 @@ def _findings(
     if not spans:
         return (), 0
     for _ in range(_ROUNDS):
-        if not reader.examine(rules, most=_EXAMINED_AT_ONCE):
+        if not reader.examine(examiners(rules), most=_EXAMINED_AT_ONCE):
             break
     read = query & Query((Condition(Field.START, Operator.AT_LEAST, (spans[0].start_us,)),))
-    found = reader.findings(read, rules=rules, limit=MOST_FINDINGS)
+    found = findings(reader, read, rules=rules, limit=MOST_FINDINGS)
     return found.data, found.unexamined

@@ -18,8 +18,8 @@ from treadle.diagnosis.report.results import (
     Value,
 )
 from treadle.spans.page_links import span_link
+from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
-from treadle.traces.text import cost, duration
 
 _MEANT = re.compile(r"[|\[`*]")
 ISSUES = 10

@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from treadle.diagnosis.detectors import Finding, Kind, Severity
+from treadle.diagnosis.findings import findings as detected
 from treadle.errors import NotFoundError
 from treadle.experiments.finding import listed_call
 from treadle.experiments.reading import request_of
@@ -85,7 +86,7 @@ async def findings(
     """What detectors found wrong with spans, in order of time."""
 
     def make() -> FindingList:
-        found = server.traces.findings(asked.wanted(), rules=server.rules, limit=asked.limit)
+        found = detected(server.traces, asked.wanted(), rules=server.rules, limit=asked.limit)
         return {
             "data": [_told(each) for each in found.data],
             "total": found.total,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from treadle.diagnosis.detectors import Finding, SpanReference
+from treadle.diagnosis.findings import Findings
 from treadle.diagnosis.report.verifying import verify_findings
 from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
@@ -20,7 +21,6 @@ from treadle.toolbox.traces.issues import (
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.listed import ListedSpan
 
 MOST_FAULTS = 2_000

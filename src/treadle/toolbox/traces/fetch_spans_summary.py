@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.findings import Findings, findings
 from treadle.diagnosis.report.periods import period_of, within
 from treadle.events.types import ToolView
 from treadle.spans.page_links import span_link
@@ -51,7 +52,6 @@ from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.store.findings import Findings
 from treadle.traces.store.reading.summaries import Summary
 
 LEAST_TOKENS = 800
@@ -212,7 +212,7 @@ class FetchSpansSummary(TraceTool[FetchSpansSummaryArguments, FetchSpansSummaryR
 
     def answer(self, arguments: FetchSpansSummaryArguments, now_us: int) -> FetchSpansSummaryResult:
         query = query_of(arguments, now_us)
-        found = self._reader.findings(query, rules=self._rules, limit=MOST_FAULTS)
+        found = findings(self._reader, query, rules=self._rules, limit=MOST_FAULTS)
         summary = self._reader.summary(query)
         material = _Material(
             summary=summary,

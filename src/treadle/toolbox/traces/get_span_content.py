@@ -9,6 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from treadle.diagnosis.detectors import Finding, Kind, Rule, SpanReference, detect
 from treadle.diagnosis.detectors.reading import read
+from treadle.diagnosis.findings import findings
+from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
 from treadle.events.types import ToolView
 from treadle.spans.page_links import span_link
 from treadle.spans.span import Span, SpanStatus
@@ -33,7 +35,6 @@ from treadle.tools.contract import Arguments
 from treadle.traces.fencing import fenced
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.span_marks import Mark, marks_of
 from treadle.traces.store.reading.listed import ListedSpan
 
 MOST_SPANS = 5
@@ -191,7 +192,7 @@ class GetSpanContent(TraceTool[GetSpanContentArguments, GetSpanContentResult]):
         if own:
             reference = SpanReference(span.trace_id, span.span_id)
             thread = Query((any_of(About.THREAD, [listed.thread_id]),))
-            for finding in self._reader.findings(thread, rules=self._rules).data:
+            for finding in findings(self._reader, thread, rules=self._rules).data:
                 if reference in finding.also_in:
                     place = finding.evidence
                     before[finding.kind, place.quote].append(place.span.span_id)
@@ -239,9 +240,9 @@ def _content(
 
 
 def _record_faults(span: Span) -> tuple[str, ...]:
-    """The marks of the span, but for the one that its status says too."""
-    marks = [each for each in marks_of(span) if each.mark is not Mark.UNFINISHED]
-    return tuple(short(f"{each.mark.value}: {each.words}", 300) or "" for each in marks)
+    """The faults of the record, except the one that its status states too."""
+    faults = [each for each in record_faults(span) if each.kind is not RecordFaultKind.UNFINISHED]
+    return tuple(short(f"{each.kind.value}: {each.message}", 300) or "" for each in faults)
 
 
 def _explicit_error(span: Span) -> str | None:

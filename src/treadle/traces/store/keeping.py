@@ -13,7 +13,7 @@ from treadle.traces.store import (
     blobs,
     call_counts,
     contents,
-    findings_tables,
+    examination_tables,
     statements,
     trace_states,
 )
@@ -103,7 +103,7 @@ def remove(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
         )
         for label in labels_of(labels)
     ]
-    examined = [(table, "span") for table in findings_tables.KEYED_BY_SPAN]
+    examined = [(table, "span") for table in examination_tables.KEYED_BY_SPAN]
     for table, key in (("texts", "rowid"), ("contents", "id"), ("spans", "id"), *examined):
         statements.run(connection, f"DELETE FROM {table} WHERE {key} IN ({{}})", ordered)  # noqa: S608
     statements.run(connection, "DELETE FROM blob_uses WHERE span IN ({})", ordered)

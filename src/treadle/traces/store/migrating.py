@@ -9,7 +9,7 @@ from typing import Any
 from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import call_counts, findings_tables, keeping, trace_states
+from treadle.traces.store import call_counts, examination_tables, keeping, trace_states
 from treadle.traces.store.arriving import arrive
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
@@ -46,7 +46,7 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
     if version < _SUMMED:
         _make(connection, old=version > 0)
     elif version < _EXAMINED:
-        _execute_all(connection, findings_tables.TABLES)
+        _execute_all(connection, examination_tables.TABLES)
     _execute_all(connection, INDEXES)
     if version >= _SUMMED:
         _count_again(connection)
@@ -58,7 +58,7 @@ def _make(connection: sqlite3.Connection, *, old: bool) -> None:
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         for name in ("traces_by_time", "traces_by_thread", "tool_calls"):
             connection.execute(f"DROP INDEX IF EXISTS {name}")
-    _execute_all(connection, (*TABLES, *findings_tables.TABLES))
+    _execute_all(connection, (*TABLES, *examination_tables.TABLES))
     if old:
         _take_over(connection)
         for table in _OLD_TABLES:

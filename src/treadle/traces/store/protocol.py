@@ -1,16 +1,16 @@
 """What a store of spans promises, whatever engine keeps it. Its contract tests hold each engine."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol, Unpack
 
-from treadle.diagnosis.detectors import Examined, Rule
 from treadle.errors import StoreError
 from treadle.spans.span import Span, Trace
-from treadle.spans.span_writer import SpanWriter
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
-from treadle.traces.store.findings import Findings
+from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.reading.listed import (
     Facets,
     Group,
@@ -26,6 +26,7 @@ from treadle.traces.store.reading.summaries import Summary
 
 EVERYTHING = Query()
 """A question that every span answers."""
+NOTHING: Mapping[str, int] = MappingProxyType({})
 """No secrets were taken out."""
 
 
@@ -85,6 +86,23 @@ class Blob:
 
     media_type: str | None
     data: bytes
+
+
+class SpanWriter(Protocol):
+    """What takes spans to keep them."""
+
+    def write(
+        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING
+    ) -> Future[None]:
+        """Hand over spans. The future is done when they are safely on disk.
+
+        It waits for no disk, but makes the spans ready: call it in a thread when they are large.
+
+        `redacted` says how many secrets of each kind were taken out of them. The future's exception
+        is a StoreError when they could not be kept, a StoreBusyError when too much waits already;
+        then none of them was taken.
+        """
+        ...
 
 
 class SpanReader(Protocol):
@@ -160,6 +178,12 @@ class SpanReader(Protocol):
         """All figures about the spans that meet all conditions."""
         ...
 
+    def examinations(
+        self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
+    ) -> Examinations:
+        """What the examiners found in the spans that match."""
+        ...
+
     def run(self, run_id: str) -> Trace:
         """All spans of a run, whole, of all its traces; `trace_id` is that of its root.
 
@@ -197,26 +221,10 @@ class TraceStore(SpanWriter, SpanReader, Protocol):
         """
         ...
 
-    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
-        """Examine spans that nobody examined yet, at most so many; how many were. 0: none is left.
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
+        """Examine new spans, at most so many. Returns how many were examined; 0: none is left.
 
-        Whatever is asked does it first, within bounds, so nobody has to.
-        """
-        ...
-
-    def findings(
-        self, query: Query = EVERYTHING, *, rules: Sequence[Rule] = (), limit: int | None = None
-    ) -> Findings:
-        """The faults of the spans that fit: what `detect` finds over them, whatever was before.
-
-        With a `limit` the worst of them.
-        """
-        ...
-
-    def examined(self, query: Query = EVERYTHING) -> Iterator[Examined]:
-        """Of the spans that fit, in order of time, those of calls of tools and those with faults.
-
-        By the detectors alone, without rules.
+        `examinations` does it first, within bounds, so callers need not.
         """
         ...
 

@@ -5,14 +5,13 @@ in any order and any number of times. Several processes may use one file at once
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
 from treadle.database import Database
-from treadle.diagnosis.detectors import Examined, Rule
 from treadle.errors import NotFoundError
 from treadle.ids import is_last, resolve_prefix
 from treadle.spans.span import Span, Trace
@@ -26,8 +25,8 @@ from treadle.traces.store import (
     retained,
 )
 from treadle.traces.store.deleting import Deleter
-from treadle.traces.store.findings import Findings
-from treadle.traces.store.findings_examining import Examining
+from treadle.traces.store.examination_writer import ExaminationWriter
+from treadle.traces.store.examinations import Examinations, SpanExaminer
 from treadle.traces.store.migrating import SCHEMA
 from treadle.traces.store.packing import packed, unpacked
 from treadle.traces.store.protocol import (
@@ -38,13 +37,13 @@ from treadle.traces.store.protocol import (
     Held,
     SpanChange,
 )
-from treadle.traces.store.reading import findings
+from treadle.traces.store.reading import examinations
 from treadle.traces.store.reading.reader import ReadingStore
 from treadle.traces.store.writer import Writer
 from treadle.traces.tool_stats import END_OF_TIME, ToolStats, tool_stats
 
 _EXAMINED_FIRST = 2_000
-"""Spans that are new which are examined before an answer, so that it does not take long."""
+"""New spans that are examined before an answer, so that it does not take long."""
 
 _RECENT = "SELECT trace_id FROM traces ORDER BY start_us DESC, id DESC LIMIT ?"
 _BEGINNING = """
@@ -65,7 +64,7 @@ class SqliteTraceStore(ReadingStore):
         self._writer = Writer(database)
         self._deleter = Deleter(self._writer)
         self._readers = connections.Readers(database, read_seconds)
-        self._examining = Examining(database.path, self.reader, self._writer)
+        self._examinations = ExaminationWriter(database.path, self.reader, self._writer)
 
     @classmethod
     def open(cls, path: Path, *, read_seconds: float = 10.0) -> Self:
@@ -119,29 +118,20 @@ class SqliteTraceStore(ReadingStore):
         with self.reader() as connection:
             return tool_stats(connection, since_us, until_us)
 
-    def examine(self, rules: Sequence[Rule] = (), *, most: int | None = None) -> int:
-        """Examine spans that nobody examined yet, at most so many; how many were. 0: none is left.
+    def examine(self, examiners: Sequence[SpanExaminer], *, most: int | None = None) -> int:
+        """Examine new spans, at most so many. Returns how many were examined; 0: none is left.
 
-        What was examined by other detectors or other rules is examined again.
+        Spans that were examined by examiners with other digests are examined again.
         """
-        return self._examining.catch_up(rules, most=most)
+        return self._examinations.catch_up(examiners, most=most)
 
-    def findings(
-        self, query: Query = EVERYTHING, *, rules: Sequence[Rule] = (), limit: int | None = None
-    ) -> Findings:
-        """The faults of the spans that fit, by the detectors and the user's rules."""
-        self.examine(rules, most=_EXAMINED_FIRST)
+    def examinations(
+        self, query: Query = EVERYTHING, *, examiners: Sequence[SpanExaminer]
+    ) -> Examinations:
+        """What the examiners found in the spans that match."""
+        self.examine(examiners, most=_EXAMINED_FIRST)
         with self.reader() as connection:
-            return findings.findings(connection, query, rules, limit)
-
-    def examined(self, query: Query = EVERYTHING) -> Iterator[Examined]:
-        """Of the spans that fit, in order of time, those of calls of tools and those with faults.
-
-        By the detectors alone, without rules.
-        """
-        self.examine(most=_EXAMINED_FIRST)
-        with self.reader() as connection:
-            return iter(findings.examined(connection, query))
+            return examinations.examinations(connection, query, examiners)
 
     def changes(self, after: int | None, *, limit: int = 1000) -> Changes:
         """What was written after that revision, by any process; with None only the newest one."""

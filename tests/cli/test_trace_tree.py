@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from tests.spans.runs import REQUEST, run_events, span
+from treadle.cli.output import one_line
+from treadle.cli.trace_lines import trace_lines
+from treadle.cli.trace_tree import Symbol, trace_to_json, view_trace
 from treadle.events import Envelope
 from treadle.events.types import ToolCallRequested, Usage
 from treadle.spans.event_mapper import SpanMapper
 from treadle.spans.forest import arrange
 from treadle.spans.span import SpanEvent, SpanKind, SpanStatus, Trace
-from treadle.traces import trace_lines, trace_to_json, view_trace
-from treadle.traces.text import cost, duration
-from treadle.traces.tree import Mark, one_line
+from treadle.traces.amounts import cost, duration
 from treadle.visible import printable
 
 START_US = 1_700_000_000_000_000
@@ -61,7 +62,7 @@ def test_a_trace_cut_in_the_middle_says_that_it_is_unfinished() -> None:
 
     assert view.status is SpanStatus.UNFINISHED
     assert view.answer is None
-    assert [row.mark for row in view.rows if row.span_id][-1] is Mark.UNFINISHED
+    assert [row.symbol for row in view.rows if row.span_id][-1] is Symbol.UNFINISHED
     assert any("no end was recorded" in note for note in view.rows[-2].notes + view.rows[0].notes)
 
 
@@ -108,9 +109,9 @@ def test_children_of_a_parent_that_never_came_hang_below_a_node_for_it() -> None
         ("two", 1, False),
         ("root", 0, False),
     ]
-    assert [row.mark for row in view_trace(Trace("t", (span("one", "gone"),))).rows] == [
-        Mark.MISSING,
-        Mark.OK,
+    assert [row.symbol for row in view_trace(Trace("t", (span("one", "gone"),))).rows] == [
+        Symbol.MISSING,
+        Symbol.OK,
     ]
 
 

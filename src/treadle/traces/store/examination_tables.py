@@ -1,16 +1,16 @@
-"""The tables of what was examined, which the fifth form of the file adds.
+"""The tables of examinations, which the fifth version of the file adds.
 
-Each row follows from one version of one span, and goes with it (`keeping.remove`). Spans that have
-nothing to tell have none. `examinations` says up to which revision all spans were examined, and by
-what: the digest of the detectors, or of the user's rules. NULL is nothing at all.
+Each row follows from one version of one span and is deleted with it (`keeping.remove`). A span
+without a result has no row. `examinations` states up to which revision all spans were examined,
+and the digest of their examiner. NULL means that nothing was examined.
 """
 
 TABLES: tuple[str, ...] = (
     """CREATE TABLE examined (
         span INTEGER PRIMARY KEY, -- spans.id
-        call BLOB, -- of a tool's span: the digest of tool and arguments
-        found_nothing INTEGER NOT NULL, -- 1: its result is empty
-        told BLOB -- what the detectors said (detectors.examined), null for nothing
+        call BLOB, -- no longer written
+        found_nothing INTEGER NOT NULL, -- no longer written: always 0
+        told BLOB -- the result of the detectors (diagnosis.detectors)
     )""",
     "CREATE INDEX examined_faults ON examined (span) WHERE told IS NOT NULL",
     "CREATE TABLE ruled (span INTEGER PRIMARY KEY, told BLOB NOT NULL) -- by the user's rules",

@@ -1,11 +1,13 @@
-"""A trace as rows that a person can read, and as JSON: the pure part of `treadle traces show`."""
+"""A trace as rows of a tree and as JSON, for `treadle traces show`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
+from treadle.cli.output import DETAIL_CHARACTERS, one_line
 from treadle.diagnosis.detectors.reading import Message, Role, read
+from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
 from treadle.spans.span import (
@@ -19,15 +21,11 @@ from treadle.spans.span import (
     Trace,
 )
 from treadle.spans.totals import totals
-from treadle.traces.span_marks import Mark as SpanMark
-from treadle.traces.span_marks import marks_of
-from treadle.visible import in_line, printable
-
-_DETAIL_LENGTH = 120
+from treadle.visible import printable
 
 
-class Mark(StrEnum):
-    """The sign in front of a row."""
+class Symbol(StrEnum):
+    """The symbol in front of a row."""
 
     OK = "✓"
     ERROR = "✗"
@@ -39,17 +37,21 @@ class Mark(StrEnum):
     MISSING = "?"
 
 
-_MARKS = {
-    SpanStatus.OK: Mark.OK,
-    SpanStatus.ERROR: Mark.ERROR,
-    SpanStatus.CANCELLED: Mark.CANCELLED,
-    SpanStatus.DENIED: Mark.DENIED,
-    SpanStatus.UNFINISHED: Mark.UNFINISHED,
+_SYMBOLS = {
+    SpanStatus.OK: Symbol.OK,
+    SpanStatus.ERROR: Symbol.ERROR,
+    SpanStatus.CANCELLED: Symbol.CANCELLED,
+    SpanStatus.DENIED: Symbol.DENIED,
+    SpanStatus.UNFINISHED: Symbol.UNFINISHED,
 }
 
 
-FAILURE_MARKS = {"timeout": Mark.TIMEOUT, "cancelled": Mark.CANCELLED, "denied": Mark.DENIED}
-"""Signs of outcomes that are none of a tool's own failures, by the kind of the failure."""
+FAILURE_SYMBOLS = {
+    "timeout": Symbol.TIMEOUT,
+    "cancelled": Symbol.CANCELLED,
+    "denied": Symbol.DENIED,
+}
+"""Symbols of outcomes that are not failures of the tool itself, by the kind of the failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Row:
     """
 
     depth: int
-    mark: Mark
+    symbol: Symbol
     name: str
     detail: str
     notes: tuple[str, ...] = ()
@@ -128,19 +130,12 @@ def trace_to_json(trace: Trace) -> dict[str, JsonValue]:
         "duration_us": view.duration_us,
         "totals": asdict(view.totals),
         "marks": {
-            span.span_id: [marked.mark.value for marked in found]
+            span.span_id: [fault.kind.value for fault in found]
             for span in trace.spans
-            if (found := marks_of(span))
+            if (found := record_faults(span))
         },
         "spans": [span.to_json() for span in trace.spans],
     }
-
-
-def one_line(text: str, length: int = _DETAIL_LENGTH) -> str:
-    """The beginning of `text` as one printable line of at most `length` characters."""
-    line = in_line(" ".join(text[: 4 * length].split()))
-    whole = len(line) <= length and len(text) <= 4 * length
-    return line if whole else f"{line[: length - 1].rstrip()}…"
 
 
 def _rows(nodes: list[Node[Span]], start_us: int) -> Iterator[Row]:
@@ -168,7 +163,7 @@ def _event_rows(events: list[SpanEvent], depth: int, start_us: int) -> Iterator[
     for event in events:
         yield Row(
             depth=depth + 1,
-            mark=Mark.EVENT,
+            symbol=Symbol.EVENT,
             name=event.name.replace("_", " "),
             detail=_event_detail(event),
             offset_us=event.at_us - start_us,
@@ -180,7 +175,7 @@ def _row(node: Node[Span], start_us: int) -> Row:
     if span is None:
         return Row(
             depth=node.depth,
-            mark=Mark.MISSING,
+            symbol=Symbol.MISSING,
             name="missing parent",
             detail=f"span {one_line(node.span_id)} was never recorded",
         )
@@ -188,21 +183,21 @@ def _row(node: Node[Span], start_us: int) -> Row:
     if node.cycle:
         notes.append("cycle: this span is its own ancestor, so it is shown as a root")
     notes += [
-        one_line(marked.words, 2 * _DETAIL_LENGTH)
-        for marked in marks_of(span)
-        if not (node.cycle and marked.mark is SpanMark.OWN_PARENT)
+        one_line(fault.message, 2 * DETAIL_CHARACTERS)
+        for fault in record_faults(span)
+        if not (node.cycle and fault.kind is RecordFaultKind.OWN_PARENT)
     ]
     if span.error is not None:
-        notes.append(f"error: {one_line(span.error, 2 * _DETAIL_LENGTH)}")
+        notes.append(f"error: {one_line(span.error, 2 * DETAIL_CHARACTERS)}")
     hint = span.attributes.get("treadle.hint") or span.attributes.get("treadle.error.hint")
     if hint:
-        notes.append(f"hint: {one_line(str(hint), 2 * _DETAIL_LENGTH)}")
+        notes.append(f"hint: {one_line(str(hint), 2 * DETAIL_CHARACTERS)}")
     if span.attributes.get("treadle.error.effect") == "unknown":
         notes.append("effect unknown: it may have changed something")
     failure = str(span.attributes.get("error.type"))
     return Row(
         depth=node.depth,
-        mark=FAILURE_MARKS.get(failure, _MARKS[span.status]),
+        symbol=FAILURE_SYMBOLS.get(failure, _SYMBOLS[span.status]),
         name=_NAMES.get(span.kind) or one_line(_tool_name(span)),
         detail=_detail(span),
         notes=tuple(notes),
@@ -367,7 +362,7 @@ def _event_detail(event: SpanEvent) -> str:
             detail = f"{values.get('outcome')} after the call had been answered"
         case _:
             detail = ", ".join(f"{name}={value}" for name, value in values.items())
-    return one_line(detail, 2 * _DETAIL_LENGTH)
+    return one_line(detail, 2 * DETAIL_CHARACTERS)
 
 
 def _json(text: str) -> object:

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.spans.runs import span
+from treadle.cli.trace_tree import trace_to_json, view_trace
+from treadle.diagnosis.record_faults import record_faults
 from treadle.spans.span import JsonValue, SpanEvent, SpanLink, Trace
-from treadle.traces.span_marks import marks_of
-from treadle.traces.tree import trace_to_json, view_trace
 
 MESSAGES = '[{"role": "user", "content": "' + "word " * 2_000
 
 
 def marks(**changes: object) -> list[str]:
     made = replace(span("a"), **changes)  # type: ignore[arg-type]
-    return [marked.mark.value for marked in marks_of(made)]
+    return [fault.kind.value for fault in record_faults(made)]
 
 
 def of(attributes: dict[str, JsonValue]) -> list[str]:

@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spans.runs import span
-from treadle.diagnosis.detectors import Finding, Kind, Rule, detect, examine
+from treadle.diagnosis import findings as findings_module
+from treadle.diagnosis.detectors import Finding, Kind, Rule, detect
+from treadle.diagnosis.findings import examiners, findings
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store import findings_examining
-from treadle.traces.store.findings_tables import KEYED_BY_SPAN
-from treadle.traces.store.reading import findings as reading
+from treadle.traces.store import examination_writer
+from treadle.traces.store.examination_tables import KEYED_BY_SPAN
+from treadle.traces.store.reading import examinations as reading
 
 FAILED = json.dumps({"ok": False, "error": "The service is down."})
 TEXTS = [
@@ -141,17 +143,14 @@ def test_the_findings_are_those_of_the_spans_that_are_there(
                 if step.delete:
                     store.delete(traces=[step.delete])
                 if step.examine:
-                    store.examine(step.rules, most=step.examine)
+                    store.examine(examiners(step.rules), most=step.examine)
             if ahead:
-                store.examine(rules)
+                store.examine(examiners(rules))
             there = spans_of(store, query)
-            found = store.findings(query, rules=rules)
-            examined = list(store.examined(query))
+            found = findings(store, query, rules=rules)
 
     assert found.data == detect(there, rules)
     assert (found.spans, found.unexamined, found.total) == (len(there), 0, len(found.data))
-    alone = [each for each in map(examine, there) if each.told or each.call_digest]
-    assert examined == sorted(alone, key=lambda each: (each.start_us, each.span))
 
 
 def spans_of(store: SqliteTraceStore, query: Query) -> list[Span]:
@@ -159,8 +158,8 @@ def spans_of(store: SqliteTraceStore, query: Query) -> list[Span]:
     return [found for each in listed if (found := store.span(each.trace_id, each.span_id))]
 
 
-def kinds(findings: Sequence[Finding]) -> list[tuple[str, Kind]]:
-    return [(each.evidence.span.span_id, each.kind) for each in findings]
+def kinds(found: Sequence[Finding]) -> list[tuple[str, Kind]]:
+    return [(each.evidence.span.span_id, each.kind) for each in found]
 
 
 def rows(store: SqliteTraceStore) -> int:
@@ -174,43 +173,43 @@ def rows(store: SqliteTraceStore) -> int:
 
 
 def test_an_empty_store_has_no_findings(store: SqliteTraceStore) -> None:
-    found = store.findings(rules=RULES[1])
+    found = findings(store, rules=RULES[1])
     assert (found.snapshot, found.spans, found.unexamined, found.data) == (0, 0, 0, ())
-    assert list(store.examined()) == []
-    assert store.examine() == 0
+    assert store.examine(examiners()) == 0
 
 
 def test_each_version_is_examined_once(store: SqliteTraceStore) -> None:
     store.write([tool(f"s{number}", FAILED) for number in range(450)]).result()
-    assert [store.examine(most=300), store.examine(), store.examine()] == [300, 150, 0]
+    counts = [store.examine(examiners(), most=most) for most in (300, None, None)]
+    assert counts == [300, 150, 0]
     store.write([tool("s0", "", attributes={"more": 1}), span("other")]).result()
-    assert store.examine() == 2
-    assert len(store.findings().data) == 450
+    assert store.examine(examiners()) == 2
+    assert len(findings(store).data) == 450
 
 
 def test_new_rules_are_looked_for_and_old_ones_forgotten(store: SqliteTraceStore) -> None:
     store.write([tool("s", "4 degrees"), tool("other", FAILED)]).result()
     first, second = RULES[1], RULES[2]
-    assert [each.kind for each in store.findings(rules=first).data if each.detector[:5] == "rule:"]
-    assert store.examine(first) == 0
-    assert store.examine(second) == 2, "the rules changed"
-    assert store.examine() == 0, "but the detectors did not"
-    assert len(store.findings().data) == 1
-    assert len(store.findings(rules=second).data) == 2
+    assert [each.kind for each in findings(store, rules=first).data if each.detector[:5] == "rule:"]
+    assert store.examine(examiners(first)) == 0
+    assert store.examine(examiners(second)) == 2, "the rules changed"
+    assert store.examine(examiners()) == 0, "but the detectors did not"
+    assert len(findings(store).data) == 1
+    assert len(findings(store, rules=second).data) == 2
 
 
 def test_other_detectors_begin_anew(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write([tool(f"s{number}", FAILED) for number in range(5)]).result()
-    assert store.examine() == 5
+    assert store.examine(examiners()) == 5
     with monkeypatch.context() as patch:
-        patch.setattr(findings_examining, "_digest_of_detectors", lambda: b"other")
-        patch.setattr(findings_examining, "_FORGOTTEN_AT_ONCE", 2)
-        assert store.examine() == 5
-        assert store.examine() == 0
-        assert store.findings().total == 5
-    assert store.findings().total == 5
+        patch.setattr(findings_module, "_digest_of_detectors", lambda: b"other")
+        patch.setattr(examination_writer, "_DELETED_AT_ONCE", 2)
+        assert store.examine(examiners()) == 5
+        assert store.examine(examiners()) == 0
+        assert findings(store).total == 5
+    assert findings(store).total == 5
     assert rows(store) == 5
 
 
@@ -218,10 +217,10 @@ def test_what_was_deleted_leaves_no_word(store: SqliteTraceStore) -> None:
     rule = Rule("secret", "needle-[0-9]+")
     text = json.dumps({"ok": False, "error": "needle-4711 is broken"})
     store.write([tool("s", text, trace_id="gone"), tool("t", FAILED)]).result()
-    assert store.findings(rules=[rule]).total == 3
+    assert findings(store, rules=[rule]).total == 3
     store.delete(traces=["gone"])
     assert rows(store) == 1
-    assert store.findings(rules=[rule]).total == 1
+    assert findings(store, rules=[rule]).total == 1
     held = b"".join(path.read_bytes() for path in store.path.parent.iterdir())
     assert b"needle" not in held
 
@@ -230,15 +229,15 @@ def test_what_is_too_much_to_look_at_is_told(
     store: SqliteTraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treadle.traces.store.sqlite._EXAMINED_FIRST", 2)
-    monkeypatch.setattr(reading, "LOOKED_AT", 3)
+    monkeypatch.setattr(reading, "MOST_EXAMINED", 3)
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(9)]).result()
-    found = store.findings()
+    found = findings(store)
     assert (found.spans, found.unexamined, found.total) == (9, 4, 5)
     assert [each.evidence.span.span_id for each in found.data] == ["s0", "s1", "s6", "s7", "s8"]
-    asked = store.findings(Query((any_of(Field.SPAN, ["s5"]),)))
+    asked = findings(store, Query((any_of(Field.SPAN, ["s5"]),)))
     assert (asked.spans, asked.unexamined, asked.total) == (1, 0, 1)
     for _ in range(5):
-        found = store.findings()
+        found = findings(store)
     assert (found.unexamined, found.total) == (0, 9)
 
 
@@ -251,38 +250,20 @@ def test_a_limit_keeps_the_worst_in_order_of_time(store: SqliteTraceStore) -> No
             tool("again", "Error: disk is full", start_us=4),
         ]
     ).result()
-    found = store.findings(limit=3)
+    found = findings(store, limit=3)
     assert found.total == 4
     assert [each.evidence.span.span_id for each in found.data] == ["late", "failed", "again"]
-    assert kinds(store.findings(limit=0).data) == []
-
-
-def test_calls_are_told_by_tool_and_arguments(store: SqliteTraceStore) -> None:
-    store.write(
-        [
-            tool("a", "[]", start_us=1),
-            tool("b", "4", start_us=2, input='{ "city":"Oslo" }'),
-            tool("c", "4", start_us=3, input='{"city": "Rome"}'),
-            tool("d", "4", start_us=4, attributes={"gen_ai.tool.name": "other"}),
-            span("root", kind=SpanKind.RUN),
-        ]
-    ).result()
-    examined = list(store.examined())
-    assert [each.span.span_id for each in examined] == ["a", "b", "c", "d"]
-    assert [each.found_nothing for each in examined] == [True, False, False, False]
-    digests = [each.call_digest for each in examined]
-    assert digests[0] == digests[1]
-    assert len(set(digests)) == 3
+    assert kinds(findings(store, limit=0).data) == []
 
 
 def test_several_stores_of_one_file_examine_together(store: SqliteTraceStore) -> None:
     other = SqliteTraceStore.open(store.path)
     store.write([tool(f"s{number}", FAILED, start_us=number) for number in range(600)]).result()
     with closing(other):
-        assert other.examine(most=200) == 200
-        assert store.examine(most=200) == 200
-        assert other.findings().data == store.findings().data
-        assert len(other.findings().data) == 600
+        assert other.examine(examiners(), most=200) == 200
+        assert store.examine(examiners(), most=200) == 200
+        assert findings(other).data == findings(store).data
+        assert len(findings(other).data) == 600
 
 
 def test_a_file_without_faults_is_taken_over(tmp_path: Path) -> None:
@@ -297,4 +278,4 @@ def test_a_file_without_faults_is_taken_over(tmp_path: Path) -> None:
 
     store = SqliteTraceStore.open(path)
     with closing(store):
-        assert store.findings().total == 1
+        assert findings(store).total == 1

@@ -1,7 +1,7 @@
-"""What is wrong with the record of a span itself, so that its figures or texts mislead.
+"""Faults of the record of a span, which make its figures or texts misleading.
 
-A marked span is stored as it came. Its duration is unknown where its clock went back, so no sum or
-percentile has it.
+The store keeps such a span unchanged. If its end is before its start, its duration is unknown, and
+no sum or percentile includes it.
 """
 
 import re
@@ -14,8 +14,8 @@ from treadle.spans.span import Span, SpanStatus
 from treadle.spans.vocabularies.columns import parsed
 
 
-class Mark(StrEnum):
-    """A kind of fault of a record."""
+class RecordFaultKind(StrEnum):
+    """The kinds of faults of a record."""
 
     CLOCK_SKEW = "clock_skew"
     OWN_PARENT = "own_parent"
@@ -26,11 +26,11 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """A mark, and what it means in words."""
+class RecordFault:
+    """A fault of a record, with a message for a person."""
 
-    mark: Mark
-    words: str
+    kind: RecordFaultKind
+    message: str
 
 
 _CUT = re.compile(
@@ -44,34 +44,35 @@ _SHORTEST_LIMIT = 64
 _ROUND = (100, 128, 250, 256)
 
 
-def marks_of(span: Span) -> list[Marked]:
-    """Everything that is wrong with the record of `span`."""
-    return list(_marks(span))
+def record_faults(span: Span) -> list[RecordFault]:
+    """All faults of the record of `span`."""
+    return list(_faults(span))
 
 
-def _marks(span: Span) -> Iterator[Marked]:
+def _faults(span: Span) -> Iterator[RecordFault]:
     if span.end_us is not None and span.end_us < span.start_us:
         words = "clock skew: the recorded end is before the start, so the duration is unknown"
-        yield Marked(Mark.CLOCK_SKEW, words)
+        yield RecordFault(RecordFaultKind.CLOCK_SKEW, words)
     if span.parent_id == span.span_id:
-        yield Marked(Mark.OWN_PARENT, "the span is its own parent, so it is shown as a root")
+        words = "the span is its own parent, so it is shown as a root"
+        yield RecordFault(RecordFaultKind.OWN_PARENT, words)
     if span.status is SpanStatus.UNFINISHED:
         words = "no end was recorded: it still runs, or its process ended in the middle"
-        yield Marked(Mark.UNFINISHED, words)
+        yield RecordFault(RecordFaultKind.UNFINISHED, words)
     cut = _truncated(span)
     if cut:
         words = f"the exporter cut {', '.join(cut[:3])}: the rest was never sent"
-        yield Marked(Mark.TRUNCATED, words)
+        yield RecordFault(RecordFaultKind.TRUNCATED, words)
     dropped = [(name.split("_")[1], span.attributes.get(name)) for name in DROPPED]
     for what, parts in (("an event", span.events), ("a link", span.links)):
         dropped += [(f"attributes of {what}", each.attributes.get(DROPPED[0])) for each in parts]
     counts = [f"{count} {what}" for what, count in dropped if isinstance(count, int) and count]
     if counts:
-        yield Marked(Mark.DROPPED, f"the exporter dropped {', '.join(counts)}")
+        yield RecordFault(RecordFaultKind.DROPPED, f"the exporter dropped {', '.join(counts)}")
     if UNREADABLE in span.attributes:
         faults = span.attributes[UNREADABLE]
         said = "; ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
-        yield Marked(Mark.UNREADABLE, f"parts could not be read: {said}")
+        yield RecordFault(RecordFaultKind.UNREADABLE, f"parts could not be read: {said}")
 
 
 def _truncated(span: Span) -> list[str]:

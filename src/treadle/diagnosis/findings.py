@@ -1,0 +1,85 @@
+"""Findings of the spans of a store: what the detectors and the user's rules find in them."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib import resources
+
+from treadle import __version__
+from treadle.diagnosis import detectors
+from treadle.diagnosis.detectors import Examined, Finding, Layer, Rule, SpanReference
+from treadle.diagnosis.detectors.detecting import gather_worst
+from treadle.diagnosis.detectors.examined import decode, encode
+from treadle.diagnosis.detectors.examining import Examiner
+from treadle.spans.span import Span
+from treadle.traces.query.conditions import Query
+from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
+from treadle.traces.store.protocol import EVERYTHING, SpanReader
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The findings of all spans that match a query, as `detect` over these spans returns them.
+
+    `snapshot` is as that of a `Summary`. `spans` match. Of these, `unexamined` are new and were too
+    many to examine; the next call continues with them. `total` counts the findings. `data` has
+    them in order of time, and with a limit only the most severe.
+    """
+
+    snapshot: int
+    spans: int
+    unexamined: int
+    total: int
+    data: tuple[Finding, ...]
+
+
+def findings(
+    reader: SpanReader,
+    query: Query = EVERYTHING,
+    *,
+    rules: Sequence[Rule] = (),
+    limit: int | None = None,
+) -> Findings:
+    """The findings of the spans that match, each at its first occurrence among them."""
+    found = reader.examinations(query, examiners=examiners(rules))
+    examined = (
+        Examined(SpanReference(each.trace_id, each.span_id), each.start_us, *decode(each.result))
+        for each in found.data
+    )
+    total, data = gather_worst(examined, limit)
+    return Findings(found.snapshot, found.spans, found.unexamined, total, data)
+
+
+def examiners(rules: Sequence[Rule] = ()) -> tuple[SpanExaminer, ...]:
+    """The examiners of the detectors and, where the user has rules, of these rules."""
+    ours = _digest_of_detectors()
+    made = [
+        SpanExaminer(ExaminationTable.EXAMINED, ours, _encoded((), (Layer.SIGNALS, Layer.PATTERNS)))
+    ]
+    if rules:
+        plain = [{**asdict(rule), "roles": sorted(rule.roles)} for rule in rules]
+        digest = blake2b(ours + json.dumps(plain).encode(), digest_size=16).digest()
+        made.append(SpanExaminer(ExaminationTable.RULED, digest, _encoded(rules, (Layer.RULES,))))
+    return tuple(made)
+
+
+def _encoded(rules: Sequence[Rule], layers: Collection[Layer]) -> Callable[[Span], bytes | None]:
+    examiner = Examiner(rules, layers=layers)
+
+    def examine(span: Span) -> bytes | None:
+        examined = examiner.examine(span)
+        return encode(examined) if examined.told else None
+
+    return examine
+
+
+@cache
+def _digest_of_detectors() -> bytes:
+    """Changes with every line of the detectors, so that nobody has to raise a version."""
+    digest = blake2b(__version__.encode(), digest_size=16)
+    for module in sorted(resources.files(detectors).iterdir(), key=lambda each: each.name):
+        if module.name.endswith(".py"):
+            digest.update(module.read_bytes())
+    return digest.digest()

@@ -1,0 +1,34 @@
+"""Amounts as people read them: durations, token counts and costs."""
+
+from treadle.events.types import Usage
+
+
+def duration(microseconds: int | None) -> str:
+    """Such as `12 ms`, `3.4 s` or `5 min 2 s`; a dash for unknown."""
+    if microseconds is None:
+        return "-"
+    if microseconds < 1_000:
+        return f"{microseconds} µs"
+    if microseconds < 1_000_000:
+        return f"{microseconds / 1e3:.0f} ms"
+    if microseconds < 100_000_000:
+        return f"{microseconds / 1e6:.2f} s"
+    minutes, seconds = divmod(microseconds // 1_000_000, 60)
+    return f"{minutes} min {seconds} s"
+
+
+def tokens(usage: Usage) -> str:
+    """Such as `1,234 tokens in (1,000 cached), 56 out`; empty when nothing is known."""
+    parts = []
+    if usage.input is not None:
+        cached = f" ({usage.cached:,} cached)" if usage.cached else ""
+        parts.append(f"{usage.input:,} tokens in{cached}")
+    if usage.output is not None:
+        reasoning = f" ({usage.reasoning:,} reasoning)" if usage.reasoning else ""
+        parts.append(f"{usage.output:,} out{reasoning}")
+    return ", ".join(parts)
+
+
+def cost(dollars: float) -> str:
+    """US dollars to the hundredth of a cent; below a cent to the ten-thousandth of one."""
+    return f"${dollars:.4f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.6f}"
