@@ -12,7 +12,7 @@ from typing import Any
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 from treadle.traces.exchange import read_spans
@@ -49,8 +49,8 @@ def with_answers(page: str) -> str:
 
 async def _called(store: SqliteTraceStore, root: Path, name: str, arguments: str) -> Outcome:
     registry = Registry(trace_tools(store))
-    async with Dispatcher(EventBus(), registry, root) as dispatcher:
-        return await dispatcher.call(name, arguments)
+    async with ToolExecutor(EventBus(), registry, root) as executor:
+        return await executor.call(name, arguments)
 
 
 def _shown(outcome: Outcome) -> str:

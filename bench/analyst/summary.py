@@ -22,7 +22,7 @@ from treadle.diagnosis.findings import examiners
 from treadle.events import EventBus
 from treadle.events.types import ToolCallCompleted
 from treadle.toolbox.traces import trace_tools
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 from treadle.traces.store.sqlite import SqliteTraceStore
 
@@ -91,13 +91,13 @@ async def _subject(path: Path) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     with closing(SqliteTraceStore.open(path)) as store:
         bus, registry = EventBus(), Registry(trace_tools(store))
-        async with Dispatcher(bus, registry, ROOT, clock=SystemClock()) as dispatcher:
+        async with ToolExecutor(bus, registry, ROOT, clock=SystemClock()) as executor:
             for question, arguments in QUESTIONS.items():
                 clocks, busy, content = list[float](), list[float](), ""
                 for _ in range(CALLS):
                     began, worked = time.perf_counter(), time.process_time()
                     name = "fetch_spans_summary"
-                    outcome = await dispatcher.call(name, json.dumps(arguments))
+                    outcome = await executor.call(name, json.dumps(arguments))
                     clocks.append(1e3 * (time.perf_counter() - began))
                     busy.append(1e3 * (time.process_time() - worked))
                     assert isinstance(outcome, ToolCallCompleted), outcome

@@ -10,7 +10,7 @@ from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.session import Conversation, RequestSession
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 
 
@@ -40,9 +40,9 @@ class Echo(Tool[EchoArguments, EchoResult]):
 async def session(url: str) -> str:
     bus, registry = EventBus(), Registry([Echo()])
     model = HttpChatModel(Endpoint("fake", "fake-model", url, settings=ProviderSettings()))
-    async with Dispatcher(bus, registry, Path("/")):
+    async with ToolExecutor(bus, registry, Path("/")) as executor:
         request = RequestSession(
-            bus=bus,
+            executor=executor,
             model=model,
             registry=registry,
             conversation=Conversation(new_id(), "/", "fake-model", 0, 0),

@@ -180,7 +180,7 @@ class Doors:
         conversation = Conversation(new_id(), str(self.repo), "fake/fake-model", 0, 0)
         model = FakeModel(Say(calls=((name, arguments),)), Say("Done."))
         session = RequestSession(
-            bus=self.app.bus,
+            executor=self.app.executor,
             model=model,
             registry=self.app.registry,
             conversation=conversation,

@@ -37,7 +37,7 @@ from treadle.session import RequestSession
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Policy, Subject
 from treadle.tools.contract import Tool, ToolClass, ToolContext, ToolEffect, ToolError
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import Bridge, Connection, Offer, ToolDefinition
 from treadle.tools.registry import Registry
 
@@ -132,7 +132,7 @@ class World:
 
 @asynccontextmanager
 async def together(world: World, leaves_at: int | None) -> AsyncIterator[tuple[Any, ...]]:
-    """Bus, dispatcher, a person and a front end that may leave for a while."""
+    """Bus, executor, a person and a front end that may leave for a while."""
     before = asyncio.all_tasks()
     bus = EventBus(world.clock)
     approvals = Approvals(bus, Path("/"), clock=world.clock)
@@ -170,10 +170,10 @@ async def together(world: World, leaves_at: int | None) -> AsyncIterator[tuple[A
             tasks.append(group.create_task(front_end()))
             await settle()
             registry = Registry([Live(world.lives), Build(world.lives), *bridge.tools()])
-            async with Dispatcher(
+            async with ToolExecutor(
                 bus, registry, Path("/"), clock=world.clock, bridge=bridge, approvals=approvals
-            ):
-                yield bus, registry, approvals
+            ) as executor:
+                yield executor, registry, approvals
         for task in tasks:
             task.cancel()
         await recording
@@ -188,11 +188,11 @@ async def _live(lives: Sequence[Life], cancel_at: int | None, leaves_at: int | N
     clock, talk = world.clock, conversation()
     calls = tuple((life.tool, json.dumps({"text": str(n)})) for n, life in enumerate(lives))
     chosen = ToolSettings(timeout=5, background_timeout=8, max_concurrent=3, max_background=1)
-    async with together(world, leaves_at) as (bus, registry, approvals):
+    async with together(world, leaves_at) as (executor, registry, approvals):
 
         def session(*turns: Say) -> RequestSession:
             return RequestSession(
-                bus=bus, model=FakeModel(*turns), registry=registry, conversation=talk,
+                executor=executor, model=FakeModel(*turns), registry=registry, conversation=talk,
                 settings=chosen, clock=clock,
             )  # fmt: skip
 

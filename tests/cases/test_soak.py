@@ -213,6 +213,6 @@ async def test_ten_thousand_turns_lose_nothing_and_leave_nothing_behind() -> Non
     assert set(sums.ill) == set(ILLS)
     assert sums.late > 0
     assert sums.complaints == []
-    assert max(sums.tasks) <= 4, "the test, its recorder, the dispatcher, the server"
+    assert max(sums.tasks) <= 4, "the test, its recorder, the executor, the server"
     warm = sums.objects[len(sums.objects) // 10]
     assert sums.objects[-1] < 1.02 * warm + 500

@@ -25,7 +25,7 @@ async def asked_about(root: Path, written: str) -> ApprovalRequested:
     """The question about a call whose arguments are written so, as a terminal puts it."""
     async with gate(root) as at:
         with at.approvals.attend():
-            calling = asyncio.ensure_future((await at.caller()).call("change", written))
+            calling = asyncio.ensure_future((at.caller()).call("change", written))
             question = await at.question()
             await Asker(at.approvals, None, Typed(), print).ask(question)
             denied(await calling)

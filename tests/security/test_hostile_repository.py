@@ -91,7 +91,7 @@ from treadle.app.application import open_app
 async def main():
     async with open_app(Path(sys.argv[1])) as app:
         for name, given in json.load(sys.stdin):
-            print(await app.dispatcher.call(name, json.dumps(given)), flush=True)
+            print(await app.executor.call(name, json.dumps(given)), flush=True)
 
 asyncio.run(main())
 """

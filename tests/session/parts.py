@@ -1,4 +1,4 @@
-"""What the session tests share: a bus with a real dispatcher, tiny real tools, a recorder."""
+"""What the session tests share: a bus with a real executor, tiny real tools, a recorder."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -17,9 +17,10 @@ from treadle.llm.messages import Message, ToolMessage
 from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
 from treadle.session.role import Role
+from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Policy
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import AnyTool, Registry
 
 E = TypeVar("E", bound=Event)
@@ -110,9 +111,11 @@ class Stubborn(Echo):
 
 @dataclass(slots=True)
 class Stage:
-    """A bus with a dispatcher on it, a conversation, and every event so far."""
+    """A bus with an executor on it, a conversation, and every event so far."""
 
     bus: EventBus
+    executor: ToolExecutor
+    approvals: Approvals
     registry: Registry
     conversation: Conversation
     clock: Clock
@@ -131,7 +134,7 @@ class Stage:
         stream: bool = True,
     ) -> RequestSession:
         return RequestSession(
-            bus=self.bus,
+            executor=self.executor,
             model=model,
             registry=self.registry,
             conversation=conversation or self.conversation,
@@ -168,8 +171,9 @@ async def stage(
 
     with bus.subscribe() as subscription:
         recorder = asyncio.create_task(record())
-        async with Dispatcher(bus, registry, root, clock=clock):
-            yield Stage(bus, registry, conversation(), clock, events)
+        approvals = Approvals(bus, root, clock=clock)
+        async with ToolExecutor(bus, registry, root, clock=clock, approvals=approvals) as executor:
+            yield Stage(bus, executor, approvals, registry, conversation(), clock, events)
     await recorder
     assert asyncio.all_tasks() == before
 

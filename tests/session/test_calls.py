@@ -12,19 +12,16 @@ from hypothesis import strategies as st
 
 from tests.fakes.clock import FakeClock, settle
 from tests.fakes.model import FakeModel, Say, calls
-from tests.session.parts import Gate, Stage, results, stage, until
+from tests.session.parts import EchoArguments, EchoResult, Gate, Stage, results, stage, until
 from treadle.config.model import ToolSettings
 from treadle.events.types import (
-    ApprovalRequested,
-    ApprovalResolved,
     ApprovalScope,
     CallKey,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallRequested,
 )
-from treadle.ids import new_id
-from treadle.tools.approvals.question import Policy
+from treadle.tools.approvals.question import Policy, Question, Subject
 from treadle.tools.contract import (
     EVERYTHING,
     Arguments,
@@ -95,6 +92,19 @@ class Build(Gate):
 
     name: ClassVar[str] = "build"
     tool_class: ClassVar[ToolClass] = ToolClass.BACKGROUND
+
+
+class Asking(Gate):
+    """Asks a person before it runs, then again, and works for 4 s after each answer."""
+
+    name: ClassVar[str] = "asking"
+    effect: ClassVar[ToolEffect] = ToolEffect.WRITE
+
+    async def run(self, arguments: EchoArguments, context: ToolContext) -> EchoResult:
+        await context.clock.sleep(4)
+        await context.approve(Question((Subject(),), Policy.ASK, "again"))
+        await context.clock.sleep(4)
+        return await super().run(EchoArguments(text="end"), context)
 
 
 def gate(*texts: str, tool: str = "gate") -> tuple[tuple[str, str], ...]:
@@ -226,32 +236,22 @@ async def test_background_calls_end_with_their_session() -> None:
         assert len(at.seen(ToolCallRequested)) == 2
 
 
-async def test_time_stands_still_while_a_person_is_asked() -> None:
-    tool, clock = Gate(), FakeClock()
-    async with stage(tool, clock=clock) as at:
-        model = FakeModel(Say(calls=(*calls("gate"), *gate("b"))), Say("Done."))
+async def test_the_time_limit_pauses_while_a_person_is_asked() -> None:
+    tool, clock = Asking(), FakeClock()
+    async with stage(tool, Gate(), clock=clock) as at:
+        model = FakeModel(Say(calls=(*calls("asking"), *gate("b"))), Say("Done."))
         session = at.session(model, settings=ToolSettings(timeout=10))
-        running = asyncio.ensure_future(session.run("Go"))
-        await until(lambda: len(tool.running) == 2)
-        await clock.advance(9)
-        for _ in range(2):
-            asked = new_id()
-            await at.bus.publish(
-                ApprovalRequested(
-                    request_id=session.request_id, approval_id=asked, key=CallKey(0, 0),
-                    call_id="", name="gate", summary="gate", reason="a test",
-                )
-            )  # fmt: skip
-            await clock.advance(1_000)
-            await at.bus.publish(
-                ApprovalResolved(
-                    request_id=session.request_id, approval_id=asked, key=CallKey(0, 0),
-                    call_id="", scope=ApprovalScope.ONCE, duration=1_000,
-                )
-            )  # fmt: skip
-            await settle()
-        assert [event.key.slot for event in at.seen(ToolCallFailed)] == [1]
-        await clock.advance(0.5)
-        tool.open("")
-        await running
+        with at.approvals.attend():
+            running = asyncio.ensure_future(session.run("Go"))
+            for _ in range(2):
+                await until(at.approvals.pending)
+                await clock.advance(1_000)
+                (question,) = at.approvals.pending()
+                at.approvals.answer(question.approval_id, ApprovalScope.ONCE)
+                await until(lambda: not at.approvals.pending())
+                await clock.advance(4)
+            await until(lambda: tool.running == ["end"])
+            assert [event.key.slot for event in at.seen(ToolCallFailed)] == [1]
+            tool.open("end")
+            await running
         assert [event.key.slot for event in at.seen(ToolCallCompleted)] == [0]

@@ -55,7 +55,7 @@ WINDOW = 4_000
 
 def compacting(at: Stage, model: ChatModel, **more: Any) -> RequestSession:
     return RequestSession(
-        bus=at.bus,
+        executor=at.executor,
         model=model,
         registry=at.registry,
         conversation=at.conversation,

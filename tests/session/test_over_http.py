@@ -1,4 +1,4 @@
-"""The whole path of a session: real HTTP to a scripted provider, real bus, real dispatcher."""
+"""The whole path of a session: real HTTP to a scripted provider, real bus, real executor."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def test_parallel_calls_whose_results_come_in_another_order(*, stream: boo
     replies = Answer("Let me look.", gated("a", "b", "c")), Answer("It is **so**.")
     async with over_http(*replies, tool=tool) as (at, provider, model):
         session = RequestSession(
-            bus=at.bus,
+            executor=at.executor,
             model=model,
             registry=at.registry,
             conversation=at.conversation,

@@ -1,4 +1,4 @@
-"""The loop of a request session, through the real bus and the real dispatcher."""
+"""The loop of a request session, through the real bus and the real executor."""
 
 import asyncio
 import json

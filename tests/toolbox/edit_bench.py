@@ -26,7 +26,7 @@ from treadle.ids import new_id
 from treadle.toolbox.code import code_tools
 from treadle.toolbox.edits import edit_tools
 from treadle.tools.approvals.gate import Approvals
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.registry import Registry
 
 Answer = tuple[ApprovalScope, str | None]
@@ -85,6 +85,7 @@ class Bench:
             *code_tools(self.root, self.index),
             *edit_tools(self.edits, self.index, self.settings),
         ]
+        registry = Registry(tools)
         subscription = bus.subscribe()
 
         async def follow() -> None:
@@ -92,12 +93,12 @@ class Bench:
                 self._seen(envelope.event, approvals)
 
         following = asyncio.create_task(follow())
-        async with Dispatcher(bus, Registry(tools), self.root, approvals=approvals):
+        async with ToolExecutor(bus, registry, self.root, approvals=approvals) as executor:
             if self.person is None:
-                outcomes = await self._outcomes(bus, calls)
+                outcomes = await self._outcomes(executor, registry, calls)
             else:
                 with approvals.attend():
-                    outcomes = await self._outcomes(bus, calls)
+                    outcomes = await self._outcomes(executor, registry, calls)
         subscription.close()
         await following
         return outcomes
@@ -110,17 +111,23 @@ class Bench:
             approvals.answer(event.approval_id, *self.person(event))
 
     async def _outcomes(
-        self, bus: EventBus, calls: tuple[tuple[str, dict[str, Any]], ...]
+        self,
+        executor: ToolExecutor,
+        registry: Registry,
+        calls: tuple[tuple[str, dict[str, Any]], ...],
     ) -> list[Outcome]:
         request_id = new_id()
-        futures = []
-        for slot, (name, arguments) in enumerate(calls):
-            key = CallKey(0, slot)
-            futures.append(bus.expect(request_id, key))
-            await bus.publish(
+        caller = Caller(registry)
+        opened = [
+            executor.open(
                 ToolCallRequested(
-                    request_id=request_id, key=key, call_id=f"c{slot}", vendor="", name=name,
-                    arguments=json.dumps(arguments),
-                )
-            )  # fmt: skip
-        return list(await asyncio.wait_for(asyncio.gather(*futures), 60))
+                    request_id=request_id, key=CallKey(0, slot), call_id=f"c{slot}", vendor="",
+                    name=name, arguments=json.dumps(arguments),
+                ),
+                caller,
+            )
+            for slot, (name, arguments) in enumerate(calls)
+        ]  # fmt: skip
+        for call in opened:
+            await executor.start(call)
+        return list(await asyncio.wait_for(asyncio.gather(*(c.outcome for c in opened)), 60))

@@ -14,21 +14,18 @@ from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     ApprovalRequested,
     ApprovalScope,
-    CallKey,
     ToolCallCompleted,
     ToolCallFailed,
-    ToolCallRequested,
 )
-from treadle.ids import new_id
 from treadle.toolbox.code import code_tools
 from treadle.tools.approvals.gate import Approvals
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 
 
 @dataclass
 class Repository:
-    """A folder with files, and its tools behind the real bus and dispatcher."""
+    """A folder with files, and its tools behind the real bus and executor."""
 
     root: Path
     index: CodeIndex
@@ -62,20 +59,11 @@ class Repository:
         registry = Registry(code_tools(self.root, self.index))
         approvals = Approvals(bus, self.root, self.rules)
         async with (
-            Dispatcher(bus, registry, self.root, approvals=approvals),
+            ToolExecutor(bus, registry, self.root, approvals=approvals) as executor,
             self._person(bus, approvals),
         ):
-            request = ToolCallRequested(
-                request_id=new_id(),
-                key=CallKey(0, 0),
-                call_id="call_1",
-                vendor="",
-                name=name,
-                arguments=json.dumps(arguments),
-            )
-            future = bus.expect(request.request_id, request.key)
-            await bus.publish(request)
-            return await asyncio.wait_for(future, 30)
+            calling = executor.call(name, json.dumps(arguments), call_id="call_1")
+            return await asyncio.wait_for(calling, 30)
 
     @asynccontextmanager
     async def _person(self, bus: EventBus, approvals: Approvals) -> AsyncIterator[None]:

@@ -24,7 +24,7 @@ from treadle.spans.span import SpanEvent
 from treadle.tokens import estimate
 from treadle.toolbox.experiments import ANALYST_TOOLS, experiment_tools
 from treadle.tools.approvals.gate import Approvals
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 from treadle.ui.messages import ExperimentData
 from treadle.ui.service import Ui
@@ -51,7 +51,7 @@ WITHOUT_USAGE = body(
 
 
 class Tools:
-    """The tools behind the real dispatcher, with a page that shows what it is told to."""
+    """The tools behind the real executor, with a page that shows what it is told to."""
 
     def __init__(self, w: World, root: Path, rules: ApprovalSettings, clock: FakeClock) -> None:
         self.bus = EventBus()
@@ -64,11 +64,11 @@ class Tools:
 
     async def outcome(self, name: str, **arguments: Any) -> Outcome:
         approvals = Approvals(self.bus, self._root, self._rules)
-        serving = Dispatcher(
+        serving = ToolExecutor(
             self.bus, self._registry, self._root, approvals=approvals, clock=self._clock
         )
-        async with serving as dispatcher:
-            return await dispatcher.call(name, json.dumps(arguments))
+        async with serving as executor:
+            return await executor.call(name, json.dumps(arguments))
 
     async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
         outcome = await self.outcome(name, **arguments)

@@ -16,7 +16,6 @@ from treadle.events.types import (
     CallKey,
     ErrorKind,
     RetrievalFinished,
-    SessionStarted,
     ToolCallCompleted,
     ToolCallRequested,
 )
@@ -24,7 +23,7 @@ from treadle.ids import new_id
 from treadle.tokens import estimate
 from treadle.toolbox.code import code_tools
 from treadle.toolbox.code.request_code_context import FLOOR_TOKENS
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.registry import Registry
 
 PARSER = '''def parse_header(line: str) -> tuple[str, str]:
@@ -138,30 +137,21 @@ async def test_without_a_hint_the_users_message_is_the_query(tree: Repository) -
     bus = EventBus()
     request_id, parent_id, key = new_id(), new_id(), CallKey(2, 1)
     with bus.subscribe(RetrievalFinished) as retrievals:
-        async with Dispatcher(bus, Registry(code_tools(tree.root, tree.index)), tree.root):
-            await bus.publish(
-                SessionStarted(
-                    request_id=request_id,
-                    session_id=new_id(),
-                    user_text="How are headers remembered?",
-                    model="m",
-                    provider="p",
-                    tools=("request_code_context",),
-                )
+        registry = Registry(code_tools(tree.root, tree.index))
+        async with ToolExecutor(bus, registry, tree.root) as executor:
+            request = ToolCallRequested(
+                request_id=request_id,
+                parent_id=parent_id,
+                key=key,
+                call_id="c",
+                vendor="",
+                name="request_code_context",
+                arguments='{"token_budget": 1500}',
             )
-            future = bus.expect(request_id, key)
-            await bus.publish(
-                ToolCallRequested(
-                    request_id=request_id,
-                    parent_id=parent_id,
-                    key=key,
-                    call_id="c",
-                    vendor="",
-                    name="request_code_context",
-                    arguments='{"token_budget": 1500}',
-                )
-            )
-            outcome = await asyncio.wait_for(future, 30)
+            asked = Caller(registry, new_id(), "How are headers remembered?")
+            call = executor.open(request, asked)
+            await executor.start(call)
+            outcome = await asyncio.wait_for(call.outcome, 30)
         retrievals.close()
         (envelope,) = [each async for each in retrievals]
     assert isinstance(outcome, ToolCallCompleted)

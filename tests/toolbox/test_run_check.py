@@ -30,7 +30,7 @@ from treadle.events.types import (
 from treadle.tokens import estimate
 from treadle.toolbox.checks.run_check import RunCheck
 from treadle.tools.approvals.gate import Approvals
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 
 ADD = "def add(a: int, b: int) -> int:\n"
@@ -88,12 +88,12 @@ class Desk(Project):
                             self.told.append(text)
 
             attending = asyncio.create_task(attend())
-            async with Dispatcher(
+            async with ToolExecutor(
                 bus, Registry([RunCheck(checks)]), self.root, approvals=approvals
-            ) as dispatcher:
+            ) as executor:
 
                 async def call(arguments: dict[str, Any]) -> Outcome:
-                    return await dispatcher.call("run_check", json.dumps(arguments))
+                    return await executor.call("run_check", json.dumps(arguments))
 
                 if self.answer is None:
                     yield call

@@ -15,7 +15,7 @@ from treadle.events.ui import UiRequested
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.ui import ANALYST_TOOLS, ui_tools
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 from treadle.traces import SqliteTraceStore
 from treadle.ui.feed import UiFeed
@@ -52,7 +52,7 @@ def traces(tmp_path: Path) -> Iterator[SqliteTraceStore]:
 
 
 class Tools:
-    """The four tools behind the real dispatcher."""
+    """The four tools behind the real executor."""
 
     def __init__(self, ui_store: UiStore, traces: SqliteTraceStore, root: Path) -> None:
         self.bus = EventBus()
@@ -81,15 +81,15 @@ class Tools:
                 following.cancel()
 
     async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        async with Dispatcher(self.bus, self._registry, self._root) as dispatcher:
-            outcome = await dispatcher.call(name, json.dumps(arguments))
+        async with ToolExecutor(self.bus, self._registry, self._root) as executor:
+            outcome = await executor.call(name, json.dumps(arguments))
         assert isinstance(outcome, ToolCallCompleted), outcome
         result: dict[str, Any] = json.loads(outcome.content)
         return result
 
     async def failed(self, name: str, **arguments: Any) -> tuple[ErrorKind, str]:
-        async with Dispatcher(self.bus, self._registry, self._root) as dispatcher:
-            outcome = await dispatcher.call(name, json.dumps(arguments))
+        async with ToolExecutor(self.bus, self._registry, self._root) as executor:
+            outcome = await executor.call(name, json.dumps(arguments))
         assert not isinstance(outcome, ToolCallCompleted)
         return outcome.error.kind, outcome.error.message
 

@@ -15,6 +15,7 @@ from treadle.events import Outcome
 from treadle.events.types import CallKey, ToolCallCompleted, ToolCallRequested
 from treadle.ids import new_id
 from treadle.session.calls import result_message
+from treadle.tools.executor import Caller
 
 WRITING = ("create_file", "delete_file", "rename_file", "apply_experiment_data", "run_experiment")
 ALLOWED = {"approvals": {"allow": [*WRITING, "run_check"]}, "edits": {"auto_approve": ["**"]}}
@@ -29,8 +30,7 @@ class Workbench:
     async def outcome(
         self, name: str, arguments: dict[str, Any] | str, max_tokens: int | None = None
     ) -> Outcome:
-        bus = self.app.bus
-        call = ToolCallRequested(
+        request = ToolCallRequested(
             request_id=new_id(),
             key=CallKey(0, 0),
             call_id="call_1",
@@ -39,9 +39,10 @@ class Workbench:
             arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
             max_tokens=max_tokens,
         )
-        future = bus.expect(call.request_id, call.key)
-        await bus.publish(call)
-        return await asyncio.wait_for(future, 60)
+        executor = self.app.executor
+        call = executor.open(request, Caller(self.app.registry))
+        await executor.start(call)
+        return await asyncio.wait_for(call.outcome, 60)
 
     async def message(self, name: str, arguments: dict[str, Any], max_tokens: int) -> str:
         """The text that a model is given."""

@@ -1,6 +1,9 @@
-"""Small real tools, and a caller, for the tests of the registry and the dispatcher."""
+"""Small real tools, and a caller, for the tests of the registry and the executor."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -11,6 +14,8 @@ from treadle.events.types import CallKey, ToolCallRequested
 from treadle.ids import new_id
 from treadle.tools.approvals.question import Policy, Subject
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect
+from treadle.tools.executor import Caller, ToolExecutor
+from treadle.tools.registry import AnyTool, Registry
 
 
 class Piece(Arguments):
@@ -156,30 +161,47 @@ class Gate(Tool[NoArguments, Result]):
         return Result(type="gate")
 
 
-class Caller:
-    """Calls tools as a session does: expects the outcome, then publishes the request."""
+class SessionCaller:
+    """Makes the calls of one request, each with a future of its outcome."""
 
-    def __init__(self, bus: EventBus) -> None:
-        self.bus = bus
+    def __init__(
+        self,
+        executor: ToolExecutor,
+        registry: Registry,
+        *,
+        session_id: UUID | None = None,
+        user_message: str = "",
+    ) -> None:
+        self.executor = executor
+        self.caller = Caller(registry, session_id, user_message)
         self.request_id: UUID = new_id()
         self.slot = 0
 
     async def start(self, name: str, arguments: str = "{}") -> asyncio.Future[Outcome]:
         key = CallKey(0, self.slot)
         self.slot += 1
-        future = self.bus.expect(self.request_id, key)
-        await self.bus.publish(
-            ToolCallRequested(
-                request_id=self.request_id,
-                parent_id=UUID(int=7),
-                key=key,
-                call_id=f"call_{key.slot}",
-                vendor="test",
-                name=name,
-                arguments=arguments,
-            )
+        request = ToolCallRequested(
+            request_id=self.request_id,
+            parent_id=UUID(int=7),
+            key=key,
+            call_id=f"call_{key.slot}",
+            vendor="test",
+            name=name,
+            arguments=arguments,
         )
-        return future
+        call = self.executor.open(request, self.caller)
+        await self.executor.start(call)
+        return call.outcome
 
     async def call(self, name: str, arguments: str = "{}") -> Outcome:
         return await asyncio.wait_for(await self.start(name, arguments), 10)
+
+
+@asynccontextmanager
+async def serving(
+    bus: EventBus, root: Path, *tools: AnyTool, user_message: str = ""
+) -> AsyncIterator[SessionCaller]:
+    """A caller of `tools`, which an executor runs."""
+    registry = Registry(tools)
+    async with ToolExecutor(bus, registry, root) as executor:
+        yield SessionCaller(executor, registry, user_message=user_message)

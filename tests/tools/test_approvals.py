@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.clock import FakeClock, settle
-from tests.tools.samples import Caller, Change, NoArguments, Touch
+from tests.tools.samples import Change, NoArguments, SessionCaller, Touch
 from treadle.config.model import ApprovalSettings
 from treadle.errors import StoreError
 from treadle.events import Event, EventBus, Outcome
@@ -24,7 +24,6 @@ from treadle.events.types import (
     Effect,
     ErrorKind,
     Notice,
-    SessionStarted,
     ToolCallCompleted,
     ToolCallFailed,
     ToolFailure,
@@ -35,7 +34,7 @@ from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Policy, Question, Subject
 from treadle.tools.approvals.rules import Place, Rules
 from treadle.tools.contract import Result, Tool, ToolContext, ToolEffect, ToolError
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import AnyTool, Registry
 
 SESSION, OTHER_SESSION = UUID(int=1), UUID(int=2)
@@ -65,24 +64,17 @@ class Propose(Tool[NoArguments, Result]):
 
 @dataclass(slots=True)
 class Gate:
-    """A dispatcher with approvals, and the person who is asked."""
+    """An executor with approvals, and the person who is asked."""
 
     bus: EventBus
     approvals: Approvals
     clock: FakeClock
     events: list[Event]
-    dispatcher: Dispatcher
-    tools: tuple[str, ...]
+    executor: ToolExecutor
+    registry: Registry
 
-    async def caller(self, session_id: UUID = SESSION) -> Caller:
-        caller = Caller(self.bus)
-        await self.bus.publish(
-            SessionStarted(
-                request_id=caller.request_id, session_id=session_id, user_text="", model="m",
-                provider="p", tools=self.tools,
-            )
-        )  # fmt: skip
-        return caller
+    def caller(self, session_id: UUID = SESSION) -> SessionCaller:
+        return SessionCaller(self.executor, self.registry, session_id=session_id)
 
     async def question(self) -> ApprovalRequested:
         for _ in range(2_000):
@@ -94,7 +86,7 @@ class Gate:
     async def call(
         self, tool: str = "change", session_id: UUID = SESSION, **arguments: Any
     ) -> Outcome:
-        return await (await self.caller(session_id)).call(tool, json.dumps(arguments))
+        return await self.caller(session_id).call(tool, json.dumps(arguments))
 
     async def answered(
         self, scope: ApprovalScope, words: str | None = None, tool: str = "change", **more: Any
@@ -123,9 +115,9 @@ async def gate(
     with bus.subscribe() as subscription:
         recorder = asyncio.create_task(record())
         registry = Registry(tools or (Touch(), Change(), Propose()))
-        serving = Dispatcher(bus, registry, root, clock=clock, approvals=approvals)
+        serving = ToolExecutor(bus, registry, root, clock=clock, approvals=approvals)
         async with serving:
-            yield Gate(bus, approvals, clock, events, serving, registry.names())
+            yield Gate(bus, approvals, clock, events, serving, registry)
     await recorder
     assert asyncio.all_tasks() == before
 
@@ -228,7 +220,7 @@ async def test_a_question_is_withdrawn_with_its_call_and_with_the_last_front_end
 ) -> None:
     async with gate(root) as at:
         with at.approvals.attend():
-            caller = await at.caller()
+            caller = at.caller()
             _ = await caller.start("change", '{"command": "a"}')
             await at.question()
             ended = ToolFailure(ErrorKind.CANCELLED, "Over.")
@@ -350,12 +342,12 @@ async def test_it_is_told_whether_anybody_was_there_to_ask(root: Path) -> None:
 
 async def test_calls_outside_a_session_are_decided_as_well(root: Path) -> None:
     async with gate(root) as at:
-        denied(await at.dispatcher.call("change", "{}"))
+        denied(await at.executor.call("change", "{}"))
         with at.approvals.attend():
-            calling = asyncio.ensure_future(at.dispatcher.call("change", '{"command": "make"}'))
+            calling = asyncio.ensure_future(at.executor.call("change", '{"command": "make"}'))
             at.approvals.answer((await at.question()).approval_id, ApprovalScope.SESSION)
             done(await calling)
-        denied(await at.dispatcher.call("change", '{"command": "make"}'))
+        denied(await at.executor.call("change", '{"command": "make"}'))
 
 
 async def test_an_answer_that_cannot_be_remembered_counts_for_the_session(

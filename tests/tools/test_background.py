@@ -4,19 +4,15 @@ import asyncio
 import threading
 from pathlib import Path
 
-from tests.tools.samples import Caller, Echo, NoArguments
+from tests.tools.samples import Echo, NoArguments, serving
 from treadle.events import EventBus
 from treadle.events.types import (
     Delivery,
-    SessionCancelled,
     ToolCallCompleted,
     ToolProgress,
-    Usage,
 )
-from treadle.ids import new_id
 from treadle.tools.contract import Result, Tool, ToolClass, ToolContext
-from treadle.tools.dispatcher import BACKGROUND_THREADS, Dispatcher
-from treadle.tools.registry import Registry
+from treadle.tools.executor import BACKGROUND_THREADS
 
 
 class Block(Tool[NoArguments, Result]):
@@ -65,10 +61,10 @@ async def begun(count: int, tool: Block) -> None:
 
 
 async def test_background_work_leaves_the_threads_of_realtime_tools_alone(
-    bus: EventBus, caller: Caller, root: Path
+    bus: EventBus, root: Path
 ) -> None:
     block, look = Block(), Look()
-    async with Dispatcher(bus, Registry([block, look, Echo()]), root):
+    async with serving(bus, root, block, look, Echo()) as caller:
         futures = [await caller.start("block") for _ in range(BACKGROUND_THREADS + 5)]
         await begun(BACKGROUND_THREADS, block)
         look.let_go.set()
@@ -82,12 +78,10 @@ async def test_background_work_leaves_the_threads_of_realtime_tools_alone(
     assert not any(name.startswith("treadle-background") for name in look.threads)
 
 
-async def test_progress_is_told_and_never_waited_for(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
+async def test_progress_is_told_and_never_waited_for(bus: EventBus, root: Path) -> None:
     block = Block()
     with bus.subscribe(ToolProgress) as events, bus.subscribe(ToolProgress, limit=1) as lagging:
-        async with Dispatcher(bus, Registry([block]), root):
+        async with serving(bus, root, block) as caller:
             block.let_go.set()
             for _ in range(3):
                 assert isinstance(await caller.call("block"), ToolCallCompleted)
@@ -96,24 +90,3 @@ async def test_progress_is_told_and_never_waited_for(
     assert (progress.text, progress.request_id) == ("begun", caller.request_id)
     assert progress.delivery is Delivery.LOSSY
     assert lagging.dropped == 2
-
-
-async def test_a_background_call_ends_with_its_session(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    block = Block()
-    async with Dispatcher(bus, Registry([block]), root):
-        future = await caller.start("block")
-        await begun(1, block)
-        await bus.publish(
-            SessionCancelled(
-                request_id=caller.request_id, session_id=new_id(), usage=Usage(), cost=None,
-                duration=0,
-            )
-        )  # fmt: skip
-        for _ in range(2_000):
-            if block.ended:
-                break
-            await asyncio.sleep(0.005)
-        assert block.ended == block.threads
-        assert not future.done()

@@ -11,25 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.clock import FakeClock, settle
-from tests.tools.samples import Caller, Echo
+from tests.tools.samples import Echo, SessionCaller
 from treadle.errors import UsageError
 from treadle.events import Event, EventBus, Outcome
 from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
-    SessionFinished,
-    StopReason,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
     ToolFailure,
     ToolProgress,
-    Usage,
 )
 from treadle.ids import new_id
 from treadle.tools.contract import ToolEffect
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import (
     Bridge,
     Connection,
@@ -64,12 +61,12 @@ CALL = '{"url": "/a"}'
 
 @dataclass(slots=True)
 class Front:
-    """A bus with a dispatcher and a bridge on it."""
+    """A bus with an executor and a bridge on it."""
 
     bus: EventBus
     bridge: Bridge
-    caller: Caller
-    dispatcher: Dispatcher
+    caller: SessionCaller
+    executor: ToolExecutor
     clock: FakeClock
     events: list[Event]
 
@@ -111,9 +108,10 @@ async def front(*definitions: ToolDefinition) -> AsyncIterator[Front]:
 
     with bus.subscribe() as subscription:
         recorder = asyncio.create_task(record())
-        serving = Dispatcher(bus, Registry([Echo()]), Path("/"), clock=clock, bridge=bridge)
+        serving = ToolExecutor(bus, Registry([Echo()]), Path("/"), clock=clock, bridge=bridge)
+        registry = Registry([Echo(), *bridge.tools()])
         async with serving:
-            yield Front(bus, bridge, Caller(bus), serving, clock, events)
+            yield Front(bus, bridge, SessionCaller(serving, registry), serving, clock, events)
     await recorder
     assert asyncio.all_tasks() == before
 
@@ -242,7 +240,7 @@ async def test_without_a_front_end_a_call_fails_at_once_and_clearly() -> None:
         assert "A front end runs the tool" in failure.message
         at.bridge.connect("page", runs=["another"])
         assert failure_of(await at.caller.call("open_page", CALL)).kind is ErrorKind.UNAVAILABLE
-        by_hand = await at.dispatcher.call("open_page", CALL)
+        by_hand = await at.executor.call("open_page", CALL)
         assert failure_of(by_hand).kind is ErrorKind.UNAVAILABLE
         unknown = failure_of(await at.caller.call("nothing"))
         assert unknown.hint == "The tools are: echo, open_page, read_page."
@@ -354,17 +352,7 @@ async def test_calls_of_a_request_go_to_the_front_end_that_it_belongs_to() -> No
         at.bridge.attach("one", at.caller.request_id)
         _ = await at.called()
         await offered(one)
-        ended = SessionFinished(
-            request_id=at.caller.request_id,
-            session_id=new_id(),
-            text="",
-            stop_reason=StopReason.COMPLETED,
-            usage=Usage(),
-            cost=None,
-            tool_calls=1,
-            duration=1,
-        )
-        await at.bus.publish(ended)
+        at.bridge.release(at.caller.request_id)
         await settle()
         _ = await at.called()
         await offered(two)

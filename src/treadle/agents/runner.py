@@ -14,7 +14,6 @@ from treadle.clock import Clock, SystemClock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
 from treadle.diagnosis.report.verifying import SpanSource, verify_answer
 from treadle.errors import ConfigError, NotFoundError
-from treadle.events import EventBus
 from treadle.events.types import CallKey
 from treadle.ids import new_id
 from treadle.llm.messages import AssistantMessage
@@ -26,7 +25,7 @@ from treadle.session.role import Role
 from treadle.session.tally import Tally
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.contract import ToolContext
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import AnyTool, Registry
 
 MANNERS = (
@@ -51,8 +50,7 @@ Connect = Callable[[str | None], Awaitable[ChatModel]]
 class Surroundings:
     """What agents work with. `external` are the tools that front ends run now."""
 
-    bus: EventBus
-    dispatcher: Dispatcher
+    executor: ToolExecutor
     registry: Registry
     external: Callable[[], Iterable[AnyTool]]
     connect: Connect
@@ -158,7 +156,7 @@ class _Work:
         ]
         own.append(Final(answers.answer_of, around.source))
         session = RequestSession(
-            bus=around.bus,
+            executor=around.executor,
             model=model,
             registry=self._tools(agent).with_tools(own),
             conversation=conversation,
@@ -182,8 +180,7 @@ class _Work:
             clock=around.clock,
             ids=lambda: request_id,
         )
-        with around.dispatcher.lent(request_id, own):
-            outcome = await session.run(task)
+        outcome = await session.run(task)
         verified = await self._verified(outcome)
         if verified.text != outcome.text:
             await _replace_answer(Keeper(conversation, store, around.clock), verified.text)

@@ -117,7 +117,7 @@ class AgentService:
         model = ReportModel(lambda: self._analyse(page.scope))
         conversation.model = f"{model.provider}/{model.model}"
         session = RequestSession(
-            bus=self._app.bus,
+            executor=self._app.executor,
             model=model,
             registry=Registry(()),
             conversation=conversation,
@@ -141,8 +141,7 @@ class AgentService:
     def _runner(self, model: str | None, *, stream: bool = True) -> AgentRunner:
         app = self._app
         around = Surroundings(
-            bus=app.bus,
-            dispatcher=app.dispatcher,
+            executor=app.executor,
             registry=app.registry,
             external=app.bridge.tools,
             connect=partial(self._connect, model),

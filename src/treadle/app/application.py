@@ -28,7 +28,7 @@ from treadle.events import EventBus
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import GrantStore
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import Bridge
 from treadle.tools.registry import AnyTool, Registry
 from treadle.ui.store import UiStore
@@ -77,7 +77,7 @@ class App:
     registry: Registry
     own_record_tools: Sequence[AnyTool]
     experimenting: "Experimenting | None"
-    dispatcher: Dispatcher
+    executor: ToolExecutor
 
     @property
     def warnings(self) -> list[str]:
@@ -135,15 +135,15 @@ async def open_app(
         approvals = Approvals(
             bus, root, settings.approvals, store=GrantStore(approvals_path()), clock=clock
         )
-        dispatcher = Dispatcher(
+        executor = ToolExecutor(
             bus, registry, root, clock=clock, bridge=bridge, approvals=approvals,
             labels={tool.name: (ANALYST_LABEL,) for tool in analyst.tools},
         )  # fmt: skip
-        await stack.enter_async_context(dispatcher)
+        await stack.enter_async_context(executor)
         yield App(
             root, settings, env, clock, bus, index, edits, edits_error, conversations, ui_store,
             recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
-            analyst.experimenting, dispatcher,
+            analyst.experimenting, executor,
         )  # fmt: skip
 
 

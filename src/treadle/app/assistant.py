@@ -109,7 +109,7 @@ class Assistant:
             )
             model, context = recording.model(model), recording.context(context)
         return RequestSession(
-            bus=self.app.bus,
+            executor=self.app.executor,
             model=model,
             registry=tools,
             conversation=conversation,

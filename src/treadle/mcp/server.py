@@ -161,15 +161,15 @@ class _Service:
         except TreadleError as error:
             return failed_result(ToolFailure(ErrorKind.UNAVAILABLE, error.message, hint=error.hint))
         groups = _groups_of(context.request, self._groups)
+        tools = in_groups(app.registry, groups)
         client = context.session.client_params
         async with _progress(app, context):
-            outcome = await app.dispatcher.call(
+            outcome = await app.executor.call(
                 params.name,
                 json.dumps(params.arguments or {}),
                 call_id=str(context.request_id),
                 vendor=f"mcp: {client.client_info.name}" if client else "mcp",
-                offered=in_groups(app.registry, groups).names(),
-                lent=() if self._all_traces else app.own_record_tools,
+                registry=tools if self._all_traces else tools.replacing(app.own_record_tools),
             )
         return call_result(outcome)
 

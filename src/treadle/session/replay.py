@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from treadle.clock import Clock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
 from treadle.errors import UsageError
-from treadle.events import EventBus
+from treadle.events import EventBus, Outcome
 from treadle.events.types import (
     CallKey,
     Effect,
@@ -35,6 +37,7 @@ from treadle.session.cassette import (
 )
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.session import RequestSession
+from treadle.tools.executor import OpenCall, ToolExecutor
 from treadle.tools.registry import Registry, ToolSchema
 
 
@@ -63,6 +66,21 @@ class RecordedTools(Registry):
 
     def names(self) -> tuple[str, ...]:
         return tuple(spec.name for spec in self._specs)
+
+
+class ReplayExecutor(ToolExecutor):
+    """Answers each call with its recorded outcome; no tool runs."""
+
+    def __init__(self, cassette: Cassette, bus: EventBus, clock: Clock) -> None:
+        root = Path(cassette.head["conversation"]["root"])
+        super().__init__(bus, Registry(()), root, clock=clock)
+        self._cassette = cassette
+
+    async def answer(self, call: OpenCall) -> Outcome:
+        place = (call.request.key.turn, call.request.key.slot)
+        for event in self._cassette.retrievals.get(place, ()):
+            await self.bus.publish(_retrieval(event))
+        return _outcome(self._cassette.outcomes.get(place), call.request)
 
 
 class ReplayModel:
@@ -135,9 +153,10 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
     head = cassette.head
     try:
         clock = still_clock(cassette)
+        executor = ReplayExecutor(cassette, bus, clock)
         request_id = UUID(head["request_id"])
         session = RequestSession(
-            bus=bus,
+            executor=executor,
             model=ReplayModel(cassette),
             registry=RecordedTools(tuple(ToolSchema(**spec) for spec in head["tools"])),
             conversation=_conversation(head, clock),
@@ -154,13 +173,8 @@ async def replaying(cassette: Cassette, bus: EventBus) -> AsyncIterator[RequestS
             f"{cassette.path} is not a cassette that can be replayed: {error}.",
             hint="Record it again.",
         ) from error
-    with bus.subscribe(ToolCallRequested) as calls:
-        answering = asyncio.create_task(_answer(calls, cassette, bus), name="replay")
-        try:
-            yield session
-        finally:
-            answering.cancel()
-            await asyncio.gather(answering, return_exceptions=True)
+    async with executor:
+        yield session
 
 
 def _conversation(head: Json, clock: StillClock) -> Conversation:
@@ -184,16 +198,6 @@ def _contexts(cassette: Cassette, bus: EventBus) -> Callable[[str, UUID], Awaita
         return next(texts, "")
 
     return recorded
-
-
-async def _answer(calls: AsyncIterator[Any], cassette: Cassette, bus: EventBus) -> None:
-    """Answer each call with its recorded outcome."""
-    async for envelope in calls:
-        call: ToolCallRequested = envelope.event
-        place = (call.key.turn, call.key.slot)
-        for event in cassette.retrievals.get(place, ()):
-            await bus.publish(_retrieval(event))
-        await bus.publish(_outcome(cassette.outcomes.get(place), call))
 
 
 def _outcome(line: Json | None, call: ToolCallRequested) -> ToolCallCompleted | ToolCallFailed:

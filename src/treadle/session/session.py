@@ -10,12 +10,13 @@ from uuid import UUID
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import HistorySettings, LimitSettings, ToolSettings
 from treadle.errors import TreadleError
-from treadle.events import EventBus, Outcome
+from treadle.events import Outcome
 from treadle.events.types import (
     ErrorKind,
     SourceRange,
     StopReason,
     ToolCallCompleted,
+    ToolCallRequested,
     ToolFailure,
     Usage,
 )
@@ -33,13 +34,7 @@ from treadle.llm.messages import (
 from treadle.llm.port import ChatModel
 from treadle.session.asking import Asked, Asker
 from treadle.session.calibration import Calibration
-from treadle.session.calls import (
-    OpenCalls,
-    cut_results,
-    ill_kinds,
-    result_message,
-    split_cut_calls,
-)
+from treadle.session.calls import cut_results, ill_kinds, result_message, split_cut_calls
 from treadle.session.conversation import Conversation, MessageState
 from treadle.session.conversations import ConversationStore
 from treadle.session.history import result_limit
@@ -52,6 +47,7 @@ from treadle.session.reporting import Reporter
 from treadle.session.role import Role
 from treadle.session.sources import SourceCollector
 from treadle.session.tally import Tally
+from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
 
@@ -97,14 +93,14 @@ class SessionOutcome:
 class RequestSession:
     """Serves one user message: model call, tool calls, results, model call, … until an answer.
 
-    Its calls go out on `bus` and are answered there by a dispatcher or a front end. Whatever
-    happens, each call in `conversation` has its one result, and the next session can go on.
+    `executor` runs the tool calls, and all events go to its bus. Whatever happens, each call in
+    `conversation` gets one result, so that the next session can continue.
     """
 
     def __init__(
         self,
         *,
-        bus: EventBus,
+        executor: ToolExecutor,
         model: ChatModel,
         registry: Registry,
         conversation: Conversation,
@@ -124,7 +120,8 @@ class RequestSession:
         Without a `role` it is the assistant for the code at the conversation's root.
         `calibration` is shared by the sessions that ask the same models.
         """
-        self._bus = bus
+        self._executor = executor
+        self._bus = bus = executor.bus
         self._model = model
         self._registry = registry
         self._settings = settings or ToolSettings()
@@ -137,6 +134,7 @@ class RequestSession:
         self._tally = Tally()
         self._tool_calls = 0
         self._root = conversation.root
+        self._conversation_id = conversation.id
         self._turn = conversation.next_turn()
         self._user_place: int | None = None
         self._steering: deque[str] = deque()
@@ -215,6 +213,7 @@ class RequestSession:
         return tuple(self._steering)
 
     async def _serve(self, user_text: str) -> tuple[str, StopReason]:
+        self._caller = Caller(self._registry, self._conversation_id, user_text)
         await self._reporter.started(user_text, self._model, self._registry.names(), self._role)
         await self._take_user_message(user_text)
         try:
@@ -332,17 +331,12 @@ class RequestSession:
         Those that were `cut_off` are not run, and their results say so.
         """
         tokens = result_limit(asked.room, len(message.calls), self._settings.result_tokens)
-        calls = OpenCalls(
-            self._bus,
-            self._registry,
-            self._settings,
-            self._clock,
-            request_id=self.request_id,
-            parent_id=asked.operation_id,
-            calls=[call for call in message.calls if call not in cut_off],
-            max_tokens=tokens,
-            unlimited=self._role.final_tools,
-        )
+        requests = [
+            self._request(call, asked.operation_id, tokens)
+            for call in message.calls
+            if call not in cut_off
+        ]
+        calls = self._executor.calls_of_reply(requests, self._caller, self._settings)
         try:
             await asked.draft.complete(message)
             await self._limits.within(calls.run())
@@ -362,6 +356,19 @@ class RequestSession:
             noted = self._repetitions.note(message.calls, results, tokens)
             await self._keeper.append(*noted, *cut_results(cut_off))
         return outcomes
+
+    def _request(self, call: ToolCall, parent_id: UUID | None, tokens: int) -> ToolCallRequested:
+        """The request of a call. The result of a final tool is the answer, so it has no limit."""
+        return ToolCallRequested(
+            request_id=self.request_id,
+            parent_id=parent_id,
+            key=call.key,
+            call_id=call.call_id,
+            vendor=call.vendor,
+            name=call.name,
+            arguments=call.arguments,
+            max_tokens=None if call.name in self._role.final_tools else tokens,
+        )
 
     def _final(self, message: AssistantMessage, outcomes: Sequence[Outcome]) -> str | None:
         """The answer of a call that ends the session; None when none of them does."""

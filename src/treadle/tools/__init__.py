@@ -1,18 +1,18 @@
-"""The tool contract, the registry and the dispatcher. Knows nothing of any concrete tool."""
+"""The tool contract, the registry and the executor. No concrete tool is defined here."""
 
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolError
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry, ToolSchema
 
 __all__ = [
     "Arguments",
-    "Dispatcher",
     "Registry",
     "Result",
     "Tool",
     "ToolContext",
     "ToolError",
+    "ToolExecutor",
     "ToolSchema",
     "failure_content",
 ]

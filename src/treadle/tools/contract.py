@@ -126,7 +126,7 @@ async def _publish_nowhere(_event: Event) -> None:
 
 
 async def _nobody_decides(_question: Question) -> Decision:
-    raise RuntimeError("there is no approval outside a dispatcher")
+    raise RuntimeError("there is no approval outside an executor")
 
 
 T = TypeVar("T")

@@ -99,15 +99,20 @@ def _cut(text: str) -> str:
 def _failure_of(tool: AnyTool, error: Exception) -> ToolFailure:
     if isinstance(error, ToolError):
         return error.failure
-    refused = isinstance(error, PathRefusedError)  # before anything is done there
-    writes = tool.effect is ToolEffect.WRITE and not refused
-    effect = Effect.UNKNOWN if writes else Effect.NONE
+    refused = isinstance(error, PathRefusedError)  # raised before the tool changes anything
+    effect = Effect.NONE if refused else effect_of_unfinished(tool)
     kind = kind_of(error)
     if isinstance(error, TreadleError):
         return ToolFailure(kind, error.message, hint=error.hint, effect=effect)
     what = " ".join(str(error).split())[:200]
     named = f"{type(error).__name__}: {what}" if what else type(error).__name__
     return ToolFailure(kind, f"{tool.name} failed: {named}", effect=effect)
+
+
+def effect_of_unfinished(tool: AnyTool | None) -> Effect:
+    """What a call that began and has no result may have changed: unknown unless it only reads."""
+    reads = tool is None or tool.effect is ToolEffect.READ
+    return Effect.NONE if reads else Effect.UNKNOWN
 
 
 def unknown_tool(name: str, known: tuple[str, ...]) -> ToolFailure:

@@ -1,5 +1,6 @@
 """Keeps a tool message within a number of tokens, and a JSON object whatever the number is."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -40,6 +41,13 @@ def fit_message(content: str, limit: int) -> str:
         return content
     failure = _failure(content)
     return _excerpt(content, limit) if failure is None else _short_failure(failure, limit)
+
+
+async def fitted(content: str, limit: int | None) -> str:
+    """`fit_message` without blocking the event loop. A `limit` of None keeps everything."""
+    if limit is None or len(content) * 4 <= limit:  # no token is shorter than a byte
+        return content
+    return await asyncio.to_thread(fit_message, content, limit)
 
 
 def with_note(content: str, name: str, note: str, limit: int) -> str:

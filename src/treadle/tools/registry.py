@@ -51,6 +51,11 @@ class Registry:
         """A registry of these tools, and of those behind them."""
         return Registry((*self, *tools))
 
+    def replacing(self, tools: Iterable[AnyTool]) -> "Registry":
+        """A registry in which `tools` replace the tools of the same names."""
+        others = {tool.name: tool for tool in tools}
+        return Registry(others.get(tool.name, tool) for tool in self)
+
     def names(self) -> tuple[str, ...]:
         """All names, in order."""
         return tuple(self._tools)

@@ -16,7 +16,7 @@ from treadle.events.types import ToolCallCompleted, ToolCallFailed, Usage
 from treadle.llm.port import ChatModel
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.toolbox.traces import trace_tools
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 from treadle.traces import SqliteTraceStore
 
@@ -27,7 +27,7 @@ SECOND = 1_000_000
 
 @dataclass
 class Recordings:
-    """A store of spans and its tools behind the real bus and dispatcher."""
+    """A store of spans and its tools behind the real bus and executor."""
 
     store: SqliteTraceStore
     root: Path
@@ -58,8 +58,8 @@ class Recordings:
     async def _call(self, name: str, arguments: str) -> Outcome:
         bus = EventBus()
         registry = Registry(trace_tools(self.store, rules=self.rules, connect=self.connect))
-        async with Dispatcher(bus, registry, self.root, clock=self.clock) as dispatcher:
-            return await asyncio.wait_for(dispatcher.call(name, arguments), 60)
+        async with ToolExecutor(bus, registry, self.root, clock=self.clock) as executor:
+            return await asyncio.wait_for(executor.call(name, arguments), 60)
 
 
 def opened(folder: Path) -> closing[SqliteTraceStore]:

@@ -20,7 +20,7 @@ from treadle.spans.span import SpanKind
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
 from treadle.toolbox.traces.verdict_cache import KEPT_SECONDS
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 
 
@@ -120,14 +120,14 @@ async def several(recordings: Recordings, *calls: dict[str, Any]) -> list[dict[s
     """Calls of one tool, which keeps what it learned between them."""
     registry = Registry(trace_tools(recordings.store, connect=recordings.connect))
     answers = []
-    async with Dispatcher(
+    async with ToolExecutor(
         EventBus(), registry, recordings.root, clock=recordings.clock
-    ) as dispatcher:
+    ) as executor:
         for arguments in calls:
             if "advance" in arguments:
                 await recordings.clock.advance(arguments["advance"])  # type: ignore[attr-defined]
                 continue
-            outcome = await dispatcher.call("analyze_with_llm", json.dumps(arguments))
+            outcome = await executor.call("analyze_with_llm", json.dumps(arguments))
             assert isinstance(outcome, ToolCallCompleted), outcome
             answers.append(json.loads(outcome.content))
     return answers
@@ -214,9 +214,9 @@ def test_the_question_to_the_model_is_recorded(recordings: Recordings) -> None:
         registry = Registry(trace_tools(recordings.store, connect=recordings.connect))
         async with (
             Recorder(bus, recordings.store),
-            Dispatcher(bus, registry, recordings.root) as dispatcher,
+            ToolExecutor(bus, registry, recordings.root) as executor,
         ):
-            await dispatcher.call("analyze_with_llm", '{"spanIds": ["x0"]}')
+            await executor.call("analyze_with_llm", '{"spanIds": ["x0"]}')
 
     asyncio.run(ask())
     (asking,) = [span for span in recordings.store.spans().data if span.model == "fake-model"]

@@ -15,7 +15,7 @@ from treadle.events.types import ErrorKind, ToolCallCompleted, Usage
 from treadle.spans.span import ANALYST_LABEL, SpanStatus
 from treadle.tokens import estimate
 from treadle.toolbox.traces import trace_tools
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import Registry
 
 CONTRACT = {
@@ -245,9 +245,9 @@ def test_several_at_once_do_not_disturb_each_other(recordings: Recordings) -> No
 
     async def ask() -> list[Outcome]:
         registry = Registry(trace_tools(recordings.store))
-        async with Dispatcher(EventBus(), registry, recordings.root) as dispatcher:
+        async with ToolExecutor(EventBus(), registry, recordings.root) as executor:
             calls = [
-                dispatcher.call(name, arguments)
+                executor.call(name, arguments)
                 for _ in range(6)
                 for name, arguments in (
                     ("fetch_spans_summary", '{"labels": ["prod"]}'),

@@ -126,7 +126,7 @@ async def _call(root: Path, name: str, arguments: str) -> Outcome:
     from treadle.app.application import open_app
 
     async with open_app(root, only_tool=name) as app:
-        outcome = await app.dispatcher.call(name, arguments, vendor="command line")
+        outcome = await app.executor.call(name, arguments, vendor="command line")
     for text in app.warnings:
         tell(text)
     return outcome

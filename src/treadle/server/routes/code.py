@@ -53,9 +53,7 @@ async def context(server: CurrentServer, query: Annotated[ContextQuery, Query()]
     """What a model would be given for a question, as `context --json` gives."""
     _check(server, query)
     arguments = json.dumps({"token_budget": query.budget, "hint": query.q})
-    return answer(
-        await server.app.dispatcher.call("request_code_context", arguments, vendor="http")
-    )
+    return answer(await server.app.executor.call("request_code_context", arguments, vendor="http"))
 
 
 def _fresh_results(server: ServerState, query: SearchQuery) -> SearchResults:

@@ -64,7 +64,7 @@ _ARGUMENTS = {
 async def call(name: str, server: CurrentServer, request: Request) -> Response:
     """Run a tool with the arguments in the body; its result as a model gets it, byte for byte."""
     arguments = (await request.body()).decode(errors="replace")
-    return answer(await server.app.dispatcher.call(name, arguments, vendor="http"))
+    return answer(await server.app.executor.call(name, arguments, vendor="http"))
 
 
 def answer(outcome: Outcome) -> Response:

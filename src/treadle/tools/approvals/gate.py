@@ -1,10 +1,12 @@
 """The gate: decides what may run, by rules and by asking a person."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
@@ -16,11 +18,15 @@ from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Decision, Policy, Question
 from treadle.tools.approvals.rules import Place, Rules
-from treadle.tools.contract import ToolContext
+from treadle.tools.contract import Arguments, ToolContext
+from treadle.tools.registry import AnyTool
 
 _Answer = tuple[ApprovalScope, str | None]
 
 _NOBODY = "No person can be asked here."
+
+_SHOWN_CHARACTERS = 200
+"""Characters of a question's summary."""
 
 
 @dataclass(slots=True)
@@ -111,10 +117,16 @@ class Approvals:
         """Whether `tool` may look at a path inside the root that its call did not name."""
         return self._rules.open_to(tool, path)
 
-    async def decide(self, question: Question, context: ToolContext) -> Decision:
-        """Whether something is allowed, after a person was asked if need be.
+    async def decide(
+        self,
+        question: Question,
+        context: ToolContext,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Decision:
+        """Decide by the rules and earlier answers, or ask a person.
 
-        Raises PathRefusedError when it is about a path outside the root.
+        `waiting` is entered while a person is asked. Raises PathRefusedError for a path outside
+        the root.
         """
         if any(subject.path is not None for subject in question.subjects):
             weighed = await asyncio.to_thread(self._weigh, question, context.tool)
@@ -128,7 +140,8 @@ class Approvals:
             return Decision(allowed=True, private=private)
         if not self._attending:
             return Decision(allowed=False, reason=f"{weighed.reason} {_NOBODY}", unanswered=True)
-        scope, words = await self._ask(question, context, weighed)
+        with waiting():
+            scope, words = await self._ask(question, context, weighed)
         if scope is ApprovalScope.DENIED:
             return Decision(allowed=False, scope=scope, words=words)
         if scope is ApprovalScope.WITHDRAWN:
@@ -229,6 +242,26 @@ class Approvals:
                     text=text,
                 )
             )
+
+
+def question_about(tool: AnyTool, arguments: Arguments) -> Question:
+    """The question whether a call of `tool` may run.
+
+    The preview shows the arguments as they were understood. The model's own text may repeat a name,
+    and a person could read the wrong value.
+    """
+    given: dict[str, Any] = arguments.model_dump(mode="json", exclude_unset=True)
+    subjects = tool.subjects(arguments)
+    about = ", ".join(filter(None, map(str, subjects)))
+    about = about or json.dumps(given, ensure_ascii=False).removeprefix("{}")
+    shown = about if len(about) <= _SHOWN_CHARACTERS else f"{about[:_SHOWN_CHARACTERS]}…"
+    return Question(
+        subjects,
+        tool.asks,
+        " ".join(f"{tool.name} {shown}".split()),
+        preview=json.dumps(given, ensure_ascii=False, indent=1) if given else None,
+        asked_later=tool.proposes,
+    )
 
 
 def _owner(context: ToolContext) -> UUID:

@@ -17,17 +17,16 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from treadle.clock import Clock, SystemClock, wait_within
-from treadle.errors import UsageError
+from treadle.errors import TreadleError, UsageError
 from treadle.events import EventBus
 from treadle.events.types import (
     CallKey,
-    Effect,
     ErrorKind,
     ToolCallLate,
     ToolFailure,
     ToolProgress,
 )
-from treadle.tools.contract import PROGRESS_CHARACTERS, ToolContext, ToolEffect, ToolError
+from treadle.tools.contract import PROGRESS_CHARACTERS, ToolContext, ToolError
 from treadle.tools.external.definitions import ExternalTool, ToolDefinition, external_tool
 from treadle.tools.failures import no_front_end
 
@@ -41,6 +40,18 @@ ENDED_KEPT = 1_000
 """Ended calls that are remembered, so that a late answer is told from one to no call of ours."""
 
 _Slot = tuple[UUID, CallKey]
+
+
+class FrontEndLostError(TreadleError):
+    """The front end that ran a tool left and did not return in time."""
+
+    kind = ErrorKind.UNAVAILABLE
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(
+            f"The front end that ran {tool} disconnected and did not reconnect.",
+            hint="Call the tool again when a front end is connected.",
+        )
 
 
 class Taken(StrEnum):
@@ -112,7 +123,7 @@ class _Ended:
 class Bridge:
     """Which external tools there are, which front ends run them, and the calls under way.
 
-    Give it to the dispatcher of the bus, and its `tools()` to the registry of each session. From
+    Give it to the executor of the bus, and its `tools()` to the registry of each session. From
     the loop of that bus only.
     """
 
@@ -254,7 +265,7 @@ class Bridge:
                 await wait_within(_either(call.answer, front_end.changed), seconds, self._clock)
             except TimeoutError:
                 if front_end.connection is None and not call.answer.done():
-                    raise ToolError.of(_lost(tool)) from None
+                    raise FrontEndLostError(tool.name) from None
         return call.answer.result()
 
     def _remember(self, slot: _Slot, call: _Call) -> None:
@@ -365,13 +376,3 @@ async def _either(answer: asyncio.Future[JsonValue], changed: asyncio.Event) -> 
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     finally:
         change.cancel()
-
-
-def _lost(tool: ExternalTool) -> ToolFailure:
-    effect = Effect.NONE if tool.effect is ToolEffect.READ else Effect.UNKNOWN
-    return ToolFailure(
-        ErrorKind.UNAVAILABLE,
-        f"The front end that ran {tool.name} disconnected and did not reconnect.",
-        hint="Call the tool again when a front end is connected.",
-        effect=effect,
-    )

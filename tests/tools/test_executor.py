@@ -8,43 +8,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.samples import Caller, Echo, Gate, Needy, Raising, RaisingWriter
+from tests.tools.samples import (
+    Echo,
+    Gate,
+    Needy,
+    Raising,
+    RaisingWriter,
+    SessionCaller,
+    serving,
+)
+from treadle.config.model import ToolSettings
 from treadle.errors import NotFoundError, PathRefusedError, StoreError
 from treadle.events import EventBus
 from treadle.events.types import (
     CallKey,
     Effect,
     ErrorKind,
-    SessionCancelled,
-    SessionStarted,
     ToolCallCompleted,
     ToolCallFailed,
     ToolCallLate,
     ToolCallRequested,
     ToolFailure,
-    Usage,
 )
 from treadle.ids import new_id
-from treadle.tools.contract import ToolError
-from treadle.tools.dispatcher import Dispatcher
+from treadle.tools.approvals.question import Policy
+from treadle.tools.contract import ToolEffect, ToolError
+from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import AnyTool, Registry
 
 
-def dispatcher(bus: EventBus, root: Path, *tools: AnyTool) -> Dispatcher:
-    return Dispatcher(bus, Registry(tools), root)
-
-
-async def failed_by(bus: EventBus, caller: Caller, root: Path, tool: AnyTool) -> ToolFailure:
-    async with dispatcher(bus, root, tool):
+async def failed_by(bus: EventBus, root: Path, tool: AnyTool) -> ToolFailure:
+    async with serving(bus, root, tool) as caller:
         outcome = await caller.call(tool.name)
     assert isinstance(outcome, ToolCallFailed)
     return outcome.error
 
 
-async def test_a_call_is_answered_with_its_key_ids_and_content(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    async with dispatcher(bus, root, Echo()):
+async def test_a_call_is_answered_with_its_key_ids_and_content(bus: EventBus, root: Path) -> None:
+    async with serving(bus, root, Echo()) as caller:
         await caller.call("echo")
         outcome = await caller.call("echo", '{"text": "hm", "count": 2}')
     assert isinstance(outcome, ToolCallCompleted)
@@ -55,40 +56,23 @@ async def test_a_call_is_answered_with_its_key_ids_and_content(
     assert outcome.duration >= 0
 
 
-async def test_a_tool_sees_the_user_message_of_its_own_request(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    async with dispatcher(bus, root, Echo()):
-        for request_id, text in ((new_id(), "of another"), (caller.request_id, "of this")):
-            await bus.publish(
-                SessionStarted(
-                    request_id=request_id,
-                    session_id=new_id(),
-                    user_text=text,
-                    model="m",
-                    provider="p",
-                    tools=("echo",),
-                )
-            )
+async def test_a_tool_sees_the_user_message_of_its_own_request(bus: EventBus, root: Path) -> None:
+    async with serving(bus, root, Echo(), user_message="of this") as caller:
         outcome = await caller.call("echo")
     assert isinstance(outcome, ToolCallCompleted)
     assert json.loads(outcome.content)["asked"] == "of this"
 
 
-async def test_an_unknown_tool_is_answered_with_the_list(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    async with dispatcher(bus, root, Echo(), Needy()):
+async def test_an_unknown_tool_is_answered_with_the_list(bus: EventBus, root: Path) -> None:
+    async with serving(bus, root, Echo(), Needy()) as caller:
         outcome = await caller.call("read_everything", "not even JSON")
     assert isinstance(outcome, ToolCallFailed)
     assert outcome.error.kind is ErrorKind.UNKNOWN_TOOL
     assert outcome.error.hint == "The tools are: echo, needy."
 
 
-async def test_bad_arguments_are_answered_and_nothing_runs(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    async with dispatcher(bus, root, Needy()):
+async def test_bad_arguments_are_answered_and_nothing_runs(bus: EventBus, root: Path) -> None:
+    async with serving(bus, root, Needy()) as caller:
         outcome = await caller.call("needy", '{"token_budget": 0}')
     assert isinstance(outcome, ToolCallFailed)
     assert (outcome.error.kind, outcome.error.field) == (ErrorKind.VALIDATION, "token_budget")
@@ -109,9 +93,9 @@ async def test_bad_arguments_are_answered_and_nothing_runs(
     ],
 )
 async def test_whatever_a_tool_raises_its_call_is_answered_in_one_line(
-    bus: EventBus, caller: Caller, root: Path, error: BaseException, kind: ErrorKind, message: str
+    bus: EventBus, root: Path, error: BaseException, kind: ErrorKind, message: str
 ) -> None:
-    failure = await failed_by(bus, caller, root, Raising(error))
+    failure = await failed_by(bus, root, Raising(error))
     assert failure.kind is kind
     assert failure.message.startswith(message)
     assert "\n" not in failure.message
@@ -119,24 +103,24 @@ async def test_whatever_a_tool_raises_its_call_is_answered_in_one_line(
 
 
 async def test_an_internal_failure_is_logged_with_its_cause(
-    bus: EventBus, caller: Caller, root: Path, caplog: pytest.LogCaptureFixture
+    bus: EventBus, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        await failed_by(bus, caller, root, Raising(ZeroDivisionError("by nought")))
+        await failed_by(bus, root, Raising(ZeroDivisionError("by nought")))
     assert [record.message for record in caplog.records] == ["The tool raising failed"]
     assert caplog.records[0].exc_info is not None
 
 
 async def test_a_changing_tool_that_breaks_leaves_an_unknown_effect(
-    bus: EventBus, caller: Caller, root: Path
+    bus: EventBus, root: Path
 ) -> None:
-    failure = await failed_by(bus, caller, root, RaisingWriter(OSError("disk full")))
+    failure = await failed_by(bus, root, RaisingWriter(OSError("disk full")))
     assert failure.effect is Effect.UNKNOWN
 
 
-async def test_calls_run_together(bus: EventBus, caller: Caller, root: Path) -> None:
+async def test_calls_run_together(bus: EventBus, root: Path) -> None:
     gate = Gate()
-    async with dispatcher(bus, root, gate):
+    async with serving(bus, root, gate) as caller:
         futures = [await caller.start("gate") for _ in range(20)]
         for _ in futures:
             await asyncio.wait_for(gate.started.acquire(), 10)
@@ -146,7 +130,7 @@ async def test_calls_run_together(bus: EventBus, caller: Caller, root: Path) -> 
     assert [outcome.key.slot for outcome in outcomes] == list(range(20))
 
 
-async def timed_out(bus: EventBus, caller: Caller) -> None:
+async def timed_out(bus: EventBus, caller: SessionCaller) -> None:
     await bus.publish(
         ToolCallFailed(
             request_id=caller.request_id,
@@ -158,11 +142,9 @@ async def timed_out(bus: EventBus, caller: Caller) -> None:
     )
 
 
-async def test_a_call_that_the_session_answered_is_cancelled(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
+async def test_a_call_that_the_session_answered_is_cancelled(bus: EventBus, root: Path) -> None:
     gate = Gate()
-    async with dispatcher(bus, root, gate):
+    async with serving(bus, root, gate) as caller:
         future = await caller.start("gate")
         other = await caller.start("gate")
         for _ in range(2):
@@ -176,11 +158,11 @@ async def test_a_call_that_the_session_answered_is_cancelled(
 
 
 async def test_what_a_stubborn_tool_still_brings_is_a_late_result(
-    bus: EventBus, caller: Caller, root: Path
+    bus: EventBus, root: Path
 ) -> None:
     gate = Gate(stubborn=True)
     with bus.subscribe(ToolCallLate) as late:
-        async with dispatcher(bus, root, gate):
+        async with serving(bus, root, gate) as caller:
             _ = await caller.start("gate")
             await asyncio.wait_for(gate.started.acquire(), 10)
             await timed_out(bus, caller)
@@ -189,52 +171,86 @@ async def test_what_a_stubborn_tool_still_brings_is_a_late_result(
     assert (envelope.event.key, envelope.event.outcome) == (CallKey(0, 0), "completed")
 
 
-async def test_the_end_of_a_session_ends_what_still_runs_for_it(
-    bus: EventBus, caller: Caller, root: Path
-) -> None:
-    gate = Gate()
-    other = Caller(bus)
-    async with dispatcher(bus, root, gate):
-        _ = await caller.start("gate")
-        future = await other.start("gate")
-        for _ in range(2):
-            await asyncio.wait_for(gate.started.acquire(), 10)
-        await bus.publish(
-            SessionCancelled(
-                request_id=caller.request_id,
-                session_id=new_id(),
-                usage=Usage(),
-                cost=None,
-                duration=0,
-            )
+def requests(name: str, number: int) -> list[ToolCallRequested]:
+    request_id = new_id()
+    return [
+        ToolCallRequested(
+            request_id=request_id,
+            key=CallKey(0, slot),
+            call_id="",
+            vendor="",
+            name=name,
+            arguments="{}",
         )
-        await asyncio.wait_for(gate.cancelled.acquire(), 10)
+        for slot in range(number)
+    ]
+
+
+async def test_giving_up_a_reply_ends_its_tools_alone(bus: EventBus, root: Path) -> None:
+    gate = Gate()
+    async with serving(bus, root, gate) as caller:
+        other = await caller.start("gate")
+        calls = caller.executor.calls_of_reply(requests("gate", 3), caller.caller, ToolSettings())
+        running = asyncio.create_task(calls.run())
+        for _ in range(4):
+            await asyncio.wait_for(gate.started.acquire(), 10)
+        running.cancel()
+        await asyncio.wait({running})
+        await calls.give_up(ErrorKind.CANCELLED, "Over.")
+        for _ in range(3):
+            await asyncio.wait_for(gate.cancelled.acquire(), 10)
         gate.open.set()
-        assert isinstance(await future, ToolCallCompleted)
+        assert isinstance(await other, ToolCallCompleted)
+    kinds = [o.error.kind for o in calls.outcomes() if isinstance(o, ToolCallFailed)]
+    assert kinds == [ErrorKind.CANCELLED] * 3
 
 
-async def test_leaving_cancels_and_awaits_everything(
-    bus: EventBus, caller: Caller, root: Path
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        (ToolEffect.READ, Effect.NONE),
+        (ToolEffect.WRITE, Effect.UNKNOWN),
+        (ToolEffect.UI, Effect.UNKNOWN),
+        (ToolEffect.SPENDS, Effect.UNKNOWN),
+    ],
+)
+async def test_the_effect_of_an_unfinished_call_is_unknown_unless_it_only_reads(
+    bus: EventBus, root: Path, effect: ToolEffect, expected: Effect
 ) -> None:
+    class Waiting(Gate):
+        policy = Policy.ALLOW
+
+    Waiting.effect = effect
+    gate = Waiting()
+    async with serving(bus, root, gate) as caller:
+        one_at_a_time = ToolSettings(max_concurrent=1)
+        calls = caller.executor.calls_of_reply(requests("gate", 2), caller.caller, one_at_a_time)
+        running = asyncio.create_task(calls.run())
+        await asyncio.wait_for(gate.started.acquire(), 10)
+        running.cancel()
+        await asyncio.wait({running})
+        await calls.give_up(ErrorKind.CANCELLED, "Over.")
+    effects = [o.error.effect for o in calls.outcomes() if isinstance(o, ToolCallFailed)]
+    assert effects == [expected, Effect.NONE], "the second call never began"
+
+
+async def test_leaving_cancels_and_awaits_everything(bus: EventBus, root: Path) -> None:
     before = asyncio.all_tasks()
     gate = Gate()
-    async with dispatcher(bus, root, gate):
+    async with serving(bus, root, gate) as caller:
         for _ in range(5):
             _ = await caller.start("gate")
         await asyncio.wait_for(gate.started.acquire(), 10)
     assert asyncio.all_tasks() == before
     assert gate.running == 0
-    await bus.publish(SessionCancelled(  # nobody is left to wait for
-        request_id=caller.request_id, session_id=new_id(), usage=Usage(), cost=None, duration=0
-    ))  # fmt: skip
 
 
 async def test_a_call_without_a_session_is_a_request_of_its_own(bus: EventBus, root: Path) -> None:
     with bus.subscribe() as everything:
-        async with dispatcher(bus, root, Echo(), Raising(OSError("odd"))) as serving:
-            completed = await serving.call("echo", "", call_id="7", vendor="somebody")
-            failed = await serving.call("raising", "{}")
-            unknown = await serving.call("nothing", "{}")
+        async with serving(bus, root, Echo(), Raising(OSError("odd"))) as caller:
+            completed = await caller.executor.call("echo", "", call_id="7", vendor="somebody")
+            failed = await caller.executor.call("raising", "{}")
+            unknown = await caller.executor.call("nothing", "{}")
         everything.close()
         events = [envelope.event async for envelope in everything]
     assert isinstance(completed, ToolCallCompleted)
@@ -254,9 +270,9 @@ async def test_a_call_without_a_session_has_the_labels_of_its_tool(
 ) -> None:
     labels = {"echo": ("treadle:analyst",)}
     with bus.subscribe(ToolCallRequested) as events:
-        async with Dispatcher(bus, Registry([Echo()]), root, labels=labels) as serving:
-            await serving.call("echo", '{"text": "hello"}')
-            await serving.call("unknown", "{}")
+        async with ToolExecutor(bus, Registry([Echo()]), root, labels=labels) as executor:
+            await executor.call("echo", '{"text": "hello"}')
+            await executor.call("unknown", "{}")
         events.close()
         seen = [envelope.event async for envelope in events]
     assert [event.labels for event in seen if isinstance(event, ToolCallRequested)] == [
@@ -268,8 +284,8 @@ async def test_a_call_without_a_session_has_the_labels_of_its_tool(
 async def test_a_caller_that_is_cancelled_ends_its_call(bus: EventBus, root: Path) -> None:
     gate = Gate()
     with bus.subscribe(ToolCallFailed, ToolCallLate) as failures:
-        async with dispatcher(bus, root, gate) as serving:
-            call = asyncio.create_task(serving.call("gate", "{}"))
+        async with serving(bus, root, gate) as caller:
+            call = asyncio.create_task(caller.executor.call("gate", "{}"))
             await asyncio.wait_for(gate.started.acquire(), 10)
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -285,9 +301,8 @@ async def test_a_caller_that_is_cancelled_ends_its_call(bus: EventBus, root: Pat
 def test_every_call_gets_exactly_one_answer(names: list[str]) -> None:
     async def scenario() -> None:
         bus = EventBus()
-        caller = Caller(bus)
         with bus.subscribe(ToolCallCompleted, ToolCallFailed, ToolCallLate, limit=2000) as seen:
-            async with dispatcher(bus, Path(), Echo(), Needy(), Raising(KeyError("k"))):
+            async with serving(bus, Path(), Echo(), Needy(), Raising(KeyError("k"))) as caller:
                 futures = [await caller.start(name, name) for name in names]
                 outcomes = await asyncio.wait_for(asyncio.gather(*futures), 10)
             seen.close()
@@ -302,30 +317,18 @@ def test_every_call_gets_exactly_one_answer(names: list[str]) -> None:
         logging.disable(logging.NOTSET)
 
 
-async def test_a_session_gets_the_tools_that_it_was_offered_and_those_lent_to_it_alone(
-    bus: EventBus, root: Path
-) -> None:
-    """A model can name any tool; only what its session offers is run for it."""
-    offered, other = Caller(bus), Caller(bus)
-    async with dispatcher(bus, root, Raising(StoreError("never run"))) as serving:
-        for caller, tools in ((offered, ("echo",)), (other, ("raising",))):
-            await bus.publish(
-                SessionStarted(
-                    request_id=caller.request_id,
-                    session_id=new_id(),
-                    user_text="",
-                    model="m",
-                    provider="p",
-                    tools=tools,
-                )
-            )
-        with serving.lent(offered.request_id, [Echo()]):
-            lent = await offered.call("echo")
-            not_offered = await offered.call("raising")
-            not_lent = await other.call("echo")
-        returned = await offered.call("echo")
-    assert isinstance(lent, ToolCallCompleted)
-    for outcome, names in ((not_offered, "echo"), (not_lent, "raising"), (returned, "echo")):
+async def test_a_caller_may_call_its_own_tools_only(bus: EventBus, root: Path) -> None:
+    """A model can name any tool. The executor runs only those that the session offers."""
+    never = Raising(StoreError("never run"))
+    async with ToolExecutor(bus, Registry([never]), root) as executor:
+        offered = SessionCaller(executor, Registry([Echo()]))
+        other = SessionCaller(executor, Registry([never]))
+        own = await offered.call("echo")
+        not_offered = await offered.call("raising")
+        not_own = await other.call("echo")
+        outside = await executor.call("raising", "{}", registry=Registry([Echo()]))
+    assert isinstance(own, ToolCallCompleted)
+    for outcome, names in ((not_offered, "echo"), (not_own, "raising"), (outside, "echo")):
         assert isinstance(outcome, ToolCallFailed)
         assert outcome.error.kind is ErrorKind.UNKNOWN_TOOL
-        assert names in (outcome.error.expected or outcome.error.hint or "")
+        assert names in (outcome.error.hint or "")

@@ -1,25 +1,30 @@
 """A time limit that can be paused."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from treadle.clock import Clock
 
 
 class TimeLimit:
-    """So many seconds on `clock` that one future may take, not counting those while it is held."""
+    """The seconds on `clock` that one future may take, not counting the time while paused."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self.seconds = seconds
         self._left = seconds
         self._clock = clock
-        self._holds = 0
+        self._pauses = 0
         self._since = 0.0
         self._timer: asyncio.Task[None] | None = None
         self._up: asyncio.Future[None] | None = None
 
     async def wait(self, future: asyncio.Future[Any]) -> None:
-        """Return when `future` is done, which is left alone; TimeoutError when time is up first."""
+        """Return when `future` is done; raise TimeoutError when the time is up first.
+
+        `future` is not cancelled.
+        """
         self._up = asyncio.get_running_loop().create_future()
         self._run()
         try:
@@ -33,18 +38,19 @@ class TimeLimit:
             if timer is not None:
                 await asyncio.wait({timer})
 
-    def hold(self) -> None:
-        """Pause the limit until `go_on` was called as often."""
-        self._holds += 1
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause the limit; it runs again when every pause has ended."""
+        self._pauses += 1
         self._stop()
-
-    def go_on(self) -> None:
-        """Let the time run again."""
-        self._holds -= 1
-        self._run()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self._run()
 
     def _run(self) -> None:
-        if self._up is not None and self._timer is None and self._holds == 0:
+        if self._up is not None and self._timer is None and self._pauses == 0:
             self._since = self._clock.monotonic()
             self._timer = asyncio.create_task(self._tick(self._up))
 

@@ -1,0 +1,431 @@
+"""The executor: the owner of tool calls, from the request to the outcome."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+from treadle.clock import Clock, SystemClock
+from treadle.config.model import ToolSettings
+from treadle.events import EventBus, Outcome
+from treadle.events.types import (
+    CallKey,
+    Effect,
+    ErrorKind,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+    ToolFailure,
+)
+from treadle.ids import new_id
+from treadle.tools.approvals.gate import Approvals, question_about
+from treadle.tools.arguments import parse_arguments
+from treadle.tools.contract import (
+    EVERYTHING,
+    Arguments,
+    ToolClass,
+    ToolContext,
+    ToolEffect,
+    ToolError,
+)
+from treadle.tools.failures import effect_of_unfinished, failure_of, unknown_tool
+from treadle.tools.message_size import fitted
+from treadle.tools.registry import AnyTool, Registry
+from treadle.tools.time_limit import TimeLimit
+
+if TYPE_CHECKING:  # it imports a library that is slow to load and seldom used
+    from treadle.tools.external.bridge import Bridge
+
+_log = logging.getLogger(__name__)
+
+BACKGROUND_THREADS = 16
+"""Threads for blocking work of background tools. Realtime tools have other threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes calls: the tools that it may call, and its conversation if it has one."""
+
+    registry: Registry
+    session_id: UUID | None = None
+    user_message: str = ""
+
+
+class OpenCall:
+    """One call: its request, its tool, and the future of its one outcome.
+
+    `tool` is None when the caller has no tool of that name. `published` is the time at which the
+    request was published. `limit` is None for a call without a time limit.
+    """
+
+    def __init__(
+        self,
+        request: ToolCallRequested,
+        caller: Caller,
+        outcome: asyncio.Future[Outcome],
+        limit: TimeLimit | None = None,
+    ) -> None:
+        self.request = request
+        self.caller = caller
+        self.tool: AnyTool | None = caller.registry.get(request.name)
+        self.outcome = outcome
+        self.limit = limit
+        self.published: float | None = None
+        self._arguments: Arguments | ToolError | None = None
+
+    def arguments(self, tool: AnyTool) -> Arguments:
+        """The arguments of a call of `tool`. Raises ToolError when they are invalid."""
+        if self._arguments is None:
+            try:
+                parsed = parse_arguments(tool.name, tool.arguments, self.request.arguments)
+                self._arguments = parsed
+            except ToolError as error:
+                self._arguments = error
+        if isinstance(self._arguments, ToolError):
+            raise self._arguments
+        return self._arguments
+
+    def writes(self) -> AbstractSet[str]:
+        """The resources that the call writes; none when its arguments are invalid."""
+        if self.tool is None or self.tool.effect is ToolEffect.READ:
+            return frozenset()
+        try:
+            return self.tool.writes(self.arguments(self.tool))
+        except ToolError:
+            return frozenset()
+
+    def failed(self, error: ToolFailure, duration: float) -> ToolCallFailed:
+        """The outcome of a call that failed after `duration` seconds."""
+        return ToolCallFailed(
+            request_id=self.request.request_id,
+            parent_id=self.request.parent_id,
+            key=self.request.key,
+            call_id=self.request.call_id,
+            error=error,
+            duration=duration,
+        )
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause the time limit while a person is asked."""
+        if self.limit is None:
+            yield
+            return
+        with self.limit.paused():
+            yield
+
+
+class ToolExecutor:
+    """Validates, approves and runs tool calls, and publishes each request and its one outcome.
+
+    The bus decides which outcome counts: the first that anybody publishes. The executor then
+    cancels the task of the tool. An outcome that the task still publishes is a late result.
+
+    Use it as a context manager: at its end it cancels the calls that still run.
+    """
+
+    def __init__(
+        self,
+        bus: EventBus,
+        registry: Registry,
+        root: Path,
+        *,
+        clock: Clock | None = None,
+        bridge: "Bridge | None" = None,
+        approvals: Approvals | None = None,
+        labels: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        """`root` is the root of the repository that the tools may read.
+
+        `call` runs the tools of `registry` and those that front ends run over `bridge`. Without
+        `approvals` every call that needs approval is refused. `labels` contains, by the name of a
+        tool, the labels of what is recorded of a call from outside a session.
+        """
+        self.bus = bus
+        self._registry = registry
+        self._root = root.resolve()
+        self._clock = clock or SystemClock()
+        self._bridge = bridge
+        self._approvals = approvals or Approvals(bus, root, clock=clock)
+        self._labels = labels or {}
+        self._background = ThreadPoolExecutor(BACKGROUND_THREADS, "treadle-background")
+        self._running: dict[OpenCall, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._background.shutdown(wait=False, cancel_futures=True)
+
+    async def call(
+        self,
+        name: str,
+        arguments: str,
+        *,
+        call_id: str = "",
+        vendor: str = "",
+        registry: Registry | None = None,
+    ) -> Outcome:
+        """Run one tool outside a session, as a request of its own, and return its outcome.
+
+        The tools are those of `registry`; by default those of the executor and of front ends. The
+        call has no time limit. When the caller is cancelled, the call is cancelled too.
+        """
+        request = ToolCallRequested(
+            request_id=new_id(),
+            key=CallKey(0, 0),
+            call_id=call_id,
+            vendor=vendor,
+            name=name,
+            arguments=arguments,
+            labels=self._labels.get(name, ()),
+        )
+        call = self.open(request, Caller(self._all_tools() if registry is None else registry))
+        try:
+            await self.start(call)
+            return await asyncio.shield(call.outcome)
+        except asyncio.CancelledError:
+            await self.fail(call, ErrorKind.CANCELLED, f"{name} was cancelled by its caller.")
+            raise
+
+    def calls_of_reply(
+        self,
+        requests: Sequence[ToolCallRequested],
+        caller: Caller,
+        settings: ToolSettings,
+    ) -> "ReplyCalls":
+        """The calls of one reply of a model, which run within the limits of `settings`."""
+        return ReplyCalls(self, requests, caller, settings, self._clock)
+
+    def open(
+        self, request: ToolCallRequested, caller: Caller, limit: TimeLimit | None = None
+    ) -> OpenCall:
+        """A call whose outcome is expected. It begins with `start`."""
+        outcome = self.bus.expect(request.request_id, request.key)
+        return OpenCall(request, caller, outcome, limit)
+
+    async def start(self, call: OpenCall) -> None:
+        """Publish the request of a call, and begin to answer it."""
+        call.published = self._clock.monotonic()
+        await self.bus.publish(call.request)
+        task = asyncio.create_task(self._serve(call), name=f"tool {call.request.name}")
+        self._running[call] = task
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        call.outcome.add_done_callback(lambda _: self._stop(call))
+
+    async def fail(self, call: OpenCall, kind: ErrorKind, message: str) -> None:
+        """Publish a failure as the outcome of a call that has none; this ends its tool."""
+        if call.outcome.done():
+            return
+        published = call.published is not None
+        effect = effect_of_unfinished(call.tool) if published else Effect.NONE
+        # The bus resolves the future before it waits for a subscriber.
+        await self.bus.publish(
+            call.failed(ToolFailure(kind, message, effect=effect), self._since(call.published))
+        )
+
+    async def answer(self, call: OpenCall) -> Outcome:
+        """The outcome of a call: its arguments are validated, it is approved, and its tool runs."""
+        request, tool = call.request, call.tool
+        started = self._clock.monotonic()
+        if tool is None:
+            failure = unknown_tool(request.name, call.caller.registry.names())
+            return call.failed(failure, self._since(started))
+        try:
+            arguments = call.arguments(tool)
+            if request.max_tokens is not None:
+                arguments = arguments.within(request.max_tokens)
+            context = self._context(call, tool)
+            question = question_about(tool, arguments)
+            decision = await context.approve(question)
+            if not decision.allowed:
+                return call.failed(decision.failure(question.summary), self._since(started))
+            started = self._clock.monotonic()  # the wait for a person is not the tool's time
+            result = await tool.run(arguments, replace(context, private=decision.private))
+            return ToolCallCompleted(
+                request_id=request.request_id,
+                parent_id=request.parent_id,
+                key=request.key,
+                call_id=request.call_id,
+                content=await fitted(tool.content(result), request.max_tokens),
+                ui=tool.view(arguments, result),
+                duration=self._since(started),
+            )
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The tool cancelled something that it waited for. Nobody cancelled this call.
+            failure = _failure(tool, RuntimeError(str(error)))
+        except Exception as error:  # noqa: BLE001  (every call gets an outcome)
+            failure = _failure(tool, error)
+        return call.failed(failure, self._since(started))
+
+    async def _serve(self, call: OpenCall) -> None:
+        try:
+            outcome = await self.answer(call)
+        finally:
+            # Before the outcome resolves the future of the call, which would cancel this task.
+            self._running.pop(call, None)
+        await self.bus.publish(outcome)
+
+    def _stop(self, call: OpenCall) -> None:
+        task = self._running.pop(call, None)
+        if task is not None:
+            task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("The result of %s could not be published", task.get_name(), exc_info=error)
+
+    def _all_tools(self) -> Registry:
+        external = self._bridge.tools() if self._bridge else ()
+        return self._registry.with_tools(external) if external else self._registry
+
+    def _context(self, call: OpenCall, tool: AnyTool) -> ToolContext:
+        context = ToolContext(
+            request_id=call.request.request_id,
+            key=call.request.key,
+            root=self._root,
+            tool=tool.name,
+            session_id=call.caller.session_id,
+            parent_id=call.request.parent_id,
+            call_id=call.request.call_id,
+            last_user_message=call.caller.user_message,
+            clock=self._clock,
+            publish=self.bus.publish,
+            open_to=partial(self._approvals.open_to, tool.name),
+            executor=self._background if tool.tool_class is ToolClass.BACKGROUND else None,
+        )
+        approve = partial(self._approvals.decide, context=context, waiting=call.paused)
+        return replace(context, approve=approve)
+
+    def _since(self, start: float | None) -> float:
+        """Seconds since `start`; 0 when there is none."""
+        return 0.0 if start is None else self._clock.monotonic() - start
+
+
+class ReplyCalls:
+    """The tool calls of one reply of a model.
+
+    Calls that write the same resource run one after another, in the order of their slots. All
+    others run together. After `run`, or after `give_up` when `run` was cancelled or failed,
+    `outcomes` has one outcome for each call.
+    """
+
+    def __init__(
+        self,
+        executor: ToolExecutor,
+        requests: Sequence[ToolCallRequested],
+        caller: Caller,
+        settings: ToolSettings,
+        clock: Clock,
+    ) -> None:
+        """Use `ToolExecutor.calls_of_reply` instead."""
+        self._executor = executor
+        self._settings = settings
+        self._calls = [
+            executor.open(
+                request,
+                caller,
+                TimeLimit(self._seconds(caller.registry.get(request.name)), clock),
+            )
+            for request in sorted(requests, key=lambda request: request.key)
+        ]
+
+    async def run(self) -> None:
+        """Run the calls, as many of each class at once as the settings allow; wait for all.
+
+        The request of a call that has to wait is published when the wait ends. Its time limit
+        begins then.
+        """
+        lanes = {
+            ToolClass.REALTIME: asyncio.Semaphore(self._settings.max_concurrent),
+            ToolClass.BACKGROUND: asyncio.Semaphore(self._settings.max_background),
+        }
+        writes = [call.writes() for call in self._calls]
+        async with asyncio.TaskGroup() as group:
+            for place, call in enumerate(self._calls):
+                earlier = [
+                    before.outcome
+                    for before, written in zip(self._calls[:place], writes, strict=False)
+                    if _overlap(written, writes[place])
+                ]
+                running = self._run_one(call, earlier, lanes[_class(call.tool)])
+                group.create_task(running, name=f"call {call.request.name}")
+
+    async def give_up(self, kind: ErrorKind, message: str) -> None:
+        """Publish that failure as the outcome of every call that has none."""
+        try:
+            for call in self._calls:
+                await self._executor.fail(call, kind, message)
+        finally:  # a second cancellation leaves calls without an outcome
+            for call in self._calls:
+                call.outcome.cancel()
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcomes of the calls, in the order of the slots."""
+        futures = [call.outcome for call in self._calls]
+        return tuple(
+            future.result() for future in futures if future.done() and not future.cancelled()
+        )
+
+    async def _run_one(
+        self, call: OpenCall, earlier: list[asyncio.Future[Outcome]], lane: asyncio.Semaphore
+    ) -> None:
+        if earlier:
+            await asyncio.wait(earlier)
+        async with lane:
+            await self._executor.start(call)
+            assert call.limit is not None
+            try:
+                await call.limit.wait(call.outcome)
+            except TimeoutError:
+                name, seconds = call.request.name, call.limit.seconds
+                message = f"{name} did not answer within {seconds:g} seconds."
+                await self._executor.fail(call, ErrorKind.TIMEOUT, message)
+
+    def _seconds(self, tool: AnyTool | None) -> float:
+        """The time limit of a call of `tool`."""
+        if tool is not None and tool.timeout is not None:
+            return tool.timeout
+        background = _class(tool) is ToolClass.BACKGROUND
+        return self._settings.background_timeout if background else self._settings.timeout
+
+
+def _class(tool: AnyTool | None) -> ToolClass:
+    return ToolClass.REALTIME if tool is None else tool.tool_class
+
+
+def _overlap(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
+    """Whether two calls write the same resource."""
+    if not one or not other:
+        return False
+    return EVERYTHING in one or EVERYTHING in other or not one.isdisjoint(other)
+
+
+def _failure(tool: AnyTool, error: Exception) -> ToolFailure:
+    failure = failure_of(tool, error)
+    if failure.kind is ErrorKind.INTERNAL:
+        _log.error("The tool %s failed", tool.name, exc_info=error)
+    return failure
