@@ -1,9 +1,9 @@
-"""Calls of experiments through the gateway, so that each is answered and recorded as any other."""
+"""Sends the calls of experiments through the gateway, which answers and records them."""
 
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from treadle.gateway import Gateway
 
 _RECORD_SECONDS = 20.0
-"""How long the record of a call is waited for; it is there in a tenth of a second."""
-_LOOK_SECONDS = 0.03
+"""The maximum wait for the record of a call. A record takes about 0.1 s."""
 _PATH = "/v1/chat/completions"
+_NOT_RECORDED = "The call was made, but its record is missing."
 
 
 class GatewayCaller:
-    """Asks models through the gateway: the one that is lent, else one of its own.
+    """Calls models through the gateway of the server, or through its own gateway.
 
-    Its own one is opened with the first call, in this process, on the same record.
+    It opens its own gateway in this process with the first call, over the same trace store.
     """
 
     def __init__(
@@ -51,10 +51,12 @@ class GatewayCaller:
         self._own: Gateway | None = None
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
+        self._commit: asyncio.Event | None = None
+        """Set by the next commit of the trace store."""
 
     @contextmanager
     def lent(self, gateway: "Gateway") -> Iterator[None]:
-        """Meanwhile go through that gateway: it counts budgets and holds calls for all alike."""
+        """Use that gateway until this is left: its budgets and breakpoints then apply."""
         self._lent = gateway
         try:
             yield
@@ -62,7 +64,7 @@ class GatewayCaller:
             self._lent = None
 
     async def close(self) -> None:
-        """Let go of its own gateway; what was asked is on disk then."""
+        """Close the own gateway. Its calls are then on disk."""
         await self._stack.aclose()
 
     async def call(self, request: CallRequest) -> Outcome:
@@ -70,18 +72,17 @@ class GatewayCaller:
         store = self._store()
         exchange = _Exchange(request)
         gateway = await self._gateway()
+        calling = gateway(exchange.scope, exchange.receive, exchange.send)
         try:
-            asking = gateway(exchange.scope, exchange.receive, exchange.send)
-            await wait_within(asking, request.seconds, self._clock)
+            await wait_within(calling, request.seconds, self._clock)
         except TimeoutError:
-            return await self._out_of_time(request)
+            return await self._timed_out(request)
         trace_id = exchange.headers.get("x-trace-id")
-        if trace_id is None:  # refused before it became a call
+        if trace_id is None:  # the gateway refused the request
             return Outcome(trace_id="", span_id="", error=exchange.error(), error_type="refused")
-        told = await self._awaited(lambda: _trace(store, trace_id))
-        outcome = outcome_of(told)
+        outcome = outcome_of(await self._recorded_spans(lambda: _trace(store, trace_id)))
         if outcome is None:
-            raise StoreError("The call was made, but its record is missing.")
+            raise StoreError(_NOT_RECORDED)
         return outcome
 
     async def refusal(self, request: CallRequest) -> str | None:
@@ -91,31 +92,52 @@ class GatewayCaller:
 
     async def recorded(self, run_id: str) -> Outcome | None:
         """See `Caller.recorded`."""
-        tries = await asyncio.to_thread(_tries, self._store(), run_id)
-        outcomes = [outcome for spans in tries if (outcome := outcome_of(spans)) is not None]
+        attempts = await asyncio.to_thread(_attempts, self._store(), run_id)
+        outcomes = [outcome for spans in attempts if (outcome := outcome_of(spans)) is not None]
         return next((each for each in outcomes if each.error is None), None)
 
-    async def _out_of_time(self, request: CallRequest) -> Outcome:
+    async def _timed_out(self, request: CallRequest) -> Outcome:
         store = self._store()
-        told = await self._awaited(lambda: [s for t in _tries(store, request.run_id) for s in t])
-        latest = [span for span in told if span.trace_id == told[-1].trace_id]
+        spans = await self._recorded_spans(
+            lambda: [span for spans in _attempts(store, request.run_id) for span in spans]
+        )
+        latest = [span for span in spans if span.trace_id == spans[-1].trace_id]
         outcome = outcome_of(latest) or Outcome(trace_id=latest[0].trace_id, span_id="")
         message = f"It took longer than {request.seconds:g} s."
         return replace(outcome, error=message, error_type="timeout")
 
-    async def _awaited(self, read: Callable[[], list[Span]]) -> list[Span]:
-        """What is recorded, as soon as it is. Raises StoreError where nothing comes."""
-        until = self._clock.monotonic() + _RECORD_SECONDS
+    async def _recorded_spans(self, read: Callable[[], list[Span]]) -> list[Span]:
+        """The spans that `read` returns, as soon as there are any. Raises StoreError."""
+        deadline = self._clock.monotonic() + _RECORD_SECONDS
         while True:
+            commit = self._next_commit()
             spans = await asyncio.to_thread(read)
             if spans:
                 return spans
-            if self._clock.monotonic() > until:
+            try:
+                await wait_within(commit.wait(), deadline - self._clock.monotonic(), self._clock)
+            except TimeoutError:
                 raise StoreError(
-                    "The call was made, but its record is missing.",
-                    hint="`treadle doctor` reports whether calls can be recorded.",
-                )
-            await self._clock.sleep(_LOOK_SECONDS)
+                    _NOT_RECORDED, hint="`treadle doctor` reports whether calls can be recorded."
+                ) from None
+
+    def _next_commit(self) -> asyncio.Event:
+        """An event that the next commit of the trace store sets."""
+        if self._commit is None:
+            self._commit = asyncio.Event()
+            loop = asyncio.get_running_loop()
+
+            def on_commit(_revision: int) -> None:
+                with suppress(RuntimeError):  # the loop ended before the writer
+                    loop.call_soon_threadsafe(self._announce_commit)
+
+            self._store().on_commit(on_commit)
+        return self._commit
+
+    def _announce_commit(self) -> None:
+        assert self._commit is not None
+        self._commit.set()
+        self._commit = asyncio.Event()
 
     def _store(self) -> SqliteTraceStore:
         if self._recording.store is None:
@@ -145,26 +167,26 @@ class GatewayCaller:
 
 @dataclass(slots=True)
 class _Exchange:
-    """One call of the gateway as ASGI has it; what the answer says is read from its record."""
+    """One ASGI request to the gateway. The caller reads the answer from the trace store."""
 
     request: CallRequest
     headers: dict[str, str] = field(default_factory=dict)
     _content: bytearray = field(default_factory=bytearray)
-    _asked: bool = False
+    _sent: bool = False
 
     @property
     def scope(self) -> dict[str, Any]:
-        """Who asks for what, and where its span belongs."""
+        """The ASGI scope: the request and the headers that place its span."""
         headers = _headers(self.request).items()
         raw = [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers]
         return {"type": "http", "method": "POST", "path": _PATH, "query_string": b"",
                 "headers": raw}  # fmt: skip
 
     async def receive(self) -> dict[str, Any]:
-        """The body, then nothing: this client stays until it is answered."""
-        if self._asked:
+        """The body, then nothing: this client does not disconnect."""
+        if self._sent:
             await asyncio.Event().wait()
-        self._asked = True
+        self._sent = True
         body = json.dumps(self.request.body).encode("ascii")
         return {"type": "http.request", "body": body, "more_body": False}
 
@@ -178,18 +200,18 @@ class _Exchange:
             self._content += message.get("body", b"")
 
     def error(self) -> str:
-        """The words of a refusal."""
+        """The message of a refusal."""
         try:
-            told = json.loads(bytes(self._content))["error"]["message"]
+            message = json.loads(bytes(self._content))["error"]["message"]
         except (ValueError, LookupError, TypeError):
-            told = None
-        return str(told) if told else "The gateway refused the call."
+            message = None
+        return str(message) if message else "The gateway refused the call."
 
 
 def _headers(request: CallRequest) -> dict[str, str]:
     return {
         "content-type": "application/json",
-        "cache-control": "no-store",  # an answer that was kept says nothing of the model
+        "cache-control": "no-store",  # a cached answer is not a measurement
         **{name.lower(): value for name, value in request.headers.items()},
         "x-thread-id": request.thread_id,
         "x-run-id": request.run_id,
@@ -204,8 +226,8 @@ def _trace(store: SqliteTraceStore, trace_id: str) -> list[Span]:
         return []
 
 
-def _tries(store: SqliteTraceStore, run_id: str) -> list[list[Span]]:
-    """The spans of each try of a run, the latest last: each is a trace of its own."""
+def _attempts(store: SqliteTraceStore, run_id: str) -> list[list[Span]]:
+    """The spans of each attempt of a run, the latest last. Each attempt is a trace."""
     try:
         spans = store.run(run_id).spans
     except NotFoundError:
