@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-from treadle.app.workspace import listed_registry
+from treadle.app.toolsets import listed_registry
 from treadle.paths import HOME_VARIABLE
 from treadle.tools.registry import AnyTool, Registry
 from treadle.tools.schemas import JsonSchema, in_words, result_schema_of, schema_of

@@ -6,7 +6,7 @@ import pytest
 
 from treadle.agents.definitions import Agents, Origin, parse_agent
 from treadle.agents.finding import find_agents, packaged_agents
-from treadle.app.workspace import listed_registry
+from treadle.app.toolsets import listed_registry
 from treadle.errors import ConfigError
 
 GOOD = """+++

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal, NoReturn, TextIO
 
 import treadle
-from treadle.app.workspace import listed_registry
+from treadle.app.toolsets import listed_registry
 from treadle.cli.main import main
 
 _LOADED_LATE = (

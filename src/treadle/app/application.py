@@ -12,12 +12,12 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.app.code_index import open_index
 from treadle.app.conversations import Conversations
-from treadle.app.editing import open_edits
 from treadle.app.logs import logged
 from treadle.app.recording import Recording, recording
-from treadle.app.stores import approvals_path, log_path, ui_path
-from treadle.app.workspace import code_registry, open_index
+from treadle.app.stores import approvals_path, log_path, open_edits, ui_path
+from treadle.app.toolsets import analyst_tools, code_registry, unavailable
 from treadle.clock import Clock, SystemClock
 from treadle.code import CodeIndex
 from treadle.config.loader import load
@@ -168,7 +168,6 @@ async def _open_analyst_tools(
     clock: Clock,
 ) -> AsyncIterator[_AnalystTools]:
     """Imports late: the modules are slow to load, and few commands need them."""
-    from treadle.app.analyst_tools import analyst_tools, unavailable
     from treadle.app.experimenting import experimenting
     from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui

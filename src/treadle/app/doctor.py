@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle import __version__
+from treadle.app.code_index import open_index
 from treadle.app.stores import (
     approvals_path,
     breakpoints_path,
@@ -21,7 +22,6 @@ from treadle.app.stores import (
     traces_path,
     ui_path,
 )
-from treadle.app.workspace import open_index
 from treadle.config.loader import config_paths, load
 from treadle.database import Database
 from treadle.errors import TreadleError

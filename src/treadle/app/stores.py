@@ -1,11 +1,14 @@
 """Where the records of a user live, and how they are opened."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.paths import data_path, user_data_dir
 
 if TYPE_CHECKING:
+    from treadle.edits.service import Edits
     from treadle.traces import SqliteTraceStore
 
 
@@ -54,3 +57,22 @@ def open_trace_store() -> "SqliteTraceStore":
     from treadle.traces import SqliteTraceStore
 
     return SqliteTraceStore.open(traces_path())
+
+
+@contextmanager
+def open_edits(root: Path) -> "Iterator[Edits]":
+    """The proposals of the repository at `root`, after the recovery from a killed process.
+
+    Raises StoreError when the data folder cannot be written.
+    """
+    from treadle.code.soundness import broken
+    from treadle.edits.proposal_store import ProposalStore
+    from treadle.edits.service import Edits
+
+    store = ProposalStore.open(proposals_path())
+    try:
+        edits = Edits(root, store).examining(broken)
+        edits.recover()
+        yield edits
+    finally:
+        store.close()

@@ -27,7 +27,7 @@ from treadle.app.tool_groups import (
     groups_named,
     in_groups,
 )
-from treadle.app.workspace import listed_registry
+from treadle.app.toolsets import listed_registry
 from treadle.errors import TreadleError, UsageError
 from treadle.events import Subscription
 from treadle.events.types import ErrorKind, IndexProgress, ToolFailure

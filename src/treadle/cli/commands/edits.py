@@ -1,4 +1,4 @@
-"""`treadle edits`: what was proposed, and approving, denying, undoing and checking it."""
+"""`treadle edits`: what was preview_proposal, and approving, denying, undoing and checking it."""
 
 import argparse
 import os
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 
 from treadle.app.edit_answers import chosen_parts, listed_proposal, shown_proposal
-from treadle.app.editing import open_edits
-from treadle.app.workspace import proposed
+from treadle.app.stores import open_edits
+from treadle.app.toolsets import preview_proposal
 from treadle.cli.command import Command, allow_program, positive, repository
 from treadle.cli.diffs import coloured, side_by_side, unified_text
 from treadle.cli.output import print_json, say, say_line, short_id, table, tell, tell_line, when
@@ -176,7 +176,7 @@ def _check(edits: Edits, proposal: Proposal, options: argparse.Namespace) -> int
         load(edits.root, os.environ, {}).settings,
         options.name,
         proposal=str(proposal.id),
-        preview=partial(proposed, edits),
+        preview=partial(preview_proposal, edits),
         agreed=options.yes,
         as_json=options.json,
     )

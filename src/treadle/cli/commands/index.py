@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from treadle.app.workspace import open_index
+from treadle.app.code_index import open_index
 from treadle.cli.command import Command, repository
 from treadle.cli.output import print_json, say, say_line, tell
 from treadle.cli.progress import IndexBar

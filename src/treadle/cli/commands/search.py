@@ -4,7 +4,7 @@ import argparse
 import gc
 import os
 
-from treadle.app.workspace import open_index
+from treadle.app.code_index import open_index
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say_line, tell
 from treadle.cli.progress import IndexBar

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from treadle.app.workspace import listed_registry, open_index
+from treadle.app.code_index import open_index
+from treadle.app.toolsets import listed_registry
 from treadle.cli.approved import list_approvals, revoke
 from treadle.cli.command import Command, positive, repository
 from treadle.cli.output import print_json, say, table, tell

@@ -1,12 +1,12 @@
-"""The embedding of a search: by the variable, by the settings, and without either."""
+"""The settings choose the embedding and the git history of an index, and are read late."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from treadle.app import embedding
-from treadle.app.embedding import embedding_for
+from treadle.app import code_index
+from treadle.app.code_index import embedding_for, history_choice
 from treadle.config import loader
 from treadle.config.loader import load
 from treadle.errors import ConfigError
@@ -21,7 +21,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "config").mkdir(parents=True)
     monkeypatch.setenv("TREADLE_HOME", str(home))
     monkeypatch.delenv("TREADLE_CONTEXT__EMBEDDER", raising=False)
-    monkeypatch.setattr(embedding, "own_embedding", lambda: MODEL)
+    monkeypatch.delenv("TREADLE_CONTEXT__GIT_HISTORY", raising=False)
+    monkeypatch.setattr(code_index, "own_embedding", lambda: MODEL)
     return home
 
 
@@ -56,6 +57,7 @@ def test_settings_without_the_key_are_not_read(
     assert folder(embedding_for(tmp_path)) == MODEL
     (home / "config" / "config.toml").write_text('[context]\nautomatic = "off"\n')
     assert folder(embedding_for(tmp_path)) == MODEL
+    assert history_choice(tmp_path)()
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,20 @@ def test_settings_of_removed_embedders_are_reported(
         load(tmp_path, {}, {})
     assert message in str(caught.value)
     assert "config.toml:2" in str(caught.value)
+
+
+def test_history_is_read_unless_the_settings_say_otherwise(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert history_choice(tmp_path)()
+    monkeypatch.setenv("TREADLE_CONTEXT__GIT_HISTORY", "false")
+    assert not history_choice(tmp_path)()
+    monkeypatch.delenv("TREADLE_CONTEXT__GIT_HISTORY")
+    (home / "config" / "config.toml").write_text("[context]\ngit_history = false\n")
+    assert not history_choice(tmp_path)()
+
+
+def test_repository_may_switch_its_history_off(home: Path, tmp_path: Path) -> None:
+    (tmp_path / ".treadle").mkdir()
+    (tmp_path / ".treadle" / "config.toml").write_text("[context]\ngit_history = false\n")
+    assert not history_choice(tmp_path)()

@@ -1,0 +1,85 @@
+"""Opens the code index of a repository as its settings say.
+
+Imports stay light: `treadle search` opens an index and nothing else. Reading the settings takes
+longer than a search, so they are only read if a configuration file may change what is opened.
+"""
+
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.code import CodeIndex
+from treadle.code.dense.embedder import own_embedding
+from treadle.inside import read_regular
+from treadle.paths import cache_folder, user_config_dir
+
+if TYPE_CHECKING:
+    from treadle.config.model import ContextSettings
+
+_EMBEDDER = "TREADLE_CONTEXT__EMBEDDER"
+_GIT_HISTORY = "TREADLE_CONTEXT__GIT_HISTORY"
+_MAX_BYTES = 1_000_000
+"""The maximum size of a configuration file. The loader of the settings refuses a larger one."""
+
+
+def open_index(root: Path) -> CodeIndex:
+    """The index of a repository as the last process left it; `refresh` updates it.
+
+    Raises StoreError when the cache folder cannot be written.
+    """
+    return CodeIndex.open(
+        root, cache_dir=cache_folder(), static=embedding_for(root), history=history_choice(root)
+    )
+
+
+def embedding_for(root: Path) -> Callable[[], Path | None] | None:
+    """Returns a function that returns the folder of the embedding; None if there is none.
+
+    The function returns None where the settings say "none". It raises ConfigError for wrong
+    settings.
+    """
+    choice = os.environ.get(_EMBEDDER)
+    if choice is None and not _may_be_set(root, "embedder"):
+        choice = "auto"
+    match choice:
+        case "none":
+            return None
+        case "auto" | "static":
+            return own_embedding
+    return cache(partial(_chosen_embedding, root))
+
+
+def history_choice(root: Path) -> Callable[[], bool]:
+    """Returns a function that states whether the index reads git history.
+
+    The function raises ConfigError for wrong settings.
+    """
+    if _GIT_HISTORY not in os.environ and not _may_be_set(root, "git_history"):
+        return lambda: True
+    return cache(lambda: _settings(root).git_history)
+
+
+def _chosen_embedding(root: Path) -> Path | None:
+    return None if _settings(root).embedder == "none" else own_embedding()
+
+
+def _settings(root: Path) -> "ContextSettings":
+    from treadle.config.loader import load
+
+    return load(root, os.environ, {}).settings.context
+
+
+def _may_be_set(root: Path, key: str) -> bool:
+    """Whether the text of a configuration file that applies to `root` contains `key`."""
+    files = (user_config_dir() / "config.toml", root / ".treadle" / "config.toml")
+    return any(_may_contain(path, key.encode()) for path in files)
+
+
+def _may_contain(path: Path, key: bytes) -> bool:
+    try:
+        data = read_regular(os.fspath(path), _MAX_BYTES + 1)
+    except OSError:
+        return False
+    return key in data or len(data) > _MAX_BYTES

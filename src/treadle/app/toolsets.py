@@ -1,0 +1,88 @@
+"""The tools of Treadle: for the code of a repository, and for records, experiments and the page."""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.app.code_index import open_index
+from treadle.app.stores import open_edits
+from treadle.errors import StoreError
+
+if TYPE_CHECKING:
+    from treadle.code import CodeIndex
+    from treadle.config.model import Settings
+    from treadle.edits.service import Edits
+    from treadle.experiments.service import Experiments
+    from treadle.llm.port import ChatModel
+    from treadle.toolbox.traces import TraceReading
+    from treadle.tools.registry import AnyTool, Registry
+    from treadle.ui.service import Ui
+
+
+def code_registry(
+    root: Path, index: "CodeIndex", edits: "Edits | None", settings: "Settings"
+) -> "Registry":
+    """The tools that read or change the repository; without `edits` no tool changes files."""
+    from treadle.checks.service import Checks
+    from treadle.toolbox.checks.run_check import RunCheck
+    from treadle.toolbox.code import code_tools
+    from treadle.toolbox.edits import edit_tools
+    from treadle.tools.registry import Registry
+
+    changing = edit_tools(edits, index, settings.edits) if edits is not None else []
+    preview = partial(preview_proposal, edits) if edits is not None else None
+    checks = Checks(root, settings, os.environ, preview=preview)
+    return Registry([*code_tools(root, index), *changing, RunCheck(checks)])
+
+
+def preview_proposal(edits: "Edits", reference: str) -> Mapping[str, bytes | None]:
+    """The files that a proposal results in; `reference` is its id or an id prefix."""
+    return edits.preview(edits.find(reference).id)
+
+
+def analyst_tools(
+    traces: "TraceReading", experiments: "Experiments", ui: "Ui", settings: "Settings"
+) -> "list[AnyTool]":
+    """The tools that read `traces`, run experiments and control the pages of `ui`."""
+    from treadle.diagnosis.detectors import Rule
+    from treadle.toolbox.experiments import experiment_tools
+    from treadle.toolbox.traces import trace_tools
+    from treadle.toolbox.ui import ui_tools
+
+    async def connect() -> "ChatModel":
+        from treadle.llm import connect_with_fallbacks  # loads a client that takes seconds
+
+        return await connect_with_fallbacks(settings, os.environ)
+
+    rules = [Rule.of(rule) for rule in settings.traces.detectors.rules]
+    return [
+        *trace_tools(traces, rules=rules, connect=connect),
+        *experiment_tools(experiments, ui),
+        *ui_tools(ui, traces),
+    ]
+
+
+def listed_registry(root: Path) -> "Registry":
+    """All tools, to list them but not to call them. Raises StoreError and ConfigError."""
+    from treadle.config.loader import load
+
+    settings = load(root, os.environ, {}).settings
+    closed = unavailable("These tools can be listed but not called.")
+    with open_index(root) as index, open_edits(root) as edits:
+        registry = code_registry(root, index, edits, settings)
+        return registry.with_tools(analyst_tools(closed, closed, closed, settings))
+
+
+def unavailable(why: str) -> Any:
+    """Replaces a store that cannot be opened: every access raises StoreError."""
+    return _Unavailable(why)
+
+
+class _Unavailable:
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> object:
+        raise StoreError(self._why, hint="`treadle doctor` reports details.")
