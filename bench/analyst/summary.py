@@ -76,10 +76,11 @@ _CHUNKED = 10_000
 def _fill_small(store: SqliteTraceStore, size: int) -> None:
     from bench.traces.fill import chunk
     from treadle.spans.otlp import decode_protobuf
+    from treadle.spans.vocabularies.mapper import map_spans
 
     left = size
     for batch in chunk(0):
-        spans = decode_protobuf(batch.body).spans[:left]
+        spans = map_spans(decode_protobuf(batch.body)).spans[:left]
         store.write(spans).result()
         left -= len(spans)
         if not left:

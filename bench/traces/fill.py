@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.traces.figures import say
 from bench.traces.generator import BEGIN_NS, SECOND, Generator
 from bench.traces.otlp_bytes import Batch, batches
+from treadle.spans.ingest import ingest
 from treadle.spans.otlp import decode_protobuf
-from treadle.spans.redaction import redacted_all
 from treadle.traces.store.sqlite import SqliteTraceStore
 
 TRACE_SPANS = 50
@@ -42,9 +42,9 @@ def fill(path: Path, spans: int) -> int:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             for number, made in enumerate(pool.imap(chunk, chunks), 1):
                 for batch in made:
-                    decoded = decode_protobuf(batch.body)
-                    kept, counts = redacted_all(decoded.spans)
-                    waiting.append(store.write(kept, redacted=counts))
+                    _, stored = ingest(batch.body, decode_protobuf, store)
+                    if stored is not None:
+                        waiting.append(stored)
                     while len(waiting) > _WAITING:
                         waiting.popleft().result()
                 if number % 10 == 0:

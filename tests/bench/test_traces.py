@@ -17,6 +17,7 @@ from bench.traces.otlp_bytes import batches, export_request
 from bench.traces.wire import Connection, request, share
 from treadle.spans.otlp import decode_protobuf
 from treadle.spans.span import SpanKind, SpanStatus
+from treadle.spans.vocabularies.mapper import map_spans
 
 
 def test_the_same_seed_gives_the_same_traces() -> None:
@@ -45,7 +46,7 @@ def test_a_chain_is_as_deep_as_asked_for() -> None:
 
 def test_what_is_sent_is_read_as_what_was_generated() -> None:
     sent = [span for trace in Generator(5).traces(10) for span in trace]
-    decoded = decode_protobuf(export_request(sent))
+    decoded = map_spans(decode_protobuf(export_request(sent)))
     assert (len(decoded.spans), decoded.rejected) == (500, 0)
     for span, read in zip(sent, decoded.spans, strict=True):
         assert (read.trace_id, read.span_id) == (span.trace_id.hex(), span.span_id.hex())
@@ -68,7 +69,10 @@ def test_batches_keep_all_spans_and_their_file_gives_them_back(tmp_path: Path) -
 def test_a_chunk_of_a_store_follows_the_one_before() -> None:
     first, second = (chunk(number) for number in (0, 1))
     assert sum(batch.spans for batch in first) == CHUNK
-    last, next_one = decode_protobuf(first[-1].body), decode_protobuf(second[0].body)
+    last, next_one = (
+        map_spans(decode_protobuf(first[-1].body)),
+        map_spans(decode_protobuf(second[0].body)),
+    )
     assert max(span.start_us for span in last.spans) < next_one.spans[0].start_us
     threads = [{span.thread_id for span in read.spans} - {None} for read in (last, next_one)]
     assert threads[0].isdisjoint(threads[1])

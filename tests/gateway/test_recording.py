@@ -15,9 +15,10 @@ from tests.fakes.replies import Answer, Call, Pause, Script, body, delta, error,
 from tests.gateway.running import MESSAGES, eventually, running, settings
 from treadle.errors import StoreError
 from treadle.events.types import Notice, Usage
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import CostSource, Span
-from treadle.spans.vocabularies import RawSpan, to_span
-from treadle.traces import StoreBusyError
+from treadle.spans.span_writer import StoreBusyError
+from treadle.spans.vocabularies.mapper import to_span
 
 TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 

@@ -1,4 +1,4 @@
-"""Secrets out of whole spans."""
+"""Redaction of spans."""
 
 import json
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.spans.redaction import redacted, redacted_all
+from treadle.spans.redaction import redact_spans
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanLink
 
 KEY = "sk-aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYz"
@@ -17,7 +17,7 @@ PLAIN = Span(
 )
 
 
-def test_every_text_of_a_span_is_cleaned() -> None:
+def test_every_text_of_a_span_is_redacted() -> None:
     message = json.dumps([{"role": "user", "content": f'my key is "{KEY}"'}])
     span = replace(
         PLAIN,
@@ -40,7 +40,7 @@ def test_every_text_of_a_span_is_cleaned() -> None:
         output=KEY,
     )
 
-    cleaned, counts = redacted(span)
+    (cleaned,), counts = redact_spans([span])
 
     text = repr(cleaned)
     assert KEY not in text
@@ -53,14 +53,14 @@ def test_every_text_of_a_span_is_cleaned() -> None:
     assert (cleaned.trace_id, cleaned.span_id) == ("t", "s")
 
 
-def test_ordinary_spans_are_left_as_they_are() -> None:
+def test_spans_without_secrets_stay_unchanged() -> None:
     span = replace(
         PLAIN,
         attributes={"session.id": "auth", "gen_ai.usage.input_tokens": 12, "token": "input"},
         input="auth, session, token, password and key are words; so is sk-ipping",
     )
 
-    spans, counts = redacted_all([span, PLAIN])
+    spans, counts = redact_spans([span, PLAIN])
 
     assert spans[0] is span
     assert counts == {}
@@ -78,10 +78,10 @@ SPANS = st.builds(
 
 
 @given(st.lists(SPANS, max_size=5))
-def test_many_at_once_become_what_each_becomes_alone(spans: list[Span]) -> None:
-    together, counts = redacted_all(spans)
+def test_batch_is_redacted_like_single_spans(spans: list[Span]) -> None:
+    together, counts = redact_spans(spans)
 
-    alone = [redacted(span) for span in spans]
-    assert list(together) == [cleaned for cleaned, _ in alone]
+    alone = [redact_spans([span]) for span in spans]
+    assert list(together) == [cleaned for (cleaned,), _ in alone]
     assert counts == sum((Counter(each) for _, each in alone), Counter())
     assert KEY not in repr(together)

@@ -18,7 +18,7 @@ from treadle.gateway.attempts import Finished
 from treadle.gateway.budgets import Used
 from treadle.gateway.spans import spans_of
 from treadle.spans.recorder import Loss
-from treadle.spans.redaction import redacted_all
+from treadle.spans.redaction import redact_spans
 from treadle.spans.span import Span
 from treadle.spans.span_writer import SpanWriter
 
@@ -138,7 +138,7 @@ class CallRecorder:
             self._note_loss(kept, self._why_not or "the trace store is not available")
             return
         try:
-            cleaned, redacted = redacted_all(spans)
+            cleaned, redacted = redact_spans(spans)
             done = self._store.write(cleaned, redacted=redacted)
         except Exception as error:  # noqa: BLE001  (a recorder that ends loses all that follows)
             self._note_loss(kept, str(error) or type(error).__name__)

@@ -22,8 +22,9 @@ from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES
 from treadle.spans.otlp.span_collector import finite
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import BUDGET_LABEL, CostSource, JsonValue, Span, SpanKind, SpanStatus
-from treadle.spans.vocabularies import RawSpan, to_span
+from treadle.spans.vocabularies.mapper import to_span
 from treadle.tokens import estimate
 
 _PARAMETERS = {

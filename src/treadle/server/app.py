@@ -145,7 +145,7 @@ def _lifespan(
 def _grpc_endpoint(
     server: ServerState, host: str, port: int | None, token: str
 ) -> AbstractAsyncContextManager[None]:
-    return nullcontext() if port is None else serve_grpc(server.intake, host, port, token)
+    return nullcontext() if port is None else serve_grpc(server.ingest, host, port, token)
 
 
 class _Mcp:

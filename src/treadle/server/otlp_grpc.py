@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from treadle.errors import ConfigError, StoreError, TreadleError
-from treadle.server.span_intake import SpanIntake
+from treadle.spans.ingest import IngestQueue
 from treadle.spans.otlp import decode_protobuf, respond_protobuf
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _REFUSED = (
 
 
 @asynccontextmanager
-async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> AsyncIterator[None]:
+async def serve_grpc(queue: IngestQueue, host: str, port: int, token: str) -> AsyncIterator[None]:
     """Take exports that carry the token at that address while it is entered.
 
     It is sent as over HTTP, in the metadata `authorization: Bearer TOKEN`, also over loopback: gRPC
@@ -40,9 +40,9 @@ async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> As
         if not _knows(token, context.invocation_metadata()):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, _REFUSED)
         try:
-            with intake.holding() as hold:
-                hold(len(request))
-                return respond_protobuf(await intake.take(request, decode_protobuf))
+            with queue.reservation() as reserve:
+                reserve(len(request))
+                return respond_protobuf(await queue.submit(request, decode_protobuf))
         except StoreError as error:  # the one code that exporters always try again
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         except TreadleError as error:
@@ -51,7 +51,7 @@ async def serve_grpc(intake: SpanIntake, host: str, port: int, token: str) -> As
 
     method = grpc.unary_unary_rpc_method_handler(export)  # bytes in, bytes out
     server = grpc.aio.server(
-        options=[("grpc.max_receive_message_length", intake.most_bytes), ("grpc.so_reuseport", 0)]
+        options=[("grpc.max_receive_message_length", queue.most_bytes), ("grpc.so_reuseport", 0)]
     )
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(_SERVICE, {"Export": method}),)

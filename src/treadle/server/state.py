@@ -26,9 +26,9 @@ from treadle.ids import NO_REQUEST
 from treadle.server.event_log import EventLog
 from treadle.server.experiment_feed import experiments_followed
 from treadle.server.live_spans import LiveSpans
-from treadle.server.span_intake import SpanIntake
 from treadle.server.turns import Turns
 from treadle.session import ConversationStore
+from treadle.spans.ingest import IngestQueue
 from treadle.traces import SqliteTraceStore
 from treadle.traces.retention import Retention, keep_pruned
 from treadle.ui.feed import UiFeed
@@ -49,7 +49,7 @@ class ServerState:
     rules: tuple[Rule, ...]
     """The user's own detector rules."""
     active_requests: ActiveRequests
-    _intake: SpanIntake | None
+    _ingest: IngestQueue | None
 
     async def announce_conversation(self, conversation_id: str, *, gone: bool = False) -> None:
         """Publish that a person changed or deleted a conversation."""
@@ -59,11 +59,11 @@ class ServerState:
         await self.app.bus.publish(event)
 
     @property
-    def intake(self) -> SpanIntake:
+    def ingest(self) -> IngestQueue:
         """Receives spans of other programs. Raises StoreError if the store could not be opened."""
-        if self._intake is None:
+        if self._ingest is None:
             raise StoreError(self.app.recording.missing or NO_TRACES)
-        return self._intake
+        return self._ingest
 
     @property
     def traces(self) -> SqliteTraceStore:
@@ -86,18 +86,18 @@ class ServerState:
             await stack.enter_async_context(building(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
-            intake, active_requests = None, ActiveRequests()
+            ingest, active_requests = None, ActiveRequests()
             rules = rules_of(settings.traces.detectors)
             if (store := app.recording.store) is not None:
                 most = size_bytes(settings.traces.max_request)
-                intake = await stack.enter_async_context(SpanIntake(store, most_bytes=most))
+                ingest = await stack.enter_async_context(IngestQueue(store, most_bytes=most))
                 await stack.enter_async_context(LiveSpans(store, app.bus))
                 await stack.enter_async_context(_pruned(store, settings.traces))
                 watched = examined(store, settings.traces.detectors, app.clock, active_requests)
                 await stack.enter_async_context(watched)
             ui = Ui(app.ui_store)
             yield cls(
-                app, turns, agents, log, conversations, ui, pages, rules, active_requests, intake
+                app, turns, agents, log, conversations, ui, pages, rules, active_requests, ingest
             )
 
 

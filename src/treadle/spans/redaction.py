@@ -8,22 +8,15 @@ from treadle.secrets import is_telling, redact_counted, redact_named, suspects
 from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent, SpanLink
 
 
-def redacted(span: Span) -> tuple[Span, Mapping[str, int]]:
-    """`span` without secrets, and how many of each kind were taken out.
+def redact_spans(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
+    """`spans` without secrets, and how many of each kind were removed.
 
-    All texts are looked at but the ids of the span, of its trace and of its parent: names, errors,
+    All texts are searched except the ids of a span, of its trace and of its parent: names, errors,
     inputs and outputs, labels, and names and values of all attributes at any depth. A value under
     a name that suggests a secret (`api_key`) is checked with that name.
-    """
-    spans, counts = redacted_all((span,))
-    return spans[0], counts
-
-
-def redacted_all(spans: Sequence[Span]) -> tuple[tuple[Span, ...], Mapping[str, int]]:
-    """The same of many, which costs less for each.
 
     Each distinct text is checked once. One scan over all texts skips those without a suspicious
-    part.
+    part, so a large batch costs less for each span.
     """
     every = _Texts()
     for span in spans:

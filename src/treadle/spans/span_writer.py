@@ -5,10 +5,15 @@ from concurrent.futures import Future
 from types import MappingProxyType
 from typing import Protocol
 
+from treadle.errors import StoreError
 from treadle.spans.span import Span
 
 NOTHING_REDACTED: Mapping[str, int] = MappingProxyType({})
 """The counts of a batch without secrets."""
+
+
+class StoreBusyError(StoreError):
+    """The queue of a store is full. Nothing was stored; the caller may try again later."""
 
 
 class SpanWriter(Protocol):

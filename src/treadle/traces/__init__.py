@@ -7,7 +7,6 @@ from treadle.traces.store import (
     RunSummary,
     SpanChange,
     SqliteTraceStore,
-    StoreBusyError,
     TraceStore,
 )
 from treadle.traces.tool_stats import ToolStats
@@ -19,7 +18,6 @@ __all__ = [
     "RunSummary",
     "SpanChange",
     "SqliteTraceStore",
-    "StoreBusyError",
     "ToolStats",
     "TraceStore",
 ]

@@ -18,8 +18,9 @@ from treadle.errors import UsageError
 from treadle.events.types import Usage
 from treadle.llm.usage import read_cost
 from treadle.owner_only import open_output
-from treadle.spans.otlp import Decoded, OtlpError, decode_json
+from treadle.spans.otlp import OtlpError, SpanBatch, decode_json
 from treadle.spans.span import CostSource, Span, SpanEvent, SpanKind, SpanLink, SpanStatus
+from treadle.spans.vocabularies.mapper import map_spans
 
 VERSION = 1
 
@@ -55,7 +56,7 @@ def write_span_lines(stream: BinaryIO, spans: Iterable[Span]) -> int:
     return written
 
 
-def read_spans(path: Path) -> Iterator[Decoded]:
+def read_spans(path: Path) -> Iterator[SpanBatch[Span]]:
     """The spans of a file, in batches, with what was rejected of OpenTelemetry's.
 
     Raises ExchangeError at the first line that makes no sense, and OSError.
@@ -65,7 +66,7 @@ def read_spans(path: Path) -> Iterator[Decoded]:
         yield from read_span_lines(stream, path.name)
 
 
-def read_span_lines(stream: BinaryIO, name: str) -> Iterator[Decoded]:
+def read_span_lines(stream: BinaryIO, name: str) -> Iterator[SpanBatch[Span]]:
     """The same from an open stream of bytes; `name` is what errors call it."""
     lines = _lines(stream, name)
     number, first = next(lines, (0, b""))
@@ -149,7 +150,7 @@ def _check(span: Span) -> None:
         raise ValueError("its cost cannot be one")
 
 
-def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Decoded]:
+def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[SpanBatch[Span]]:
     batch: list[Span] = []
     for number, line in lines:
         values = _parsed(line)
@@ -160,15 +161,15 @@ def _own(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Decoded]:
         except ValueError as error:
             raise _error(name, number, f"holds no span: {error}") from error
         if len(batch) == _BATCH:
-            yield Decoded(tuple(batch))
+            yield SpanBatch(tuple(batch))
             batch.clear()
     if batch:
-        yield Decoded(tuple(batch))
+        yield SpanBatch(tuple(batch))
 
 
-def _export(line: bytes, number: int, name: str) -> Decoded:
+def _export(line: bytes, number: int, name: str) -> SpanBatch[Span]:
     try:
-        decoded = decode_json(line)
+        decoded = map_spans(decode_json(line))
     except OtlpError as error:
         what = "is neither a header of ours nor an OTLP export"
         raise _error(name, number, what) from error

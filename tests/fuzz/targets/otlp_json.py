@@ -3,6 +3,7 @@
 from tests.fuzz.spans import check_whole
 from tests.spans.otlp.exports import START, as_json, request, span
 from treadle.spans.otlp import OtlpError, decode_json, respond_json
+from treadle.spans.vocabularies.mapper import map_spans
 
 REFUSALS = (OtlpError,)
 
@@ -46,5 +47,5 @@ WORDS = (
 
 def parse(data: bytes) -> None:
     decoded = decode_json(data)
-    check_whole(decoded.spans)
+    check_whole(map_spans(decoded).spans)
     respond_json(decoded)

@@ -8,6 +8,7 @@ from tests.fuzz.targets.otlp_json import SEEDS as EXPORTS
 from treadle.events.types import Usage
 from treadle.spans.otlp import decode_json
 from treadle.spans.span import CostSource, Span
+from treadle.spans.vocabularies.mapper import map_spans
 from treadle.traces.exchange import ExchangeError, read_span_lines, write_span_lines
 
 
@@ -17,7 +18,7 @@ def _written(*spans: Span) -> bytes:
     return stream.getvalue()
 
 
-_SPANS = decode_json(EXPORTS[2]).spans
+_SPANS = map_spans(decode_json(EXPORTS[2])).spans
 _PRICED = replace(
     _SPANS[0],
     tokens=Usage(input=10, output=2, cached=4),

@@ -8,8 +8,9 @@ from typing import Any
 from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from treadle.spans.otlp import Decoded, decode_json, decode_protobuf
+from treadle.spans.otlp import SpanBatch, decode_json, decode_protobuf
 from treadle.spans.span import Span
+from treadle.spans.vocabularies.mapper import map_spans
 
 Object = dict[str, Any]
 
@@ -85,13 +86,23 @@ def as_json(sent: Object) -> bytes:
     return json.dumps(sent).encode()
 
 
-ENCODINGS: dict[str, Callable[[Object], Decoded]] = {
-    "protobuf": lambda sent: decode_protobuf(protobuf(sent)),
-    "json": lambda sent: decode_json(as_json(sent)),
+def read_protobuf(body: bytes) -> SpanBatch[Span]:
+    """The mapped spans of a request in protobuf."""
+    return map_spans(decode_protobuf(body))
+
+
+def read_json(body: bytes) -> SpanBatch[Span]:
+    """The mapped spans of a request in JSON."""
+    return map_spans(decode_json(body))
+
+
+ENCODINGS: dict[str, Callable[[Object], SpanBatch[Span]]] = {
+    "protobuf": lambda sent: read_protobuf(protobuf(sent)),
+    "json": lambda sent: read_json(as_json(sent)),
 }
 
 
-def only(decoded: Decoded) -> Span:
+def only(decoded: SpanBatch[Span]) -> Span:
     """The one span of an export of which nothing was rejected."""
     assert (decoded.rejected, decoded.reasons, decoded.warnings) == (0, (), ())
     (found,) = decoded.spans

@@ -18,13 +18,13 @@ from tests.spans.otlp.exports import (
     request,
     span,
 )
-from treadle.spans.otlp import Decoded
-from treadle.spans.span import SpanEvent, SpanLink, SpanStatus
+from treadle.spans.otlp import SpanBatch
+from treadle.spans.span import Span, SpanEvent, SpanLink, SpanStatus
 
 pytestmark = pytest.mark.parametrize("encoding", ENCODINGS)
 
 
-def decoded(encoding: str, *spans: Object, **more: Object) -> Decoded:
+def decoded(encoding: str, *spans: Object, **more: Object) -> SpanBatch[Span]:
     return ENCODINGS[encoding](request(*spans, **more))
 
 
@@ -113,9 +113,9 @@ def test_the_spans_of_several_resources_and_scopes_come_in_order(encoding: str) 
 
 
 def test_an_empty_export_is_an_export(encoding: str) -> None:
-    assert ENCODINGS[encoding]({}) == Decoded(())
-    assert ENCODINGS[encoding]({"resourceSpans": []}) == Decoded(())
-    assert decoded(encoding) == Decoded(())
+    assert ENCODINGS[encoding]({}) == SpanBatch(())
+    assert ENCODINGS[encoding]({"resourceSpans": []}) == SpanBatch(())
+    assert decoded(encoding) == SpanBatch(())
 
 
 @pytest.mark.parametrize(

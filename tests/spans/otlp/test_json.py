@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spans.otlp.exports import SPAN, START, TRACE, as_json, only, request, span
-from treadle.spans.otlp import Decoded, OtlpError, decode_json, respond_json
+from tests.spans.otlp.exports import SPAN, START, TRACE, as_json, only, read_json, request, span
+from treadle.spans.otlp import OtlpError, SpanBatch, respond_json
 from treadle.spans.span import SpanStatus
 
 GOOD = span(spanId="00000000000000aa", name="good")
@@ -17,7 +17,7 @@ GOOD = span(spanId="00000000000000aa", name="good")
 
 def attribute(value: object) -> object:
     made = span(attributes=[{"key": "k", "value": value}])
-    return only(decode_json(as_json(request(made)))).attributes["k"]
+    return only(read_json(as_json(request(made)))).attributes["k"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_form_of_a_value_is_read(value: object, kept: object) -> None:
     ],
 )
 def test_attributes_may_be_an_object_and_values_next_to_their_keys(attributes: object) -> None:
-    found = decode_json(as_json(request({**span(), "attributes": attributes})))
+    found = read_json(as_json(request({**span(), "attributes": attributes})))
     kept = only(found).attributes
     assert (kept["k"], kept["n"], found.damaged) == ("text", 7, 0)
 
@@ -68,7 +68,7 @@ def test_ids_may_be_in_capitals_and_times_may_be_numbers() -> None:
         startTimeUnixNano=START,
         endTimeUnixNano=START + 1_000,
     )
-    made = only(decode_json(as_json(request(sent))))
+    made = only(read_json(as_json(request(sent))))
     assert (made.trace_id, made.span_id, made.parent_id) == (TRACE, SPAN, "abcdef0123456789")
     assert (made.start_ns, made.end_ns) == (START, START + 1_000)
 
@@ -76,32 +76,32 @@ def test_ids_may_be_in_capitals_and_times_may_be_numbers() -> None:
 @pytest.mark.parametrize("code", [2, "2", "STATUS_CODE_ERROR"])
 def test_an_enum_may_be_a_number_or_a_name(code: object) -> None:
     sent = span(status={"code": code}, kind="SPAN_KIND_CLIENT")
-    assert only(decode_json(as_json(request(sent)))).status is SpanStatus.ERROR
+    assert only(read_json(as_json(request(sent)))).status is SpanStatus.ERROR
 
 
 def test_unknown_fields_are_ignored_at_every_level() -> None:
     sent = request(span(future={"a": [1]}, events=[{"name": "e", "new": 1}]), GOOD)
     sent["schemaUrl"] = "x"
     sent["resourceSpans"][0]["newer"] = None
-    assert len(decode_json(as_json(sent)).spans) == 2
+    assert len(read_json(as_json(sent)).spans) == 2
 
 
 def test_null_is_the_same_as_left_out() -> None:
     names = ("attributes", "events", "links", "status", "parentSpanId", "droppedEventsCount")
-    made = only(decode_json(as_json(request(span(**dict.fromkeys(names))))))
+    made = only(read_json(as_json(request(span(**dict.fromkeys(names))))))
     assert (made.attributes, made.events, made.parent_id) == ({}, (), None)
 
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"{}", b'{"resourceSpans": null}'])
 def test_an_empty_body_is_an_empty_export(body: bytes) -> None:
-    assert decode_json(body) == Decoded(())
+    assert read_json(body) == SpanBatch(())
 
 
 def test_escapes_are_read_once_and_half_a_pair_is_kept() -> None:
     body = as_json(request(span(attributes={"k": "mark"}))).replace(
         b"mark", b"\\ud83c\\udf26 \\ud83d \\u0000 \\\\u00fc"
     )
-    assert only(decode_json(body)).attributes["k"] == "🌦 \ud83d \x00 \\u00fc"
+    assert only(read_json(body)).attributes["k"] == "🌦 \ud83d \x00 \\u00fc"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_escapes_are_read_once_and_half_a_pair_is_kept() -> None:
     ],
 )
 def test_span_without_valid_ids_is_rejected_alone(bad: dict[str, object]) -> None:
-    found = decode_json(as_json(request(GOOD, span(**bad), GOOD)))
+    found = read_json(as_json(request(GOOD, span(**bad), GOOD)))
     assert [each.name for each in found.spans] == ["good", "good"]
     assert (found.rejected, len(found.reasons)) == (1, 1)
 
@@ -159,7 +159,7 @@ def test_malformed_field_costs_only_that_field(bad: dict[str, object]) -> None:
     sent = span(**({"attributes": given} | bad))
     if "attributes" in bad and isinstance(sent["attributes"], list):
         sent["attributes"].append({"key": "k2", "value": {"stringValue": "kept"}})
-    found = decode_json(as_json(request(GOOD, sent, GOOD)))
+    found = read_json(as_json(request(GOOD, sent, GOOD)))
     assert (len(found.spans), found.rejected) == (3, 0)
     assert found.damaged == len(found.warnings) == 1
     assert SPAN in found.warnings[0]
@@ -172,7 +172,7 @@ def test_malformed_field_costs_only_that_field(bad: dict[str, object]) -> None:
 
 def test_text_that_is_no_utf8_is_repaired() -> None:
     sent = request(GOOD, span(name="bad", attributes={"k": "mark"}), resource={"r": "fine"})
-    found = decode_json(as_json(sent).replace(b"mark", b"cut \xc3"))
+    found = read_json(as_json(sent).replace(b"mark", b"cut \xc3"))
     assert [each.name for each in found.spans] == ["good", "bad"]
     assert found.spans[1].attributes["k"] == "cut \ufffd"
     assert (found.rejected, found.damaged) == (0, 1)
@@ -182,7 +182,7 @@ def test_text_that_is_no_utf8_is_repaired() -> None:
 
 def test_text_of_the_resource_that_is_no_utf8_costs_no_span() -> None:
     body = as_json(request(GOOD, resource={"r": "mark"}, scope={"name": "mark"}))
-    found = decode_json(body.replace(b"mark", b"cut \xc3!"))
+    found = read_json(body.replace(b"mark", b"cut \xc3!"))
     assert (len(found.spans), found.rejected) == (1, 0)
     assert found.spans[0].resource["r"] == "cut \ufffd!"
 
@@ -191,7 +191,7 @@ def test_text_of_the_resource_that_is_no_utf8_costs_no_span() -> None:
 def test_value_that_is_nested_too_deeply_costs_only_that_field(levels: int) -> None:
     deep = '{"arrayValue":{"values":[' * levels + '{"intValue":1}' + "]}}" * levels
     body = as_json(request(GOOD, span(name="bad", attributes={"k": "mark"}), GOOD))
-    found = decode_json(body.replace(b'{"stringValue": "mark"}', deep.encode()))
+    found = read_json(body.replace(b'{"stringValue": "mark"}', deep.encode()))
     assert [each.name for each in found.spans] == ["good", "bad", "good"]
     assert found.rejected == 0
     assert "nested deeper than 64" in found.warnings[0]
@@ -199,19 +199,19 @@ def test_value_that_is_nested_too_deeply_costs_only_that_field(levels: int) -> N
 
 def test_number_of_thousands_of_digits_costs_only_that_field() -> None:
     body = as_json(request(GOOD, span(startTimeUnixNano="mark"), GOOD))
-    found = decode_json(body.replace(b'"mark"', b"9" * 10_000))
+    found = read_json(body.replace(b'"mark"', b"9" * 10_000))
     assert (len(found.spans), found.rejected, found.damaged) == (3, 0, 1)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"7", b"{", b'{"resourceSpans": [', b"\xff", b"[" * 9999])
 def test_what_is_no_export_is_refused(body: bytes) -> None:
     with pytest.raises(OtlpError):
-        decode_json(body)
+        read_json(body)
 
 
 @pytest.mark.parametrize("odd", [{}, [], [None], [{"scopeSpans": []}], [{"resource": {}}]])
 def test_export_without_spans_is_accepted(odd: object) -> None:
-    assert decode_json(json.dumps({"resourceSpans": odd}).encode()) == Decoded(())
+    assert read_json(json.dumps({"resourceSpans": odd}).encode()) == SpanBatch(())
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_export_without_spans_is_accepted(odd: object) -> None:
 )
 def test_body_without_readable_spans_is_refused_with_a_reason(sent: object) -> None:
     with pytest.raises(OtlpError):
-        decode_json(json.dumps(sent).encode())
+        read_json(json.dumps(sent).encode())
 
 
 def snake(value: object) -> object:
@@ -264,13 +264,13 @@ FULL = request(
 
 
 def test_snake_case_is_read_like_camel_case() -> None:
-    assert decode_json(as_json(snake(FULL))) == decode_json(as_json(FULL))  # type: ignore[arg-type]
-    assert len(decode_json(as_json(FULL)).spans) == 2
+    assert read_json(as_json(snake(FULL))) == read_json(as_json(FULL))  # type: ignore[arg-type]
+    assert len(read_json(as_json(FULL)).spans) == 2
 
 
 def test_spellings_may_be_mixed() -> None:
     mixed = request(snake(span(attributes={"k": 7})), GOOD)  # type: ignore[arg-type]
-    assert [each.attributes.get("k") for each in decode_json(as_json(mixed)).spans] == [7, None]
+    assert [each.attributes.get("k") for each in read_json(as_json(mixed)).spans] == [7, None]
 
 
 RESOURCE_SPANS = FULL["resourceSpans"][0]
@@ -297,9 +297,9 @@ SPANS = SCOPE_SPANS["spans"]
     ],
 )
 def test_export_without_some_levels_is_read(sent: object, count: int) -> None:
-    found = decode_json(json.dumps(sent).encode())
-    assert found.spans == decode_json(json.dumps(sent).encode()).spans
-    whole = decode_json(as_json(FULL)).spans
+    found = read_json(json.dumps(sent).encode())
+    assert found.spans == read_json(json.dumps(sent).encode()).spans
+    whole = read_json(as_json(FULL)).spans
     assert [replace(each, resource={}) for each in found.spans] == [
         replace(each, resource={}) for each in whole[:count]
     ]
@@ -309,9 +309,9 @@ def test_export_without_some_levels_is_read(sent: object, count: int) -> None:
 @pytest.mark.parametrize("between", [b"", b"\n", b"\r\n\r\n", b"\x1e", b" "])
 def test_exports_in_a_row_are_all_read(between: bytes) -> None:
     bodies = [as_json(request(span(spanId=f"{each:016x}"))) for each in (1, 2, 3)]
-    assert len(decode_json(between.join(bodies)).spans) == 3
+    assert len(read_json(between.join(bodies)).spans) == 3
     with pytest.raises(OtlpError):
-        decode_json(between.join([*bodies, b'{"resourceSpans": [']))
+        read_json(between.join([*bodies, b'{"resourceSpans": [']))
 
 
 @pytest.mark.parametrize("name", ["resourceSpans", "scopeSpans", "spans"])
@@ -320,7 +320,7 @@ def test_name_that_comes_twice_loses_nothing(name: str) -> None:
     at = body.index(f'"{name}"')
     end = body.rindex("]", 0, {"resourceSpans": None, "scopeSpans": -2, "spans": -4}[name]) + 1
     twice = f"{body[:end]}, {body[at:end]}{body[end:]}".encode()
-    assert len(decode_json(twice).spans) == 2
+    assert len(read_json(twice).spans) == 2
 
 
 def test_ids_may_be_base64() -> None:
@@ -330,7 +330,7 @@ def test_ids_may_be_base64() -> None:
         parentSpanId="APBnqgupArc",
         links=[{"traceId": "CvdlGRbNQ92ESOshHIAxnA", "spanId": "t61rcWkgMzE="}],
     )
-    made = only(decode_json(as_json(request(sent))))
+    made = only(read_json(as_json(request(sent))))
     assert (made.trace_id, made.span_id, made.parent_id) == (TRACE, SPAN, "00f067aa0ba902b7")
     assert (made.links[0].trace_id, made.links[0].span_id) == (TRACE, SPAN)
 
@@ -354,7 +354,7 @@ def test_stored_and_rejected_spans_add_up(parts: list[tuple[int, object]]) -> No
         sent.append(value if kind == 2 else made)
     expected = sum(each is not None for each in sent)
     try:
-        found = decode_json(json.dumps(request(*sent)).encode())  # type: ignore[arg-type]
+        found = read_json(json.dumps(request(*sent)).encode())  # type: ignore[arg-type]
     except OtlpError:
         assert expected
         assert not any(kind == 0 for kind, _ in parts)
@@ -367,10 +367,10 @@ def test_stored_and_rejected_spans_add_up(parts: list[tuple[int, object]]) -> No
 
 
 def test_the_answer_says_what_was_rejected() -> None:
-    assert json.loads(respond_json(Decoded(()))) == {}
-    answer = json.loads(respond_json(Decoded((), 2, ("one", "two"))))
+    assert json.loads(respond_json(SpanBatch(()))) == {}
+    answer = json.loads(respond_json(SpanBatch((), 2, ("one", "two"))))
     assert answer == {"partialSuccess": {"rejectedSpans": "2", "errorMessage": "one; two"}}
-    answer = json.loads(respond_json(Decoded((), 0, (), 3, ("a field",))))
+    answer = json.loads(respond_json(SpanBatch((), 0, (), 3, ("a field",))))
     assert answer == {
         "partialSuccess": {"rejectedSpans": "0", "errorMessage": "a field; and 2 more"}
     }

@@ -13,8 +13,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from bench.traces.generator import Generator
 from bench.traces.otlp_bytes import export_request
-from tests.spans.otlp.exports import only, protobuf, request, span
-from treadle.spans.otlp import Decoded, OtlpError, decode_json, decode_protobuf, respond_protobuf
+from tests.spans.otlp.exports import only, protobuf, read_json, read_protobuf, request, span
+from treadle.spans.otlp import OtlpError, SpanBatch, respond_protobuf
 
 BAD = b"\xff\xfe cut in the mid\xc3"
 """As long as the name of every span that is to be broken."""
@@ -45,7 +45,7 @@ GOOD = span(spanId="00000000000000aa", name="good", attributes={"key": "value"})
     ],
 )
 def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
-    found = decode_protobuf(broken(request(GOOD, span(name="bad", **bad), GOOD)))
+    found = read_protobuf(broken(request(GOOD, span(name="bad", **bad), GOOD)))
     assert [each.name for each in found.spans] == ["good", "bad", "good"]
     assert (found.rejected, found.damaged) == (0, 1)
     assert '"bad"' in found.warnings[0]
@@ -54,7 +54,7 @@ def test_text_that_is_no_utf8_is_repaired(bad: dict[str, object]) -> None:
 
 
 def test_name_that_is_no_utf8_is_repaired() -> None:
-    found = decode_protobuf(broken(request(GOOD, span(name=PLACE))))
+    found = read_protobuf(broken(request(GOOD, span(name=PLACE))))
     assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
     assert found.spans[1].name.startswith("\ufffd\ufffd cut in the mid")
     assert "b7ad6b7169203331" in found.warnings[0]
@@ -62,17 +62,17 @@ def test_name_that_is_no_utf8_is_repaired() -> None:
 
 def test_what_many_spans_share_costs_none_of_them() -> None:
     body = broken(request(GOOD, GOOD, resource={"host": PLACE, "service.name": "shop"}))
-    found = decode_protobuf(body)
+    found = read_protobuf(body)
     assert (len(found.spans), found.rejected) == (2, 0)
     assert found.spans[0].resource["service.name"] == "shop"
-    scoped = decode_protobuf(broken(request(GOOD, scope={"name": PLACE})))
+    scoped = read_protobuf(broken(request(GOOD, scope={"name": PLACE})))
     assert (len(scoped.spans), scoped.rejected) == (1, 0)
 
 
 def test_half_a_surrogate_pair_is_kept() -> None:
     text = b"a\xed\xa0\xbdb"  # as exporters write it whose strings are UTF-16
     body = protobuf(request(span(attributes={"k": "x" * len(text)})))
-    made = only(decode_protobuf(body.replace(b"x" * len(text), text)))
+    made = only(read_protobuf(body.replace(b"x" * len(text), text)))
     assert made.attributes == {"k": "a\ud83db"}
 
 
@@ -84,7 +84,7 @@ def test_value_that_is_nested_too_deeply_costs_only_that_field(levels: int) -> N
     attribute = _field(9, _field(1, b"deep") + _field(2, value))
     ids = _field(1, b"\x01" * 16) + _field(2, b"\x02" * 8) + _field(5, b"bad")
     good = _field(1, b"\x01" * 16) + _field(2, b"\x03" * 8) + _field(5, b"good")
-    found = decode_protobuf(_field(1, _field(2, _field(2, ids + attribute) + _field(2, good))))
+    found = read_protobuf(_field(1, _field(2, _field(2, ids + attribute) + _field(2, good))))
     assert [each.name for each in found.spans] == ["bad", "good"]
     assert "nested deeper than 64" in found.warnings[0]
 
@@ -104,7 +104,7 @@ def _varint(value: int) -> bytes:
 def test_order_of_fields_and_unknown_fields_do_not_matter() -> None:
     scope_first = _field(2, _field(2, _a_span() + _field(99, b"?")) + _field(1, _field(1, b"lib")))
     body = _field(1, scope_first + _field(1, _field(1, _key("host", "h")))) + _field(77, b"new")
-    found = decode_protobuf(body + b"\xe5\x03\x00\x00\x00\x00")  # number 60, fixed32
+    found = read_protobuf(body + b"\xe5\x03\x00\x00\x00\x00")  # number 60, fixed32
     assert (len(found.spans), found.rejected) == (1, 0)
     assert ["field 77" in found.warnings[0], "field 60" in found.warnings[1]] == [True, True]
     made = found.spans[0]
@@ -113,7 +113,7 @@ def test_order_of_fields_and_unknown_fields_do_not_matter() -> None:
 
 def test_an_attribute_that_is_left_empty_is_one() -> None:
     body = _field(1, _field(2, _field(2, _a_span() + _field(9, b""))))
-    assert only(decode_protobuf(body)).attributes == {"": None}
+    assert only(read_protobuf(body)).attributes == {"": None}
 
 
 def _key(key: str, value: str) -> bytes:
@@ -142,22 +142,22 @@ def _a_span() -> bytes:
 )
 def test_body_that_is_no_export_is_refused(body: bytes) -> None:
     with pytest.raises(OtlpError):
-        decode_protobuf(body)
+        read_protobuf(body)
 
 
 def test_body_without_its_outer_levels_is_refused() -> None:
     scope = _field(2, _a_span())
     resource = _field(1, _field(1, _key("host", "h"))) + _field(2, scope)
-    assert len(decode_protobuf(_field(1, resource)).spans) == 1
+    assert len(read_protobuf(_field(1, resource)).spans) == 1
     for body in (resource, _field(2, scope), scope, _field(7, _field(1, resource))):
         with pytest.raises(OtlpError):
-            decode_protobuf(body)
+            read_protobuf(body)
 
 
 def test_field_0_in_a_span_rejects_it_alone() -> None:
     for bad in (b"\x02\x00", b"\x00\x07"):
         spans = _field(2, _a_span() + bad) + _field(2, _a_span())
-        found = decode_protobuf(_field(1, _field(2, spans)))
+        found = read_protobuf(_field(1, _field(2, spans)))
         assert (len(found.spans), found.rejected) == (1, 1)
 
 
@@ -178,7 +178,7 @@ def test_field_0_in_a_span_rejects_it_alone() -> None:
 )
 def test_malformed_field_costs_only_that_field(bad: bytes) -> None:
     spans = _field(2, _a_span() + bad + _field(9, _key("k2", "kept"))) + _field(2, _a_span())
-    found = decode_protobuf(_field(1, _field(2, spans)))
+    found = read_protobuf(_field(1, _field(2, spans)))
     assert (len(found.spans), found.rejected, found.damaged) == (2, 0, 1)
     made = found.spans[0]
     assert made.attributes["k2"] == "kept"
@@ -189,19 +189,19 @@ def test_malformed_field_costs_only_that_field(bad: bytes) -> None:
 
 def test_bodies_in_a_row_are_one_export() -> None:
     body = _field(1, _field(2, _field(2, _a_span())))
-    assert len(decode_protobuf(body * 3).spans) == 3
+    assert len(read_protobuf(body * 3).spans) == 3
 
 
 def test_scopes_of_the_earlier_protocol_are_read() -> None:
     body = _field(1, _field(1000, _field(1, _field(1, b"lib")) + _field(2, _a_span())))
-    assert only(decode_protobuf(body)).resource == {"otel.scope.name": "lib"}
+    assert only(read_protobuf(body)).resource == {"otel.scope.name": "lib"}
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_do_harm(body: bytes) -> None:
-    for decode in (decode_protobuf, decode_json):
+    for decode in (read_protobuf, read_json):
         with contextlib.suppress(OtlpError):
-            assert isinstance(decode(body), Decoded)
+            assert isinstance(decode(body), SpanBatch)
 
 
 SENT = protobuf(
@@ -220,7 +220,7 @@ SENT = protobuf(
 def test_whatever_is_damaged_is_refused_or_rejected(place: int, other: bytes) -> None:
     damaged = SENT[:place] + other + SENT[place + len(other) :]
     try:
-        found = decode_protobuf(damaged)
+        found = read_protobuf(damaged)
     except OtlpError:
         return
     assert len(found.spans) + found.rejected <= 4
@@ -232,7 +232,7 @@ def test_it_reads_what_the_official_parser_reads() -> None:
     body = export_request(traces)
     official = ExportTraceServiceRequest.FromString(body)
     theirs = official.resource_spans[0].scope_spans[0].spans
-    ours = decode_protobuf(body).spans
+    ours = read_protobuf(body).spans
     assert len(ours) == len(theirs) == 120
     for mine, other in zip(ours, theirs, strict=True):
         assert (mine.trace_id, mine.span_id) == (other.trace_id.hex(), other.span_id.hex())
@@ -247,8 +247,8 @@ def test_it_reads_what_the_official_parser_reads() -> None:
 
 
 def test_the_answer_says_what_was_rejected() -> None:
-    assert respond_protobuf(Decoded(())) == b""
-    body = respond_protobuf(Decoded((), 300, ("span one: why", "span two: \ud800")))
+    assert respond_protobuf(SpanBatch(())) == b""
+    body = respond_protobuf(SpanBatch((), 300, ("span one: why", "span two: \ud800")))
     partial = ExportTraceServiceResponse.FromString(body).partial_success
     assert partial.rejected_spans == 300
     assert partial.error_message == "span one: why; span two: ?; and 298 more"

@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import JsonValue, SpanEvent
-from treadle.spans.vocabularies import RawSpan
 
 START = 1_791_000_000_000_000_000
 

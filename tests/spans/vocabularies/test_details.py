@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.spans.vocabularies.spelling import START, model
 from treadle.events.types import Usage
+from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
-from treadle.spans.vocabularies import RawSpan, RawStatus, to_span
+from treadle.spans.vocabularies.mapper import to_span
 
 CHAT: dict[str, JsonValue] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o"}
 

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from treadle.llm.usage import read_usage
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import CostSource, JsonValue, Span
-from treadle.spans.vocabularies import RawSpan, to_span
+from treadle.spans.vocabularies.mapper import to_span
 
 CHAT: dict[str, JsonValue] = {
     "gen_ai.operation.name": "chat",

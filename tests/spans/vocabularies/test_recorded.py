@@ -9,6 +9,7 @@ import pytest
 from treadle.events.types import Usage
 from treadle.spans.otlp import decode_json
 from treadle.spans.span import CostSource, Span, SpanKind, SpanStatus
+from treadle.spans.vocabularies.mapper import map_spans
 
 FOLDER = Path(__file__).parent / "recorded"
 QUESTION = "What is the weather in Zürich? 🌦"
@@ -24,7 +25,7 @@ FULL = ("openinference", "traceloop", "langfuse", "logfire", "pydantic_ai")
 @cache
 def recorded(name: str) -> tuple[Span, ...]:
     request = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["request"]
-    decoded = decode_json(json.dumps(request).encode())
+    decoded = map_spans(decode_json(json.dumps(request).encode()))
     assert decoded.rejected == 0
     return decoded.spans
 

@@ -17,8 +17,9 @@ from tests.spans.vocabularies.spelling import (
     model,
 )
 from treadle.events.types import Usage
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import CostSource, SpanKind, SpanStatus
-from treadle.spans.vocabularies import RawSpan, to_span
+from treadle.spans.vocabularies.mapper import to_span
 
 TOKENS = Usage(input=120, output=20, cached=64, cache_write=10, reasoning=5)
 

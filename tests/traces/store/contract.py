@@ -25,7 +25,8 @@ from treadle.spans.span import (
     SpanLink,
     SpanStatus,
 )
-from treadle.traces import Deleted, StoreBusyError, TraceStore
+from treadle.spans.span_writer import StoreBusyError
+from treadle.traces import Deleted, TraceStore
 
 Engine = Callable[[], TraceStore]
 

@@ -13,7 +13,8 @@ from tests.traces.store.contract import full_span
 from tests.traces.store.dumps import dump
 from treadle.errors import StoreError
 from treadle.spans.span import Span
-from treadle.traces import SqliteTraceStore, StoreBusyError
+from treadle.spans.span_writer import StoreBusyError
+from treadle.traces import SqliteTraceStore
 from treadle.traces.store import connections, migrating, sqlite, writer
 
 

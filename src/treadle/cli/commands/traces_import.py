@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from treadle.app.recording import redact_by
     from treadle.config.loader import load
     from treadle.llm.profiles import register_keys
-    from treadle.spans.redaction import redacted_all
+    from treadle.spans.redaction import redact_spans
     from treadle.traces.exchange import read_spans
 
     settings = load(repository(options), os.environ, {}).settings
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     with closing(open_trace_store()) as store:
         for file in options.files:
             for decoded in read_spans(file):
-                spans, counts = redacted_all(decoded.spans)
+                spans, counts = redact_spans(decoded.spans)
                 store.write(spans, redacted=counts).result()
                 taken += len(spans)
                 rejected += decoded.rejected

@@ -107,6 +107,6 @@ def _traces(server: ServerState) -> TraceHealth:
         recorder="on",
         lost=loss.count if loss else 0,
         size_bytes=sum(file.stat().st_size for file in files if file.exists()),
-        pending_bytes=server.intake.held_bytes,
+        pending_bytes=server.ingest.held_bytes,
         redactions=dict(recording.store.redactions()),
     )

@@ -13,16 +13,17 @@ from fastapi import APIRouter, Request, Response
 
 from treadle.errors import StoreError, TreadleError
 from treadle.server.request_bodies import EncodingError, TooLargeError, unpack
-from treadle.server.span_intake import Decode, SpanIntake
 from treadle.server.state import CurrentServer
+from treadle.spans.ingest import Decode, IngestQueue
 from treadle.spans.otlp import (
-    Decoded,
+    SpanBatch,
     decode_json,
     decode_protobuf,
     respond_json,
     respond_protobuf,
 )
-from treadle.traces.store.protocol import StoreBusyError
+from treadle.spans.span import Span
+from treadle.spans.span_writer import StoreBusyError
 
 router = APIRouter(tags=["otlp"])
 
@@ -36,7 +37,7 @@ class _Encoding:
 
     media_type: str
     decode: Decode
-    respond: Callable[[Decoded], bytes]
+    respond: Callable[[SpanBatch[Span]], bytes]
     status: Callable[[int, str], bytes]
 
 
@@ -77,25 +78,25 @@ async def traces(server: CurrentServer, request: Request) -> Response:
         message = f"The type {media_type[:80]!r} is not supported. Use {' or '.join(_ENCODINGS)}."
         return _answer(_JSON, _json_status(_INVALID_ARGUMENT, message), 415)
     try:
-        decoded = await _take(server.intake, request, encoding)
+        decoded = await _receive(server.ingest, request, encoding)
     except TreadleError as error:
         status, code = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
         return _answer(encoding, encoding.status(code, str(error)), status)
     return _answer(encoding, encoding.respond(decoded), 200)
 
 
-async def _take(intake: SpanIntake, request: Request, encoding: _Encoding) -> Decoded:
-    with intake.holding() as hold:
-        pieces = []
-        async for piece in request.stream():
-            hold(len(piece))
-            pieces.append(piece)
-        body = b"".join(pieces)
-        pieces.clear()
+async def _receive(queue: IngestQueue, request: Request, encoding: _Encoding) -> SpanBatch[Span]:
+    with queue.reservation() as reserve:
+        parts = []
+        async for part in request.stream():
+            reserve(len(part))
+            parts.append(part)
+        body = b"".join(parts)
+        parts.clear()
         compression = request.headers.get("content-encoding", "")
         if compression:
-            body = await asyncio.to_thread(unpack, body, compression, intake.most_bytes, hold)
-        return await intake.take(body, encoding.decode)
+            body = await asyncio.to_thread(unpack, body, compression, queue.most_bytes, reserve)
+        return await queue.submit(body, encoding.decode)
 
 
 def _answer(encoding: _Encoding, body: bytes, status: int) -> Response:

@@ -3,11 +3,11 @@
 from treadle.spans.otlp.json_decoder import decode_json
 from treadle.spans.otlp.protobuf_decoder import decode_protobuf
 from treadle.spans.otlp.responses import respond_json, respond_protobuf
-from treadle.spans.otlp.span_collector import Decoded, OtlpError
+from treadle.spans.otlp.span_collector import OtlpError, SpanBatch
 
 __all__ = [
-    "Decoded",
     "OtlpError",
+    "SpanBatch",
     "decode_json",
     "decode_protobuf",
     "respond_json",

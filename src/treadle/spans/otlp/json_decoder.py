@@ -26,16 +26,16 @@ from treadle.spans.otlp.span_collector import (
     SPAN_ID_DIGITS,
     TRACE_ID_DIGITS,
     UNREADABLE,
-    Decoded,
-    Export,
     OtlpError,
+    SpanBatch,
+    SpanCollector,
     SpanFaultError,
     described,
     event_at,
     status_of,
 )
+from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
-from treadle.spans.vocabularies import RawSpan, RawStatus
 
 _LEVELS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans")
 """The lists on the way from an export to its spans."""
@@ -54,13 +54,13 @@ _NO_TIME = -1
 """Stands for a time that cannot be read, and is none."""
 
 
-def decode_json(body: bytes) -> Decoded:
+def decode_json(body: bytes) -> SpanBatch[RawSpan]:
     """The spans of an export request in JSON. Raises OtlpError if it is not such a request.
 
     Fields that are not known are ignored, as the protocol asks.
     """
     if not body.strip():
-        return Decoded(())
+        return SpanBatch(())
     reader = _Reader(*_parse(body, None))
     if body.count(b'"spanId"') + body.count(b'"span_id"') > reader.ids_seen:
         # Perhaps a name comes twice in one object, of which a parser keeps the last.
@@ -100,12 +100,12 @@ class _Reader:
     def __init__(self, documents: list[Any], repaired: bool) -> None:
         self.ids_seen = 0
         """How many objects with a span id were read."""
-        self._export = Export()
+        self._export = SpanCollector()
         self._repaired = repaired
         for document in documents:
             self._level(document, "the body", {}, {}, 0)
 
-    def decoded(self) -> Decoded:
+    def decoded(self) -> SpanBatch[RawSpan]:
         """What was read. Raises OtlpError."""
         return self._export.decoded()
 

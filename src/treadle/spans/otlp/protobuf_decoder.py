@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from treadle.spans.otlp.span_collector import (
     DROPPED,
     UNREADABLE,
-    Decoded,
-    Export,
     OtlpError,
+    SpanBatch,
+    SpanCollector,
     SpanFaultError,
     check_depth,
     comes_twice,
@@ -23,8 +23,8 @@ from treadle.spans.otlp.span_collector import (
     status_of,
     tagged,
 )
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import Attributes, JsonValue, SpanEvent, SpanLink
-from treadle.spans.vocabularies import RawSpan
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64 = struct.Struct("<Q")
@@ -53,7 +53,7 @@ _SCOPE_SPANS, _EARLIER_SCOPE_SPANS = 0x12, 1000 << 3 | _BYTES
 _SCHEMA_URL = 0x1A
 
 
-def decode_protobuf(body: bytes) -> Decoded:
+def decode_protobuf(body: bytes) -> SpanBatch[RawSpan]:
     """The spans of an ExportTraceServiceRequest. Raises OtlpError if it is not such a message."""
     return _Reader(body).read()
 
@@ -64,10 +64,10 @@ class _Reader:
     def __init__(self, body: bytes) -> None:
         self._data = body
         self._keys: dict[bytes, str] = {}
-        self._export = Export()
+        self._export = SpanCollector()
         self._unknown_fields: list[str] = []
 
-    def read(self) -> Decoded:
+    def read(self) -> SpanBatch[RawSpan]:
         try:
             for tag, start, end in _fields(self._data, 0, len(self._data)):
                 if tag == 0x0A:

@@ -5,33 +5,33 @@ The protocol allows a message without rejected spans as a warning: some field wa
 
 import json
 
-from treadle.spans.otlp.span_collector import Decoded
+from treadle.spans.otlp.span_collector import SpanBatch
 
 
-def respond_protobuf(decoded: Decoded) -> bytes:
+def respond_protobuf(batch: SpanBatch[object]) -> bytes:
     """An ExportTraceServiceResponse; empty when everything was taken."""
-    if not (decoded.rejected or decoded.damaged):
+    if not (batch.rejected or batch.damaged):
         return b""
-    message = _message(decoded).encode(errors="replace")
+    message = _message(batch).encode(errors="replace")
     partial = b"\x12" + _varint(len(message)) + message
-    if decoded.rejected:
-        partial = b"\x08" + _varint(decoded.rejected) + partial
+    if batch.rejected:
+        partial = b"\x08" + _varint(batch.rejected) + partial
     return b"\x0a" + _varint(len(partial)) + partial
 
 
-def respond_json(decoded: Decoded) -> bytes:
+def respond_json(batch: SpanBatch[object]) -> bytes:
     """The same as OTLP/JSON: `rejectedSpans` is an int64, so a string."""
-    if not (decoded.rejected or decoded.damaged):
+    if not (batch.rejected or batch.damaged):
         return b"{}"
-    partial = {"rejectedSpans": str(decoded.rejected), "errorMessage": _message(decoded)}
+    partial = {"rejectedSpans": str(batch.rejected), "errorMessage": _message(batch)}
     return json.dumps({"partialSuccess": partial}).encode()
 
 
-def _message(decoded: Decoded) -> str:
+def _message(batch: SpanBatch[object]) -> str:
     return "; ".join(
         [
-            *_with_rest(decoded.reasons, decoded.rejected),
-            *_with_rest(decoded.warnings, decoded.damaged),
+            *_with_rest(batch.reasons, batch.rejected),
+            *_with_rest(batch.warnings, batch.damaged),
         ]
     )
 

@@ -3,12 +3,13 @@
 import base64
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from treadle.errors import TreadleError
-from treadle.spans.span import Attributes, JsonValue, Span, SpanEvent
-from treadle.spans.vocabularies import RawSpan, RawStatus, to_span
+from treadle.spans.raw_span import RawSpan, RawStatus
+from treadle.spans.span import Attributes, JsonValue, SpanEvent
 
 DEPTH_LIMIT = 64
 """How deep lists and maps of an attribute may be nested."""
@@ -43,27 +44,35 @@ class SpanFaultError(Exception):
     """Why a span or a field of one cannot be taken, such as "its trace id is empty"."""
 
 
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """The spans of one export, and everything that is not in them.
+class SpanBatch(Generic[T_co]):
+    """The spans of one export, and a report of what was left out.
 
     `rejected` counts spans that were left out, and `reasons` names the first of them. `damaged`
-    counts fields, such as one attribute, that were left out of spans that were taken; `warnings`
-    names the first of those.
+    counts fields, such as one attribute, that were left out of accepted spans; `warnings` names
+    the first of those.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[T_co, ...]
     rejected: int = 0
     reasons: tuple[str, ...] = ()
     damaged: int = 0
     warnings: tuple[str, ...] = ()
 
+    def with_spans(self, spans: Iterable[U]) -> "SpanBatch[U]":
+        """The same report with other spans."""
+        return SpanBatch(tuple(spans), self.rejected, self.reasons, self.damaged, self.warnings)
 
-class Export:
-    """Collects the spans of one export."""
+
+class SpanCollector:
+    """Collects the raw spans of one export."""
 
     def __init__(self) -> None:
-        self._spans: list[Span] = []
+        self._spans: list[RawSpan] = []
         self._rejected = 0
         self._reasons: list[str] = []
         self._damaged = 0
@@ -83,7 +92,7 @@ class Export:
             self._replace_times(raw)
         if self._faults:
             self._note_faults(raw)
-        self._spans.append(to_span(raw))
+        self._spans.append(raw)
 
     def reject(self, raw: RawSpan, fault: SpanFaultError) -> None:
         """Leave one span out, of which so much was read."""
@@ -104,7 +113,7 @@ class Export:
         """Note a part of the export that may hold spans, but cannot be read as any."""
         self._lost.append(what)
 
-    def decoded(self) -> Decoded:
+    def decoded(self) -> SpanBatch[RawSpan]:
         """The result. Raises OtlpError if the body is not empty but contains no span."""
         if self._lost and not self._spans and not self._rejected:
             raise OtlpError(
@@ -114,7 +123,7 @@ class Export:
         for what in self._lost:
             self._reject(what)
         self._lost.clear()
-        return Decoded(
+        return SpanBatch(
             tuple(self._spans),
             self._rejected,
             tuple(self._reasons),

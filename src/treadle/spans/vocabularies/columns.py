@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treadle.llm.usage import MOST_TOKENS, read_cost
+from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import JsonValue, SpanKind
-from treadle.spans.vocabularies.raw_span import RawSpan
 
 _LONGEST_SECONDS = 1_000_000_000
 

@@ -6,6 +6,7 @@ they add to it, and what earlier versions sent instead.
 
 from typing import Any
 
+from treadle.spans.raw_span import RawStatus
 from treadle.spans.span import Attributes, JsonValue, SpanKind
 from treadle.spans.vocabularies.columns import (
     Reading,
@@ -17,7 +18,6 @@ from treadle.spans.vocabularies.columns import (
     written,
 )
 from treadle.spans.vocabularies.messages import read_messages, written_messages
-from treadle.spans.vocabularies.raw_span import RawStatus
 
 _HISTORIES = ("pydantic_ai.all_messages", "all_messages_events")
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+from treadle.spans.otlp.span_collector import SpanBatch
+from treadle.spans.raw_span import RawSpan, RawStatus
 from treadle.spans.span import TOOL_NAME_PREFIX, Span, SpanEvent, SpanKind, SpanStatus, given_labels
 from treadle.spans.vocabularies import (
     claude_code,
@@ -15,7 +17,6 @@ from treadle.spans.vocabularies import (
     vercel,
 )
 from treadle.spans.vocabularies.columns import Reading, text
-from treadle.spans.vocabularies.raw_span import RawSpan, RawStatus
 from treadle.spans.vocabularies.usage import cost_of, usage_of
 
 _VOCABULARIES: tuple[tuple[frozenset[str], Callable[[Reading], None]], ...] = (
@@ -89,6 +90,11 @@ def to_span(raw: RawSpan) -> Span:
         input=reading.input,
         output=reading.output,
     )
+
+
+def map_spans(batch: SpanBatch[RawSpan]) -> SpanBatch[Span]:
+    """Map every span of an export."""
+    return batch.with_spans(map(to_span, batch.spans))
 
 
 def _tells(event: SpanEvent) -> bool:

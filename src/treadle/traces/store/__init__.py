@@ -1,14 +1,6 @@
 """The store of spans: a protocol, and the engine that needs nothing but Python."""
 
-from treadle.traces.store.protocol import (
-    Blob,
-    Changes,
-    Deleted,
-    SpanChange,
-    SpanReader,
-    StoreBusyError,
-    TraceStore,
-)
+from treadle.traces.store.protocol import Blob, Changes, Deleted, SpanChange, SpanReader, TraceStore
 from treadle.traces.store.reading.listed import RunSummary
 from treadle.traces.store.sqlite import SqliteTraceStore
 from treadle.traces.store.writer import PENDING_LIMIT
@@ -22,6 +14,5 @@ __all__ = [
     "SpanChange",
     "SpanReader",
     "SqliteTraceStore",
-    "StoreBusyError",
     "TraceStore",
 ]

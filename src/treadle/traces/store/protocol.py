@@ -1,13 +1,11 @@
 """What a store of spans promises, whatever engine keeps it. Its contract tests hold each engine."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Protocol, Unpack
 
-from treadle.errors import StoreError
 from treadle.spans.span import Span, Trace
+from treadle.spans.span_writer import SpanWriter
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
@@ -26,12 +24,6 @@ from treadle.traces.store.reading.summaries import Summary
 
 EVERYTHING = Query()
 """A question that every span answers."""
-NOTHING: Mapping[str, int] = MappingProxyType({})
-"""No secrets were taken out."""
-
-
-class StoreBusyError(StoreError):
-    """More waits to be written than may wait. Nothing was taken; try again a little later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +78,6 @@ class Blob:
 
     media_type: str | None
     data: bytes
-
-
-class SpanWriter(Protocol):
-    """What takes spans to keep them."""
-
-    def write(
-        self, spans: Sequence[Span], *, redacted: Mapping[str, int] = NOTHING
-    ) -> Future[None]:
-        """Hand over spans. The future is done when they are safely on disk.
-
-        It waits for no disk, but makes the spans ready: call it in a thread when they are large.
-
-        `redacted` says how many secrets of each kind were taken out of them. The future's exception
-        is a StoreError when they could not be kept, a StoreBusyError when too much waits already;
-        then none of them was taken.
-        """
-        ...
 
 
 class SpanReader(Protocol):

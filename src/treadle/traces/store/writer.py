@@ -19,10 +19,10 @@ from typing import Any, Generic, TypeVar
 from treadle.database import Database, transaction
 from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
+from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, keeping
 from treadle.traces.store.arriving import Arrival, arrive, most_complete
 from treadle.traces.store.keys import Keys
-from treadle.traces.store.protocol import StoreBusyError
 
 PENDING_LIMIT = 20_000
 """Spans that may wait; further requests are refused, so that memory stays bounded."""

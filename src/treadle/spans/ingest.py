@@ -1,0 +1,122 @@
+"""How exports of other programs become stored spans: the queue before them, and the steps.
+
+| step | code | what it does |
+|---|---|---|
+| decode | `spans/otlp/` | reads raw spans from the bytes of a request |
+| map, price | `spans/vocabularies/mapper.py` | derives the columns of a span from its attributes |
+| redact | `spans/redaction.py` | removes secrets from every text |
+| write | `traces/store/writer.py` | commits batches in its own thread |
+| announce | `server/live_spans.py` | publishes what was committed to the live view |
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from treadle.spans.otlp import SpanBatch
+from treadle.spans.raw_span import RawSpan
+from treadle.spans.redaction import redact_spans
+from treadle.spans.span import Span
+from treadle.spans.span_writer import SpanWriter, StoreBusyError
+from treadle.spans.vocabularies.mapper import map_spans
+
+LARGE_BYTES = 8_000_000
+"""The size from which an export is a large one."""
+HELD_BYTES = 64_000_000
+"""The most bytes of exports in memory at one time."""
+
+Decode = Callable[[bytes], SpanBatch[RawSpan]]
+
+
+def ingest(
+    body: bytes, decode: Decode, store: SpanWriter
+) -> tuple[SpanBatch[Span], Future[None] | None]:
+    """Take one export through the steps up to the queue of the store.
+
+    Returns the spans, and a future that is done when they are on disk; None without spans.
+    Raises OtlpError when the body is not an export.
+    """
+    decoded = decode(body)
+    mapped = map_spans(decoded)
+    if not mapped.spans:
+        return mapped, None
+    redacted, secrets = redact_spans(mapped.spans)
+    return mapped, store.write(redacted, redacted=secrets)  # the store announces each commit
+
+
+class IngestQueue:
+    """Bounds the memory of concurrent exports, and runs their steps in its threads.
+
+    One thread takes one export at a time: several threads would compete for the interpreter, and
+    delay the writer and the event loop. A second thread takes large exports, so that small ones
+    do not wait for them. Use it as a context manager.
+    """
+
+    def __init__(self, store: SpanWriter, *, most_bytes: int) -> None:
+        """`most_bytes` is the size of the largest export that is accepted."""
+        self._store = store
+        self.most_bytes = most_bytes
+        self._limit = max(HELD_BYTES, most_bytes)
+        self._held = 0
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._small = ThreadPoolExecutor(1, thread_name_prefix="treadle-ingest")
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="treadle-ingest-large")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for executor in (self._small, self._large):
+            await asyncio.to_thread(executor.shutdown)
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of exports that are not on disk yet."""
+        return self._held
+
+    @contextmanager
+    def reservation(self) -> Iterator[Callable[[int], None]]:
+        """Counts the bytes of one export while it is in memory.
+
+        Call the returned function with each number of bytes that is added, from any thread. It
+        raises StoreBusyError when all exports together are too large.
+        """
+        own = 0
+
+        def reserve(count: int) -> None:
+            nonlocal own
+            with self._lock:
+                if self._held + count > self._limit:
+                    raise StoreBusyError(
+                        "Treadle receives more spans than it can store.",
+                        hint="Send them again later.",
+                    )
+                self._held += count
+                own += count
+
+        try:
+            yield reserve
+        finally:
+            with self._lock:
+                self._held -= own
+
+    async def submit(self, body: bytes, decode: Decode) -> SpanBatch[Span]:
+        """Ingest an export. Returns when its spans are safely on disk.
+
+        Raises OtlpError, and StoreError; after a StoreBusyError the client may send it again.
+        """
+        executor = self._small if len(body) < LARGE_BYTES else self._large
+        loop = asyncio.get_running_loop()
+        batch, stored = await loop.run_in_executor(executor, ingest, body, decode, self._store)
+        if stored is not None:
+            await asyncio.wrap_future(stored)
+        return batch
