@@ -13,66 +13,9 @@ import re
 from treadle.secrets.assignments import ASSIGNMENT, is_password
 from treadle.secrets.detector import MARK, Detector, Finding, before, spellings, starts_word
 from treadle.secrets.formats import FORMATS
-from treadle.secrets.randomness import is_hexadecimal, is_key_body, is_random, longest_run
+from treadle.secrets.randomness import is_hexadecimal, is_random, longest_run
 from treadle.secrets.tables import INSERT, TABLE
-from treadle.secrets.vendors import FAMILIES, WORD, Family
-
-
-def _vendor(family: Family) -> Detector:
-    starts = "|".join(
-        starts_word(prefix, alone=family.alone, dashed=family.is_distinct(prefix))
-        for prefix in family.prefixes
-    )
-
-    def find(match: re.Match[str]) -> Finding | None:
-        body = match["body"].rstrip(".,;:")  # of a sentence
-        if family.random and not is_key_body(body):
-            return None
-        return match.start(), match.start("body") + len(body), family.kind
-
-    return Detector(re.compile(f"(?:{starts})(?P<body>{family.pattern})"), find, family.prefixes)
-
-
-def _whole(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
-    """Keys that have no prefix, but a form of their own."""
-    joined = "" if hints[0].endswith("-") else ".-"  # before a prefix a word may be joined
-    return Detector(
-        re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
-        lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
-        hints,
-        (screen,),
-        cues=(screen,),
-    )
-
-
-_FORMS = (
-    _whole("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", r"pat[A-Za-z0-9]{14}\.", "pat"),
-    _whole("asana-token", r"[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", r"[0-9]{4}:[a-f0-9]{16}", ":"),
-    _whole("clickup-token", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", r"pk_[0-9]+_", "pk_"),
-    _whole("1password-key", r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20,40}", r"A3-[A-Z0-9]{6}-", "A3-"),
-    _whole("launchdarkly-key", r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}",
-           r"(?:sdk|api|mob)-[a-f0-9]{8}-", "sdk-", "api-", "mob-"),
-    _whole("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
-           rf"[MNO]{WORD}*\.{WORD}{{6}}\.{WORD}{{10}}", "."),
-    _whole("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]:AA{WORD}{{8}}", ":AA"),
-    _whole("azure-key", r"[A-Za-z0-9+/]{42,76}(?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG|AACR)[A-Za-z0-9+/]{4,6}={0,2}",
-           r"[A-Za-z0-9+/](?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG)[A-Za-z0-9+/]{4}",
-           "+ACR", "AzSe", "AzFu", "AzCa", "ACDb", "+AMC", "+ASt", "+ABa", "AIoT", "APIM", "JQQJ", "AZEG"),
-    _whole("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]-us[0-9]", "-us"),
-    _whole("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
-           r"[78]Q~[A-Za-z0-9_~.-]{6}", "Q~"),
-    _whole("maxmind-key", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", r"_mmk", "_mmk"),
-    _whole("azure-devops-token", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", r"AZDO[A-Za-z0-9]{4}", "AZDO"),
-    _whole("terraform-token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{WORD}{{60,70}}", r"\.atlasv1\.",
-           ".atlasv1."),
-    _whole("firebase-key", rf"AAAA{WORD}{{7}}:{WORD}{{130,160}}", rf"AAAA{WORD}{{7}}:", "AAAA"),
-    _whole("newrelic-key", r"(?:[0-9a-f]{32}|[0-9a-z]{6}[0-9a-f]{26}|eu01xx[0-9a-f]{26})FFFFNRAL|[0-9a-f]{36}NRAL", r"[0-9a-fA-F]{4}NRAL", "NRAL"),
-    _whole("salesforce-token", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{80,120}", r"00D[A-Za-z0-9]{12}", "00D"),
-    _whole("zoho-token", r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}", r"1000\.[a-f0-9]{16}", "1000."),
-    _whole("authress-key", r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
-           r"\.acc[_-][a-z0-9]", ".acc"),
-    _whole("shopify-token", r"[0-9a-f]{32}\.[0-9a-f]{32}\.[0-9a-f]{32}", r"\.[0-9a-f]{16}", "."),
-)  # fmt: skip
+from treadle.secrets.vendors import VENDOR_DETECTORS, WORD
 
 _JWT = Detector(
     re.compile(
@@ -514,7 +457,7 @@ _JWK = Detector(
 """The private parts of a JSON Web Key."""
 
 DETECTORS = (
-    _PEM, _PUTTY, _URL, *map(_vendor, FAMILIES), *_FORMS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
+    _PEM, _PUTTY, _URL, *VENDOR_DETECTORS, _URL_USER, _JWT, _HEADER, _OTHER_SCHEME,
     _COOKIE, _USER, _OPTION, _ATTACHED, _PAIRED, _PIPED, _POSITIONAL, _PGPASS, _ENCODED_PAIR,
     _JWK, *FORMATS, _LOGIN, _LISTED, ASSIGNMENT, TABLE, INSERT, _PREFIXED,
 )  # fmt: skip

@@ -1,11 +1,16 @@
-"""Keys that say by their own form whose they are: the prefixes of vendors, and what follows each.
+# ruff: noqa: E501  (patterns are read as a whole)
+"""Keys that name their vendor: by a prefix and what follows it, or by a form of their own.
 
 The forms are those that the vendors document. A prefix alone is never enough: what follows must be
 as long as the vendor's keys are, and random.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+from treadle.secrets.detector import Detector, Finding, starts_word
+from treadle.secrets.randomness import is_key_body, longest_run
 
 _DISTINCT = 5
 """Characters of a prefix that is not part of ordinary words joined by dashes."""
@@ -336,3 +341,62 @@ def dashed_families() -> Iterator[Family]:
         prefixes = tuple(filter(family.is_distinct, family.prefixes))
         if prefixes:
             yield replace(family, prefixes=prefixes)
+
+
+def _by_prefix(family: Family) -> Detector:
+    starts = "|".join(
+        starts_word(prefix, alone=family.alone, dashed=family.is_distinct(prefix))
+        for prefix in family.prefixes
+    )
+
+    def find(match: re.Match[str]) -> Finding | None:
+        body = match["body"].rstrip(".,;:")  # of a sentence
+        if family.random and not is_key_body(body):
+            return None
+        return match.start(), match.start("body") + len(body), family.kind
+
+    return Detector(re.compile(f"(?:{starts})(?P<body>{family.pattern})"), find, family.prefixes)
+
+
+def _by_form(kind: str, pattern: str, screen: str, *hints: str) -> Detector:
+    """Finds keys by a form of their own, without a prefix of random text."""
+    joined = "" if hints[0].endswith("-") else ".-"  # before a prefix a word may be joined
+    return Detector(
+        re.compile(rf"(?:(?<![A-Za-z0-9{joined}])|(?<=\\[nrtbf])){pattern}(?![A-Za-z0-9])"),
+        lambda match: (*match.span(), kind) if longest_run(match[0]) >= 6 else None,
+        hints,
+        (screen,),
+        cues=(screen,),
+    )
+
+
+_FORMS = (
+    _by_form("airtable-token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}", r"pat[A-Za-z0-9]{14}\.", "pat"),
+    _by_form("asana-token", r"[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", r"[0-9]{4}:[a-f0-9]{16}", ":"),
+    _by_form("clickup-token", r"pk_[0-9]{5,10}_[A-Z0-9]{32}", r"pk_[0-9]+_", "pk_"),
+    _by_form("1password-key", r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20,40}", r"A3-[A-Z0-9]{6}-", "A3-"),
+    _by_form("launchdarkly-key", r"(?:sdk|api|mob)-[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[a-f0-9]{4}-[a-f0-9]{12}",
+           r"(?:sdk|api|mob)-[a-f0-9]{8}-", "sdk-", "api-", "mob-"),
+    _by_form("discord-token", rf"[MNO]{WORD}{{23,27}}\.{WORD}{{6}}\.{WORD}{{27,40}}",
+           rf"[MNO]{WORD}*\.{WORD}{{6}}\.{WORD}{{10}}", "."),
+    _by_form("telegram-token", rf"(?:bot)?[0-9]{{8,10}}:AA{WORD}{{33}}", rf"[0-9]:AA{WORD}{{8}}", ":AA"),
+    _by_form("azure-key", r"[A-Za-z0-9+/]{42,76}(?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG|AACR)[A-Za-z0-9+/]{4,6}={0,2}",
+           r"[A-Za-z0-9+/](?:\+ACR|AzSe|AzFu|AzCa|ACDb|\+AMC|\+ASt|\+ABa|AIoT|APIM|JQQJ|AZEG)[A-Za-z0-9+/]{4}",
+           "+ACR", "AzSe", "AzFu", "AzCa", "ACDb", "+AMC", "+ASt", "+ABa", "AIoT", "APIM", "JQQJ", "AZEG"),
+    _by_form("mailchimp-key", r"[0-9a-f]{32}-us[0-9]{1,2}", r"[0-9a-f]-us[0-9]", "-us"),
+    _by_form("azure-secret", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,34}",
+           r"[78]Q~[A-Za-z0-9_~.-]{6}", "Q~"),
+    _by_form("maxmind-key", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", r"_mmk", "_mmk"),
+    _by_form("azure-devops-token", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", r"AZDO[A-Za-z0-9]{4}", "AZDO"),
+    _by_form("terraform-token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{WORD}{{60,70}}", r"\.atlasv1\.",
+           ".atlasv1."),
+    _by_form("firebase-key", rf"AAAA{WORD}{{7}}:{WORD}{{130,160}}", rf"AAAA{WORD}{{7}}:", "AAAA"),
+    _by_form("newrelic-key", r"(?:[0-9a-f]{32}|[0-9a-z]{6}[0-9a-f]{26}|eu01xx[0-9a-f]{26})FFFFNRAL|[0-9a-f]{36}NRAL", r"[0-9a-fA-F]{4}NRAL", "NRAL"),
+    _by_form("salesforce-token", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{80,120}", r"00D[A-Za-z0-9]{12}", "00D"),
+    _by_form("zoho-token", r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}", r"1000\.[a-f0-9]{16}", "1000."),
+    _by_form("authress-key", r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
+           r"\.acc[_-][a-z0-9]", ".acc"),
+    _by_form("shopify-token", r"[0-9a-f]{32}\.[0-9a-f]{32}\.[0-9a-f]{32}", r"\.[0-9a-f]{16}", "."),
+)  # fmt: skip
+
+VENDOR_DETECTORS = (*map(_by_prefix, FAMILIES), *_FORMS)
