@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.agents.definitions import Agents, Origin, parse_agent
-from treadle.agents.finding import find_agents, packaged_agents
+from treadle.agents.definitions import Agents, Origin, find_agents, packaged_agents, parse_agent
 from treadle.app.toolsets import listed_registry
 from treadle.errors import ConfigError
 

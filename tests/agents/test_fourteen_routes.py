@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.agents.desks import desk
+from tests.agents.harness import agent_harness
 from tests.fakes.replies import Answer, Call
 from tests.toolbox.traces.flights import THREAD, flights
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.events.types import StopReason
 
 SPAN = "m3"
@@ -146,7 +146,7 @@ def script(case: Case) -> list[Answer]:
 async def test_a_route_is_completed(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with desk(tmp_path, monkeypatch, script(case), flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, script(case), flights()) as at:
         outcome = await at.ask(case.question, case.page)
         assert at.provider is not None
         assert at.provider.remaining == 0

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.desks import desk
+from tests.agents.harness import agent_harness
 from tests.toolbox.traces.flights import THREAD, flights
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.agents.report_model import NEEDS_MODEL
 from treadle.app.stores import open_trace_store
 from treadle.clock import SystemClock
@@ -19,7 +19,7 @@ PAGE = PageContext(thread_id=THREAD)
 async def test_any_question_is_answered_with_the_report(
     question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with desk(tmp_path, monkeypatch, None, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, None, flights()) as at:
         outcome = await at.ask(question, PAGE)
     store = open_trace_store()
     try:
@@ -36,6 +36,6 @@ async def test_any_question_is_answered_with_the_report(
 async def test_the_report_covers_only_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with desk(tmp_path, monkeypatch, None, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, None, flights()) as at:
         outcome = await at.ask("what went wrong?", PageContext(thread_id="another"))
     assert outcome.text == f"{NEEDS_MODEL}\n\n## Summary\n\nNo recorded span fits the question.\n"

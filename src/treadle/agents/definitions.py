@@ -1,10 +1,15 @@
-"""What an agent is: a Markdown file whose front matter is TOML and whose text is its prompt."""
+"""Definitions of agents: Markdown files with TOML front matter and the prompt.
+
+The agents of the package come first, then those of the user, then those of a trusted repository.
+"""
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import (
@@ -18,15 +23,19 @@ from pydantic import (
 
 from treadle import toml
 from treadle.errors import ConfigError
+from treadle.inside import read_regular
+from treadle.paths import user_config_dir
 
 EVERY_TOOL = "*"
-"""In `external_tools`: whatever front ends run."""
+"""In `external_tools`: all tools that front ends run."""
 FINAL = "final"
-"""The tool that ends an agent's session with its answer."""
+"""The tool that ends the session of an agent with its answer."""
 CALL = "call_"
-"""A sub-agent is the tool `call_NAME`."""
-LARGEST_FILE = 200_000
-"""Bytes; a larger file is not a definition."""
+"""The tool `call_NAME` calls the agent NAME."""
+MAX_FILE_BYTES = 200_000
+"""The maximum size of a definition."""
+FOLDER = "agents"
+"""The folder in the configuration folder of the user, and in `.treadle` of a repository."""
 
 _FENCES = ("+++", "---")
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -34,25 +43,25 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 class Origin(StrEnum):
-    """Whose an agent is."""
+    """The source of an agent."""
 
     PACKAGE = "package"
     USER = "user"
     REPOSITORY = "repository"
 
 
-def _of_ours(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_tool_names(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name == FINAL:
             raise ValueError("every agent has `final`; remove it")
         if name.startswith(CALL):
-            called = name.removeprefix(CALL)
-            raise ValueError(f"{name!r} is not a Treadle tool; name {called!r} in `agents`")
+            agent = name.removeprefix(CALL)
+            raise ValueError(f"{name!r} is not a Treadle tool; name {agent!r} in `agents`")
     return names
 
 
 class AgentLimits(BaseModel):
-    """When an agent has to end. The session's own limits also apply."""
+    """The limits of an agent. The limits of the session also apply."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,19 +83,19 @@ class Header(BaseModel):
     description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
     """Its purpose, as shown to the agents that call it."""
     model: str | None = None
-    """PROVIDER/MODEL; without one that of the settings."""
-    tools: Annotated[tuple[ToolName, ...], AfterValidator(_of_ours)] = ()
-    """Our own tools, by name."""
+    """PROVIDER/MODEL; default: the model of the settings."""
+    tools: Annotated[tuple[ToolName, ...], AfterValidator(_check_tool_names)] = ()
+    """Tools of Treadle, by name."""
     external_tools: tuple[ToolName | Annotated[str, Field(pattern=r"^\*$")], ...] = ()
     """Tools that front ends run, by name, or `["*"]`."""
     agents: tuple[Name, ...] = ()
-    """The agents that it may call."""
+    """The agents that this agent may call."""
     limits: AgentLimits = AgentLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as its file defines it. `source` names the file."""
+    """An agent as its file defines it; `source` is the path of the file."""
 
     header: Header
     prompt: str
@@ -95,13 +104,13 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the agent."""
         return self.header.name
 
 
 def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
-    """The agent of a file. Raises ConfigError, which names the file and what is wrong in it."""
-    matter, prompt = _parted(text.replace("\r\n", "\n"), source)
+    """The agent that a file defines. Raises ConfigError."""
+    matter, prompt = _split(text.replace("\r\n", "\n"), source)
     try:
         header = Header.model_validate(toml.loads(matter))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -120,7 +129,7 @@ def parse_agent(text: str, *, origin: Origin, source: str) -> Agent:
     return Agent(header, prompt.strip(), origin, source)
 
 
-def _parted(text: str, source: str) -> tuple[str, str]:
+def _split(text: str, source: str) -> tuple[str, str]:
     """The front matter and the prompt."""
     fence = text.partition("\n")[0].strip()
     found = re.search(rf"^{re.escape(fence)}[ \t]*$", text[len(fence) :], re.MULTILINE)
@@ -134,10 +143,10 @@ def _parted(text: str, source: str) -> tuple[str, str]:
 
 
 class Agents(Mapping[str, Agent]):
-    """Agents by name, none of which can come back to itself through those that it calls."""
+    """Agents by name. Their calls contain no cycle."""
 
     def __init__(self, agents: Mapping[str, Agent]) -> None:
-        """Raises ConfigError where one calls an agent that there is not, or calls in a circle."""
+        """Raises ConfigError if an agent calls an unknown agent, or agents call in a cycle."""
         self._agents = dict(agents)
         for agent in self._agents.values():
             if (problem := problem_of(agent, self._agents)) is not None:
@@ -156,7 +165,7 @@ class Agents(Mapping[str, Agent]):
 def problem_of(
     agent: Agent, agents: Mapping[str, Agent], path: tuple[str, ...] = ()
 ) -> tuple[Agent, ConfigError] | None:
-    """Who among those that an agent leads to cannot be run, and why; None where all can."""
+    """The first agent, among `agent` and the agents that it reaches, that cannot run, and why."""
     if agent.name in path:
         circle = " → ".join((*path[path.index(agent.name) :], agent.name))
         return agent, ConfigError(
@@ -172,3 +181,95 @@ def problem_of(
         if (problem := problem_of(agents[name], agents, (*path, agent.name))) is not None:
             return problem
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgents:
+    """The usable agents; `warnings` name the ignored definitions."""
+
+    agents: Agents
+    warnings: tuple[str, ...]
+
+
+def find_agents(root: Path, *, trusted: bool) -> FoundAgents:
+    """The agents for the repository at `root`; the last definition of a name applies.
+
+    Definitions in the repository come with a clone, so they apply only if the user trusts it. A
+    file that is not a definition is ignored. An agent that calls an unknown agent, or itself
+    through others, is ignored too, and the package's agent of that name applies again.
+    """
+    packaged = {agent.name: agent for agent in packaged_agents()}
+    warnings: list[str] = []
+    agents = packaged | _read_folder(user_config_dir() / FOLDER, Origin.USER, warnings)
+    own = root / ".treadle" / FOLDER
+    if trusted:
+        agents |= _read_folder(own, Origin.REPOSITORY, warnings)
+    elif ignored := sum(1 for _ in _files(own)):
+        warnings.append(
+            f"Ignored {ignored} agent{'s'[: ignored != 1]} in {own}: a repository cannot define "
+            "agents without your consent. To allow it, add the repository to trusted_roots in "
+            "your own configuration."
+        )
+    return FoundAgents(Agents(_usable(agents, warnings)), tuple(warnings))
+
+
+def _usable(agents: dict[str, Agent], warnings: list[str]) -> dict[str, Agent]:
+    """The agents that can run; the package's agent replaces one that cannot."""
+    packaged = {agent.name: agent for agent in packaged_agents()}
+    while problems := list(filter(None, (problem_of(each, agents) for each in agents.values()))):
+        at_fault = {agent.name: str(error) for agent, error in problems}
+        warnings.extend(f"Ignored an agent: {error}" for error in at_fault.values())
+        agents = {
+            name: packaged[name] if name in at_fault else agent
+            for name, agent in agents.items()
+            if name not in at_fault or name in packaged
+        }
+    return agents
+
+
+def packaged_agents() -> tuple[Agent, ...]:
+    """The agents of Treadle itself, by name."""
+    folder = files("treadle.agents") / "builtin"
+    texts = sorted(
+        (each.name, each.read_text("utf-8"))
+        for each in folder.iterdir()
+        if each.name.endswith(".md")
+    )
+    return tuple(
+        parse_agent(text, origin=Origin.PACKAGE, source=f"treadle/agents/builtin/{name}")
+        for name, text in texts
+    )
+
+
+def _read_folder(folder: Path, origin: Origin, warnings: list[str]) -> dict[str, Agent]:
+    agents: dict[str, Agent] = {}
+    for path in _files(folder):
+        try:
+            agent = parse_agent(_read(path), origin=origin, source=str(path))
+        except ConfigError as error:
+            warnings.append(f"Ignored an agent: {error}")
+            continue
+        if agent.name in agents:
+            before = agents[agent.name].source
+            warnings.append(f"Ignored {before}: {path} defines {agent.name!r} too.")
+        agents[agent.name] = agent
+    return agents
+
+
+def _read(path: Path) -> str:
+    try:
+        data = read_regular(str(path), MAX_FILE_BYTES + 1)
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as text: {error}.") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path} is too large for an agent definition.")
+    return text
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The Markdown files of a folder, without links that leave it."""
+    inside = folder.resolve()
+    for path in sorted(folder.glob("*.md")):
+        if path.is_file() and path.resolve().is_relative_to(inside):
+            yield path

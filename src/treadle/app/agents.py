@@ -7,12 +7,11 @@ from functools import partial
 from typing import Self
 from uuid import UUID
 
-from treadle.agents.finding import find_agents
-from treadle.agents.page import PageContext
+from treadle.agents.definitions import find_agents
+from treadle.agents.page_context import PageContext, resolve_ids
 from treadle.agents.report_model import ReportModel
-from treadle.agents.runner import AgentRunner, Surroundings
+from treadle.agents.runner import AgentResources, AgentRunner
 from treadle.app.application import App
-from treadle.app.page_scope import whole_page
 from treadle.config.loader import is_trusted
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.report import analyse, render
@@ -51,9 +50,9 @@ class AgentService:
         async with AsyncExitStack() as stack:
             yield cls(app, stack)
 
-    async def page(self, page: PageContext) -> PageContext:
-        """`page` with whole ids; see `page_scope.whole_page`, whose errors it raises."""
-        return await asyncio.to_thread(whole_page, self._app.traces, page)
+    async def resolve_page(self, page: PageContext) -> PageContext:
+        """`page` with whole ids; see `resolve_ids`, whose errors it raises."""
+        return await asyncio.to_thread(resolve_ids, self._app.traces, page)
 
     async def conversation(
         self, reference: str | None = None, *, agent: str | None = None
@@ -89,7 +88,7 @@ class AgentService:
         The question waits until the conversation is free. Its events have the id `request_id`.
         Raises what a session raises.
         """
-        message = UserMessage(question, page.told())
+        message = UserMessage(question, page.describe())
         reserved = self._app.conversations.reserve(conversation, message, request_id)
         async with reserved as current:
             runner = self._runner(model, stream=stream)
@@ -112,7 +111,7 @@ class AgentService:
         """Answer with the report on what the page shows."""
 
         async def context(_text: str, _request_id: UUID) -> str:
-            return page.told()
+            return page.describe()
 
         model = ReportModel(lambda: self._analyse(page.scope))
         conversation.model = f"{model.provider}/{model.model}"
@@ -140,7 +139,7 @@ class AgentService:
 
     def _runner(self, model: str | None, *, stream: bool = True) -> AgentRunner:
         app = self._app
-        around = Surroundings(
+        resources = AgentResources(
             executor=app.executor,
             registry=app.registry,
             external=app.bridge.tools,
@@ -153,7 +152,7 @@ class AgentService:
             clock=app.clock,
             stream=stream,
         )
-        return AgentRunner(self.agents, around)
+        return AgentRunner(self.agents, resources)
 
     async def _connect(self, requested: str | None, default: str | None) -> ChatModel:
         """The requested model, else the agent's own model, else that of the settings."""

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import App
 from treadle.app.assistant import Assistant, Choices

@@ -5,7 +5,7 @@ import os
 import sys
 from uuid import UUID
 
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.app.agents import ORCHESTRATOR, AgentService
 from treadle.app.application import open_app
 from treadle.app.conversation_answers import summary_answer
@@ -90,7 +90,7 @@ async def _answer(
     ):
         for warning in agents.warnings:
             tell_line(f"! {warning}")
-        page = await agents.page(
+        page = await agents.resolve_page(
             PageContext(
                 thread_id=options.thread,
                 run_id=options.run,
@@ -113,7 +113,7 @@ async def _answer(
 
 
 def _list(options: argparse.Namespace) -> int:
-    from treadle.agents.finding import find_agents
+    from treadle.agents.definitions import find_agents
     from treadle.config.loader import is_trusted
 
     root = repository(options)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.agents.definitions import Origin
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.errors import NotFoundError
 from treadle.server.routes.turns import TurnAnswer, turn_answer
 from treadle.server.routes.ui import PageId

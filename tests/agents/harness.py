@@ -1,4 +1,4 @@
-"""A desk of agents over real tools and real recordings, and a provider that plays a script."""
+"""Agents over real tools and real records, with a provider that plays a script."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.provider import FakeProvider, Reply
-from treadle.agents.page import PageContext
+from treadle.agents.page_context import PageContext
 from treadle.app.agents import AgentService
 from treadle.app.application import open_app
 from treadle.app.stores import open_trace_store
@@ -29,8 +29,8 @@ from treadle.spans.span import Span
 
 
 @dataclass
-class Desk:
-    """What was asked of agents, and everything that happened."""
+class AgentHarness:
+    """The agents, and every event of their questions."""
 
     agents: AgentService
     provider: FakeProvider | None
@@ -48,35 +48,35 @@ class Desk:
 
     @property
     def called(self) -> list[str]:
-        """The tools that were called, in their order."""
+        """The names of the called tools, in order."""
         return [each.name for each in self.events if isinstance(each, ToolCallRequested)]
 
     @property
     def failures(self) -> list[str]:
-        """What calls failed with."""
+        """The messages of failed calls."""
         return [each.error.message for each in self.events if isinstance(each, ToolCallFailed)]
 
     @property
     def completed(self) -> int:
-        """How many calls worked."""
+        """The number of successful calls."""
         return sum(isinstance(each, ToolCallCompleted) for each in self.events)
 
     @property
     def sessions(self) -> list[SessionStarted]:
-        """The sessions that began."""
+        """The sessions that started."""
         return [each for each in self.events if isinstance(each, SessionStarted)]
 
 
 @asynccontextmanager
-async def desk(
+async def agent_harness(
     folder: Path,
     patch: pytest.MonkeyPatch,
     replies: Sequence[Reply] | None,
     spans: Sequence[Span] = (),
     *,
     answer: ApprovalScope = ApprovalScope.ONCE,
-) -> AsyncIterator[Desk]:
-    """A desk whose model plays `replies`; with None there is none. `answer` is the person's."""
+) -> AsyncIterator[AgentHarness]:
+    """Agents whose model plays `replies`; None: no model. `answer` decides every approval."""
     patch.setenv("TREADLE_HOME", str(folder / "home"))
     repo = folder / "repo"
     repo.mkdir(exist_ok=True)
@@ -109,6 +109,6 @@ async def desk(
 
                 listening = asyncio.create_task(listen())
                 with app.approvals.attend():
-                    yield Desk(agents, provider if replies is not None else None, events)
+                    yield AgentHarness(agents, provider if replies is not None else None, events)
             heard.close()
             await listening

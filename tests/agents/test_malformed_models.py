@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.desks import desk
+from tests.agents.harness import agent_harness
 from tests.fakes.replies import Answer, Call
 from tests.toolbox.traces.flights import THREAD, flights
-from treadle.agents.calling import MOST_CALLS
-from treadle.agents.page import PageContext
+from treadle.agents.agent_tools import MAX_CALLS
+from treadle.agents.page_context import PageContext
 from treadle.events.types import ApprovalScope, StopReason
 from treadle.spans.span import ANALYST_LABEL
 from treadle.traces.query import Query
@@ -33,7 +33,7 @@ async def test_an_agent_cannot_call_itself_nor_the_one_that_called_it(
         DONE,
         DONE,
     ]
-    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, replies, flights()) as at:
         outcome = await at.ask("go", PAGE)
     assert outcome.stop_reason is StopReason.COMPLETED
     assert [each.agent for each in at.sessions] == ["orchestrator", "data"]
@@ -47,7 +47,7 @@ async def test_the_same_task_is_refused_and_the_loop_ends(
         names = getattr(request, "tool_names", [])
         return calls("call_data", task="Look!") if "call_data" in names else DONE
 
-    async with desk(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
         outcome = await at.ask("go", PAGE)
         assert at.provider is not None
         asked = len(at.provider.requests)
@@ -64,17 +64,17 @@ async def test_ever_new_tasks_are_limited(tmp_path: Path, monkeypatch: pytest.Mo
         names = getattr(request, "tool_names", [])
         return calls("call_data", task=f"Look {next(tasks)}") if "call_data" in names else DONE
 
-    async with desk(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, [either] * FOREVER, flights()) as at:
         outcome = await at.ask("go", PAGE)
     assert outcome.stop_reason in {StopReason.TURN_LIMIT, StopReason.TOOL_CALL_LIMIT}
-    assert [each.agent for each in at.sessions].count("data") == MOST_CALLS
+    assert [each.agent for each in at.sessions].count("data") == MAX_CALLS
 
 
 @pytest.mark.parametrize("name", ["run_experiment", "read_file", "apply_code_edit", "made_up"])
 async def test_a_tool_that_is_not_the_agents_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    async with desk(tmp_path, monkeypatch, [calls(name), DONE], flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, [calls(name), DONE], flights()) as at:
         outcome = await at.ask("go", PAGE, agent="data")
     assert outcome.text == "Nothing."
     assert at.failures == [f"There is no tool named '{name}'."]
@@ -89,7 +89,9 @@ async def test_what_changes_something_waits_for_the_person(
         calls("apply_experiment_data", spanId="m3", data={"model": "cheaper"}),
         DONE,
     ]
-    async with desk(tmp_path, monkeypatch, replies, flights(), answer=ApprovalScope.DENIED) as at:
+    async with agent_harness(
+        tmp_path, monkeypatch, replies, flights(), answer=ApprovalScope.DENIED
+    ) as at:
         await at.ask("improve it", PageContext(span_id="m3"), agent="experiment")
     assert len(at.failures) == 1
     assert at.completed == 2  # the data, and final
@@ -101,7 +103,7 @@ async def test_an_answer_that_the_record_does_not_say_is_sent_back_once_then_cut
     true = 'It says "timeout after 3000 ms": [x0](/traces/t1?span=x0)'
     false = 'It says "the disk is full today": [x0](/traces/t1?span=x0)'
     answer = calls("final", answer=f"{true}\n{false}\nMend it.")
-    async with desk(tmp_path, monkeypatch, [answer, answer], flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, [answer, answer], flights()) as at:
         outcome = await at.ask("what went wrong?", PAGE, agent="data")
     assert "the disk is full today" in at.failures[0]
     assert outcome.text.startswith(f"{true}\nMend it.")
@@ -113,7 +115,7 @@ async def test_pass_on_needs_an_answer_to_pass_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [calls("final", pass_on="data"), calls("final"), DONE]
-    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, replies, flights()) as at:
         outcome = await at.ask("go", PAGE)
     assert outcome.text == "Nothing."
     assert at.failures == [
@@ -131,7 +133,7 @@ async def test_what_agents_do_is_one_labelled_trace_of_its_own(
         DONE,
         calls("final", pass_on="data"),
     ]
-    async with desk(tmp_path, monkeypatch, replies, flights()) as at:
+    async with agent_harness(tmp_path, monkeypatch, replies, flights()) as at:
         outcome = await at.ask("go", PAGE)
         assert outcome.text == "Nothing."
     from treadle.app.stores import open_trace_store
