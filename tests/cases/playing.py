@@ -17,7 +17,7 @@ from treadle.clock import Clock
 from treadle.config.model import ProviderSettings, ToolSettings
 from treadle.llm.client import DEFAULT_CONTEXT_WINDOW, HttpChatModel
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.provider_errors import ProviderError
 from treadle.session import SessionOutcome
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext
 from treadle.tools.registry import AnyTool

@@ -35,7 +35,7 @@ from treadle.events.types import (
     SessionFailed,
     ToolCallRequested,
 )
-from treadle.llm.faults import FaultKind
+from treadle.llm.provider_errors import FaultKind
 
 DONE = Answer("Done.")
 CALLING = Answer("", [Call("echo", {"text": "a"})])

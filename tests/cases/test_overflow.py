@@ -9,9 +9,9 @@ from tests.cases.playing import Play, both_ways, play
 from tests.fakes.provider import RecordedRequest
 from tests.fakes.replies import Answer, Call, Script, body, error, sse
 from treadle.events.types import Notice, RetryScheduled
-from treadle.llm.faults import FaultKind
+from treadle.llm.error_texts import is_overflow, read_window
 from treadle.llm.messages import AssistantMessage, UserMessage
-from treadle.llm.overflow import is_overflow, read_window
+from treadle.llm.provider_errors import FaultKind
 
 DONE = Answer("Done.")
 NGINX = (

@@ -30,7 +30,6 @@ from treadle.events.types import (
     ToolCallLate,
     ToolCallRequested,
 )
-from treadle.llm.assembler import DeltaAssembler
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import (
     AssistantMessage,
@@ -42,7 +41,8 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.llm.sse import Data, SseReader
+from treadle.llm.reply_assembler import DeltaAssembler
+from treadle.llm.reply_stream import Data, SseReader
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode, encode_flat
 from treadle.session.history import ContextWindowError, build_prompt

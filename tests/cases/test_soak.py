@@ -31,8 +31,8 @@ from tests.fakes.replies import (
 )
 from tests.session.parts import Echo, Stubborn, conversation
 from treadle.events.types import ToolCallLate, ToolCallRequested
-from treadle.llm.faults import ProviderError
 from treadle.llm.messages import AssistantMessage, ToolMessage
+from treadle.llm.provider_errors import ProviderError
 
 ILL = 0.1
 WINDOW = 4_000

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from treadle.events.types import CallKey, Usage
+from treadle.llm.chat_model import AttemptFinished, AttemptStarted, ModelObserver
 from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply, ToolCall
-from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.running import running, settings
 from treadle.gateway.upstream import Upstream, _proxy_for
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 
 def test_the_proxy_of_the_environment_is_used_but_where_it_is_excepted(

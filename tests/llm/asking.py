@@ -12,7 +12,6 @@ from treadle.config.model import ProviderSettings
 from treadle.events.types import CallKey
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
 from treadle.llm.messages import (
     AssistantMessage,
     ChatRequest,
@@ -23,6 +22,7 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
+from treadle.llm.provider_errors import ProviderError
 
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"pattern": {"type": "string"}}}
 REQUEST = ChatRequest(

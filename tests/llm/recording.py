@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from treadle.llm.port import AttemptFinished, AttemptStarted
+from treadle.llm.chat_model import AttemptFinished, AttemptStarted
 
 
 @dataclass

@@ -27,11 +27,10 @@ from tests.llm.asking import HISTORY, REQUEST, Asked, ask, fail
 from tests.llm.recording import RecordingObserver
 from treadle.config.model import ProviderSettings
 from treadle.events.types import CallKey, Usage
-from treadle.llm.assembler import DeltaAssembler
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.reading import ReplyReader
-from treadle.llm.watchdog import IdleWatchdog
+from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.llm.reply_assembler import DeltaAssembler
+from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 
 NO_TOOLS = error(404, "No endpoints found that support tool use.", code=404)
 

@@ -13,7 +13,6 @@ from treadle.config.model import Settings
 from treadle.events.types import CallKey
 from treadle.llm import check_model, connect
 from treadle.llm.embedded import EmbeddedModel, missing_parts
-from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import (
     ChatRequest,
     SystemMessage,
@@ -21,6 +20,7 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 TOOL = ToolSpec(
     "request_code_context",

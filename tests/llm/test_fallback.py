@@ -8,10 +8,10 @@ from tests.fakes.model import FakeModel, Say
 from tests.session.parts import stage
 from treadle.errors import ConfigError
 from treadle.events.types import FallbackApplied, ModelRequestStarted, Notice, PromptConstructed
-from treadle.llm.fallback import FallbackModel
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import AssistantMessage, UserMessage
-from treadle.llm.port import ChatModel
+from treadle.llm.model_selection import FallbackModel
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 DOWN = ProviderError("It is down.", kind=FaultKind.SERVER, status=503)
 

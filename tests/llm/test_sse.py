@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.llm.sse import Comment, Data, SseReader
+from treadle.llm.reply_stream import Comment, Data, SseReader
 
 
 def read(*chunks: bytes) -> list[Data | Comment]:

@@ -13,7 +13,7 @@ from treadle.clock import SystemClock
 from treadle.config.model import ProviderSettings
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.provider_errors import ProviderError
 
 WRONG: tuple[object, ...] = (
     None,

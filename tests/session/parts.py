@@ -13,8 +13,8 @@ from treadle.clock import Clock
 from treadle.config.model import LimitSettings, ToolSettings
 from treadle.events import Event, EventBus
 from treadle.ids import new_id
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import Message, ToolMessage
-from treadle.llm.port import ChatModel
 from treadle.session import AutomaticContext, Conversation, ConversationStore, RequestSession
 from treadle.session.role import Role
 from treadle.tools.approvals.gate import Approvals

@@ -26,7 +26,7 @@ from treadle.events.types import (
     Purpose,
     Usage,
 )
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import (
     AssistantMessage,
     ChatRequest,
@@ -36,7 +36,7 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.llm.port import ChatModel
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode

@@ -23,7 +23,7 @@ from treadle.events.types import (
 )
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.provider_errors import ProviderError
 from treadle.session import RequestSession
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from treadle.events.types import Usage
+from treadle.llm.chat_model import ModelObserver
 from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
-from treadle.llm.port import ModelObserver
 
 NEEDS_MODEL = (
     "Free questions need a model, and none is available: this is the report on the selected "

@@ -15,8 +15,8 @@ from treadle.diagnosis.report.verifying import SpanSource, verify_answer
 from treadle.errors import ConfigError, NotFoundError
 from treadle.events.types import CallKey
 from treadle.ids import new_id
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import AssistantMessage
-from treadle.llm.port import ChatModel
 from treadle.session import Conversation, ConversationStore, RequestSession, SessionOutcome
 from treadle.session.keeping import Keeper
 from treadle.session.repetition import Patience

@@ -16,9 +16,9 @@ from treadle.config.loader import is_trusted
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.report import analyse, render
 from treadle.errors import UsageError
-from treadle.llm import connect_with_fallbacks, is_embedded, kept_keys
+from treadle.llm import connect_with_fallbacks, is_embedded, saved_keys
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import UserMessage
-from treadle.llm.port import ChatModel
 from treadle.session import Conversation, Kind, RequestSession, SessionOutcome
 from treadle.session.role import Role
 from treadle.spans.span import ANALYST_LABEL
@@ -38,7 +38,7 @@ class AgentService:
     def __init__(self, app: App, stack: AsyncExitStack) -> None:
         self._app = app
         self._stack = stack
-        self._models: dict[tuple[str | None, kept_keys.Stamp], ChatModel] = {}
+        self._models: dict[tuple[str | None, saved_keys.Stamp], ChatModel] = {}
         self._connecting = asyncio.Lock()
         found = find_agents(app.root, trusted=is_trusted(app.root, app.settings.trusted_roots))
         self.agents, self.warnings = found.agents, found.warnings
@@ -157,7 +157,7 @@ class AgentService:
     async def _connect(self, requested: str | None, default: str | None) -> ChatModel:
         """The requested model, else the agent's own model, else that of the settings."""
         name = requested or default
-        key = name, kept_keys.stamp()  # a new API key needs a new connection
+        key = name, saved_keys.stamp()  # a new API key needs a new connection
         async with self._connecting:
             if key not in self._models:
                 app = self._app

@@ -14,7 +14,7 @@ from treadle.app.automatic_context import automatic_context
 from treadle.app.refreshing import refresh_index
 from treadle.app.small_windows import fitted
 from treadle.llm import connect_with_fallbacks
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
 from treadle.session.recording import SessionRecording

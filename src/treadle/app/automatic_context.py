@@ -10,7 +10,7 @@ from treadle.code.room import Room
 from treadle.config.model import ContextSettings
 from treadle.events import EventBus
 from treadle.events.types import RetrievalFinished, SourceRange
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 from treadle.session import AutomaticContext
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import only_open

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from treadle.config.model import Settings
     from treadle.edits.service import Edits
     from treadle.experiments.service import Experiments
-    from treadle.llm.port import ChatModel
+    from treadle.llm.chat_model import ChatModel
     from treadle.toolbox.traces import TraceReading
     from treadle.tools.registry import AnyTool, Registry
     from treadle.ui.service import Ui

@@ -14,7 +14,7 @@ from treadle.experiments.model import Batch, Cell, Experiment, Outcome
 from treadle.experiments.requests import body_of
 from treadle.experiments.running import thread_id
 from treadle.experiments.store import ExperimentStore
-from treadle.llm.faults import FaultKind
+from treadle.llm.provider_errors import FaultKind
 from treadle.traces.fencing import fenced
 
 CRITERIA = "Which one answers the request better: correct, complete, no longer than needed?"

@@ -10,12 +10,12 @@ from treadle.events.types import Usage
 from treadle.gateway.asked import Asked, Operation
 from treadle.gateway.attempts import COPY_LIMIT, Attempt
 from treadle.gateway.conversion import joined, messages_of_items
-from treadle.llm import faults
-from treadle.llm.assembler import DeltaAssembler
+from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
 from treadle.llm.messages import AssistantMessage
-from treadle.llm.sse import Data, SseReader
+from treadle.llm.provider_errors import ProviderError
+from treadle.llm.reply_assembler import DeltaAssembler
+from treadle.llm.reply_stream import Data, SseReader
 from treadle.llm.usage import read_cost, read_usage
 
 Timed = tuple[int, bytes]
@@ -65,7 +65,7 @@ def _failure(attempt: Attempt, content: bytes) -> Read:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = text
-    error = faults.from_response(attempt.endpoint, attempt.status, body, {}, 0.0)
+    error = provider_errors.from_response(attempt.endpoint, attempt.status, body, {}, 0.0)
     return Read(output=text or None, error=error.message, error_type=error.kind.value)
 
 
@@ -150,7 +150,7 @@ def _chat_stream(asked: Asked, endpoint: Endpoint, pieces: Iterable[Timed]) -> R
         named = named or _named(chunk)
         try:
             if data.event == "error":
-                raise faults.from_body(endpoint, chunk)
+                raise provider_errors.from_body(endpoint, chunk)
             base.feed({**chunk, "choices": None})
             for choice in chunk.get("choices") or ():
                 base.feed({"usage": choice.get("usage")})
@@ -200,7 +200,7 @@ def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
             done.append(event.get("item"))
             text.clear()
         elif kind == "error":
-            error = faults.from_body(endpoint, event)
+            error = provider_errors.from_body(endpoint, event)
         if isinstance(event.get("response"), dict):
             last = event["response"]
     if not last.get("output"):  # it was cut: what had come by then
@@ -214,7 +214,7 @@ def _responses_stream(endpoint: Endpoint, pieces: Iterable[Timed]) -> Read:
 
 def _response(endpoint: Endpoint, body: Mapping[str, Any]) -> Read:
     usage = body.get("usage") or {}
-    failed = faults.from_body(endpoint, body) if body.get("error") else None
+    failed = provider_errors.from_body(endpoint, body) if body.get("error") else None
     messages = joined(messages_of_items(body.get("output") or ()))
     incomplete = body.get("incomplete_details")
     reason = incomplete.get("reason") if isinstance(incomplete, dict) else body.get("status")

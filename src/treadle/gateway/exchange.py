@@ -21,10 +21,10 @@ from treadle.gateway.routing import Router
 from treadle.gateway.trace_context import traceparent
 from treadle.gateway.upstream import Upstream, authorization, fault
 from treadle.gateway.usage_filter import UsageFilter
-from treadle.llm import faults
+from treadle.llm import provider_errors
+from treadle.llm.client import Backoff
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.retry import Backoff
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.secrets import without_value
 
 if TYPE_CHECKING:
@@ -248,7 +248,9 @@ class Exchange:
     def _redirected(self, attempt: Attempt) -> ProviderError:
         """A redirect: most clients would follow it, and send the prompt to another address."""
         assert attempt.status is not None  # its answer has begun
-        return faults.from_response(attempt.endpoint, attempt.status, "", attempt.headers, 0.0)
+        return provider_errors.from_response(
+            attempt.endpoint, attempt.status, "", attempt.headers, 0.0
+        )
 
     def _failed(self, attempt: Attempt, error: ProviderError) -> _Failure:
         """The provider could not be reached, or broke off before its answer."""
@@ -280,7 +282,7 @@ class Exchange:
                     pieces.append(piece)
         except TimeoutError:
             late = f"its error {response.status} did not end within {idle:g} s"
-            return self._failed(attempt, faults.broken_off(endpoint, late))
+            return self._failed(attempt, provider_errors.broken_off(endpoint, late))
         except Exception as cut:  # noqa: BLE001  (whatever aiohttp raises when it is cut)
             return self._failed(attempt, fault(endpoint, cut, idle))
         content, encoded = b"".join(pieces), _encoded(attempt)
@@ -291,7 +293,7 @@ class Exchange:
                 content = without_value(text, endpoint.api_key).encode("utf-8", "surrogateescape")
                 encoded = False
         now = self._parts.clock.now_us() / 1e6
-        error = faults.from_response(
+        error = provider_errors.from_response(
             endpoint, response.status, _read_json(content), attempt.headers, now
         )
         # Its length is what was read: an overlong one is cut.

@@ -43,9 +43,9 @@ from treadle.gateway.sums import sums_of
 from treadle.gateway.trace_context import read_context
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
+from treadle.llm.client import Backoff
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.profiles import EMBEDDED
-from treadle.llm.retry import Backoff
 from treadle.traces import SqliteTraceStore
 
 Message = Mapping[str, Any]

@@ -12,7 +12,7 @@ from treadle.config.quantities import age_us
 from treadle.errors import TreadleError
 from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.upstream import Upstream
-from treadle.llm import kept_keys
+from treadle.llm import saved_keys
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import (
     EMBEDDED,
@@ -61,7 +61,7 @@ class Models:
         self._max_age = age_us(settings.gateway.models_max_age) / 1e6
         self._kept: dict[str, tuple[float, Listed]] = {}
         self._local: tuple[float, list[Endpoint]] | None = None
-        self._keys = kept_keys.stamp()
+        self._keys = saved_keys.stamp()
         self._lock = asyncio.Lock()
 
     async def listed(self) -> list[Listed]:
@@ -70,7 +70,7 @@ class Models:
         The embedded model comes last where it is installed, as where nobody names a model.
         """
         async with self._lock:
-            if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+            if (keys := saved_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
                 self._keys = keys
                 self._kept.clear()
                 self._local = None

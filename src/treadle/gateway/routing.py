@@ -13,10 +13,9 @@ from treadle.gateway.asked import Asked
 from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.models import Listed, Models
 from treadle.gateway.refusals import RefusalError
-from treadle.llm import default_model_of, kept_keys
+from treadle.llm import default_model_of, saved_keys
 from treadle.llm.embedded import MODEL_NAME
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.profiles import (
     EMBEDDED,
     PROFILES,
@@ -26,6 +25,7 @@ from treadle.llm.profiles import (
     unnamed_endpoint,
     variable_of,
 )
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 _NAMED = 20
 """Models that are named to a client that asked for another one."""
@@ -59,7 +59,7 @@ class Router:
         self._draw = draw or random.Random()  # noqa: S311  (it shares out calls)
         self._embedded = embedded
         self._endpoints: dict[tuple[str, bool], Endpoint] = {}
-        self._keys = kept_keys.stamp()
+        self._keys = saved_keys.stamp()
 
     async def plan(self, asked: Asked) -> Plan:
         """Whom to ask. Raises RefusalError, which names what there is."""
@@ -140,7 +140,7 @@ class Router:
 
     async def _endpoint(self, provider: str, model: str, asked: Asked) -> Endpoint:
         own_key = self._own_key(asked)
-        if (keys := kept_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
+        if (keys := saved_keys.stamp()) != self._keys:  # one was entered or deleted meanwhile
             self._keys = keys
             self._endpoints.clear()
         place = provider, own_key is not None

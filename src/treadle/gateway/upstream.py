@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from treadle.gateway.loops import Hops
-from treadle.llm import faults
+from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.provider_errors import ProviderError
 
 if TYPE_CHECKING:
     import ssl
@@ -76,7 +76,7 @@ class Upstream:
             async with response:
                 content = await _bounded(endpoint, response)
         if response.status != 200:
-            raise faults.from_response(
+            raise provider_errors.from_response(
                 endpoint, response.status, content.decode("utf-8", "replace"), {}, 0
             )
         return content
@@ -154,7 +154,9 @@ async def _bounded(endpoint: Endpoint, response: "aiohttp.ClientResponse") -> by
         pieces.append(piece)
         size += len(piece)
         if size > _ANSWER_LIMIT:
-            raise faults.protocol(endpoint, f"it is larger than {_ANSWER_LIMIT // 1_000_000} MB")
+            raise provider_errors.protocol(
+                endpoint, f"it is larger than {_ANSWER_LIMIT // 1_000_000} MB"
+            )
     return b"".join(pieces)
 
 
@@ -168,14 +170,16 @@ def fault(endpoint: Endpoint, error: BaseException, idle: float) -> ProviderErro
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return faults.unreachable(endpoint, "it does not answer")
+        return provider_errors.unreachable(endpoint, "it does not answer")
     if isinstance(error, TimeoutError):
-        return faults.stalled(endpoint, idle)
+        return provider_errors.stalled(endpoint, idle)
     if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
-        return faults.broken_off(endpoint, "the connection was interrupted")
+        return provider_errors.broken_off(endpoint, "the connection was interrupted")
     if isinstance(error, aiohttp.ClientResponseError):
-        return faults.protocol(endpoint, "its answer is not valid HTTP", retryable=True)
-    return faults.unreachable(endpoint, str(error).strip().rstrip(".") or type(error).__name__)
+        return provider_errors.protocol(endpoint, "its answer is not valid HTTP", retryable=True)
+    return provider_errors.unreachable(
+        endpoint, str(error).strip().rstrip(".") or type(error).__name__
+    )
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:

@@ -6,14 +6,14 @@ from treadle.llm.catalog import (
     check_model,
     list_models,
 )
-from treadle.llm.choosing import (
+from treadle.llm.model_selection import (
     connect,
     connect_with_fallbacks,
     default_model,
     default_model_of,
     is_embedded,
 )
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 __all__ = [
     "FaultKind",

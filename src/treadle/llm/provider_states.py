@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from treadle.config.model import ProviderSettings, Settings
 from treadle.errors import ConfigError, NotFoundError, UsageError
-from treadle.llm import kept_keys
+from treadle.llm import saved_keys
 from treadle.llm.profiles import (
     EMBEDDED,
     PROFILES,
@@ -43,7 +43,7 @@ class ProviderState:
     key_name: str | None
     wants_key: bool
     takes_key: bool
-    kept: kept_keys.Place | None
+    kept: saved_keys.Place | None
     kept_for: str | None
     models: tuple[str, ...]
 
@@ -80,7 +80,7 @@ def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> Provi
 
 def keep_key(
     settings: Settings, env: Mapping[str, str], provider: str, key: str
-) -> kept_keys.Place:
+) -> saved_keys.Place:
     """Keep the key of a provider for the address that it has now; slow where a keyring is.
 
     Raises UsageError for what is no key or a provider that takes none, NotFoundError, ConfigError.
@@ -94,14 +94,14 @@ def keep_key(
         raise UsageError(
             "The input is not a valid key.", hint="Enter only the key, on one line, without spaces."
         )
-    return kept_keys.keep(provider, base_url, checked)
+    return saved_keys.keep(provider, base_url, checked)
 
 
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Delete what is kept for a provider, also one that is not configured any more."""
-    if kept_keys.kept(provider) is None:
+    if saved_keys.kept(provider) is None:
         _takes_key(settings, env, provider)
-    return kept_keys.forget(provider)
+    return saved_keys.forget(provider)
 
 
 def _takes_key(settings: Settings, env: Mapping[str, str], provider: str) -> str:
@@ -136,8 +136,8 @@ def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderSta
     profile = PROFILES.get(name)
     base_url = own.base_url or (profile.base_url if profile else None)
     variable = variable_of(settings, name)
-    kept = kept_keys.kept(name)
-    usable = kept_keys.kept_for(name, base_url) if base_url else None
+    kept = saved_keys.kept(name)
+    usable = saved_keys.kept_for(name, base_url) if base_url else None
     key = KeyState(usable.place) if usable else KeyState.NONE
     if own.api_key_keyring:
         key = KeyState.KEYRING

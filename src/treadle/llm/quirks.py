@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.llm.refusals import Meaning, Refusal, changes, meaning
 from treadle.llm.strictness import Strictness, strictness_of
 

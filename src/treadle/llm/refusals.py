@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from treadle.llm.assembler import ECHOED_FIELDS, REASONING_FIELDS
-from treadle.llm.id_rules import is_about_ids, read_id_rule
+from treadle.llm.error_texts import is_about_ids, read_id_rule
+from treadle.llm.reply_assembler import ECHOED_FIELDS, REASONING_FIELDS
 from treadle.llm.strictness import NINE_LETTERS, MissingText, Reasoning, Strictness
 
 JsonObject = dict[str, Any]

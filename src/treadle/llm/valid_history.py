@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from treadle.events.types import CallKey
 from treadle.fencing import verbatim
-from treadle.llm.assembler import REASONING_FIELDS
 from treadle.llm.messages import (
     AssistantMessage,
     Message,
@@ -22,6 +21,7 @@ from treadle.llm.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle.llm.reply_assembler import REASONING_FIELDS
 from treadle.llm.strictness import Reasoning, Strictness
 
 CLOSED = json.dumps(

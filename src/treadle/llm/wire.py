@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from treadle.llm.assembler import REASONING_FIELDS
 from treadle.llm.messages import (
     AssistantMessage,
     Message,
@@ -17,6 +16,7 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
+from treadle.llm.reply_assembler import REASONING_FIELDS
 from treadle.llm.strictness import MissingText, Strictness
 from treadle.llm.valid_history import Dialect, valid_history, with_results
 

@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from treadle.config.loader import LoadedConfig
 from treadle.config.model import Settings
 from treadle.errors import TreadleError
-from treadle.llm import default_model, kept_keys
+from treadle.llm import default_model, saved_keys
 from treadle.llm.profiles import EMBEDDED
 
 _MAX_AGE = 30.0
@@ -47,7 +47,7 @@ class Configuration:
         self.loaded = loaded
         self.env = env
         self._looking: asyncio.Task[DefaultModel] | None = None
-        self._since: tuple[float, kept_keys.Stamp] | None = None
+        self._since: tuple[float, saved_keys.Stamp] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,7 +68,7 @@ class Configuration:
 
     async def default_model(self) -> DefaultModel:
         """The model that is asked by default, as far as it can be told within a second."""
-        now, keys = asyncio.get_running_loop().time(), kept_keys.stamp()
+        now, keys = asyncio.get_running_loop().time(), saved_keys.stamp()
         if (
             self._looking is None
             or self._since is None

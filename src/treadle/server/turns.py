@@ -18,7 +18,7 @@ from treadle.app.application import App
 from treadle.app.assistant import Assistant, Choices
 from treadle.errors import NotFoundError, TreadleError, UsageError
 from treadle.ids import new_id
-from treadle.llm import kept_keys
+from treadle.llm import saved_keys
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, RequestSession, SessionOutcome
 
@@ -46,7 +46,7 @@ class Turns:
         self._app = app
         self._agents = agents
         self._stack = AsyncExitStack()
-        self._assistants: dict[tuple[Choices, kept_keys.Stamp], Assistant] = {}
+        self._assistants: dict[tuple[Choices, saved_keys.Stamp], Assistant] = {}
         self._opening = asyncio.Lock()
         self._turns: dict[UUID, Turn] = {}
         self._sessions: dict[UUID, RequestSession] = {}
@@ -139,7 +139,7 @@ class Turns:
         return self.turn(request_id).task.cancel()
 
     async def _assistant(self, choices: Choices) -> Assistant:
-        key = choices, kept_keys.stamp()  # a new API key needs a new connection
+        key = choices, saved_keys.stamp()  # a new API key needs a new connection
         async with self._opening:
             if key not in self._assistants:
                 opening = Assistant.open(self._app, request_id=new_id(), choices=choices)

@@ -9,7 +9,7 @@ from treadle.clock import Clock
 from treadle.config.model import HistorySettings
 from treadle.events import EventBus
 from treadle.events.types import Usage
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.chat_model import ChatModel, ModelReplacedError
 from treadle.llm.messages import (
     AssistantMessage,
     ChatRequest,
@@ -19,7 +19,7 @@ from treadle.llm.messages import (
     SystemMessage,
     ToolSpec,
 )
-from treadle.llm.port import ChatModel, ModelReplacedError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.session.calibration import Calibration
 from treadle.session.compaction import (
     SUMMARY_SYSTEM,

@@ -1,6 +1,6 @@
 """Estimates of tokens held against what providers count, for each model."""
 
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 
 _CREDIBLE = (0.5, 2.0)
 """A count further than this from the estimate is one of something else, and teaches nothing.

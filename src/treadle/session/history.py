@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from treadle.errors import TreadleError
 from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
+from treadle.llm.error_texts import Window
 from treadle.llm.messages import (
     AssistantMessage,
     Message,
@@ -16,7 +17,6 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
-from treadle.llm.overflow import Window
 from treadle.tokens import estimate
 from treadle.tools.failures import failure_content
 from treadle.tools.message_size import fit_message

@@ -17,8 +17,8 @@ from treadle.events.types import (
     RetryScheduled,
     Usage,
 )
+from treadle.llm.chat_model import AttemptFinished, AttemptStarted, ChatModel
 from treadle.llm.messages import AssistantMessage
-from treadle.llm.port import AttemptFinished, AttemptStarted, ChatModel
 from treadle.secrets import redact
 from treadle.session.keeping import Draft
 

@@ -19,15 +19,15 @@ from treadle.events.types import (
     ToolCallCompleted,
     ToolCallFailed,
 )
-from treadle.llm.faults import ProviderError
-from treadle.llm.messages import ChatRequest, ModelReply
-from treadle.llm.port import (
+from treadle.llm.chat_model import (
     AttemptFinished,
     AttemptStarted,
     ChatModel,
     ModelObserver,
     ModelReplacedError,
 )
+from treadle.llm.messages import ChatRequest, ModelReply
+from treadle.llm.provider_errors import ProviderError
 from treadle.session.cassette import VERSION, CassetteWriter, Json, message_json, request_json
 from treadle.session.conversation import Conversation
 from treadle.session.session import AutomaticContext

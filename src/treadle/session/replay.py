@@ -24,9 +24,14 @@ from treadle.events.types import (
     ToolView,
     Usage,
 )
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.chat_model import (
+    AttemptFinished,
+    AttemptStarted,
+    ModelObserver,
+    ModelReplacedError,
+)
 from treadle.llm.messages import AssistantMessage, ChatRequest, ModelReply
-from treadle.llm.port import AttemptFinished, AttemptStarted, ModelObserver, ModelReplacedError
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.session.cassette import (
     MALFORMED,
     Cassette,

@@ -18,7 +18,7 @@ from treadle.events.types import (
     StopReason,
     Usage,
 )
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 from treadle.secrets import redact
 from treadle.session.history import Prompt
 from treadle.session.role import Role

@@ -21,6 +21,7 @@ from treadle.events.types import (
     Usage,
 )
 from treadle.ids import IdSource, new_id
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import (
     LENGTH_REASONS,
     AssistantMessage,
@@ -31,7 +32,6 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
-from treadle.llm.port import ChatModel
 from treadle.session.asking import Asked, Asker
 from treadle.session.calibration import Calibration
 from treadle.session.calls import cut_results, ill_kinds, result_message, split_cut_calls

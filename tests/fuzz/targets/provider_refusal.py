@@ -5,9 +5,9 @@ import json
 from tests.fakes.wire_rules import violations
 from treadle.events.types import CallKey
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import from_body, from_response
 from treadle.llm.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from treadle.llm.probing import parse_models
+from treadle.llm.model_probe import parse_models
+from treadle.llm.provider_errors import from_body, from_response
 from treadle.llm.refusals import Refusal, changes
 from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect

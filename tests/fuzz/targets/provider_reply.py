@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 from tests.fakes.wire_rules import violations
 from treadle.clock import SystemClock
 from treadle.events.types import CallKey
-from treadle.llm.assembler import DeltaAssembler
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import ProviderError
 from treadle.llm.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from treadle.llm.reading import ReplyReader
+from treadle.llm.provider_errors import ProviderError
+from treadle.llm.reply_assembler import DeltaAssembler
+from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 from treadle.llm.strictness import NINE_LETTERS, Reasoning, Strictness
 from treadle.llm.valid_history import Dialect
-from treadle.llm.watchdog import IdleWatchdog
 from treadle.llm.wire import encode, encode_flat
 from treadle.session.calls import split_cut_calls
 

@@ -2,7 +2,7 @@
 
 import re
 
-from treadle.llm.sse import Comment, Data, SseReader
+from treadle.llm.reply_stream import Comment, Data, SseReader
 
 REFUSALS = ()
 SEEDS = (

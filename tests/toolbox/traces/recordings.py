@@ -13,7 +13,7 @@ from treadle.clock import Clock
 from treadle.diagnosis.detectors import Rule
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ToolCallCompleted, ToolCallFailed, Usage
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.toolbox.traces import trace_tools
 from treadle.tools.executor import ToolExecutor

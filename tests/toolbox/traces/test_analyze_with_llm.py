@@ -12,9 +12,9 @@ from tests.toolbox.traces.recordings import Recordings, tool_call
 from treadle.errors import ConfigError
 from treadle.events import EventBus
 from treadle.events.types import ToolCallCompleted
-from treadle.llm.faults import FaultKind, ProviderError
+from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import UserMessage
-from treadle.llm.port import ChatModel
+from treadle.llm.provider_errors import FaultKind, ProviderError
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import SpanKind
 from treadle.tokens import estimate

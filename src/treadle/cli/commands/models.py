@@ -10,15 +10,8 @@ from treadle.cli.output import print_json, say, say_line, table, tell, tell_line
 from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
-from treadle.llm import (
-    ModelTest,
-    ProviderModels,
-    check_model,
-    connect,
-    kept_keys,
-    list_models,
-)
-from treadle.llm.kept_keys import Place
+from treadle.llm import ModelTest, ProviderModels, check_model, connect, list_models, saved_keys
+from treadle.llm.saved_keys import Place
 
 _SHOWN = 30
 """Models of one provider that are listed; some offer hundreds. `--json` has all."""
@@ -95,7 +88,7 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"provider": provider, "kept": place, "base_url": state.base_url})
         return ExitStatus.DONE
-    where = "the system keyring" if place is Place.KEYRING else str(kept_keys.path())
+    where = "the system keyring" if place is Place.KEYRING else str(saved_keys.path())
     say(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
         tell(f"! {state.key_name} is set and overrides the stored key.")

@@ -15,7 +15,6 @@ from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import LoadedConfig
 from treadle.errors import TreadleError
 from treadle.llm import ModelTest, check_model, connect
-from treadle.llm.kept_keys import Place
 from treadle.llm.profiles import EMBEDDED, UNNAMED
 from treadle.llm.provider_states import (
     KeyState,
@@ -25,6 +24,7 @@ from treadle.llm.provider_states import (
     provider_states,
     state_of,
 )
+from treadle.llm.saved_keys import Place
 from treadle.server.configuration import Configuration, Configured
 from treadle.server.routes.effective_settings import ToldOrigin
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from treadle.events.types import Usage
 from treadle.llm.prices import price
-from treadle.llm.token_names import Meaning, counts_of, with_thoughts
+from treadle.llm.usage import Meaning, counts_of, with_thoughts
 from treadle.spans.span import CostSource, SpanKind
 from treadle.spans.vocabularies.columns import Reading, count, parsed
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from treadle.diagnosis.detectors import Rule
-from treadle.llm.port import ChatModel
+from treadle.llm.chat_model import ChatModel
 from treadle.toolbox.traces.analyze_with_llm import AnalyzeWithLlm
 from treadle.toolbox.traces.fetch_groups import FetchGroups
 from treadle.toolbox.traces.fetch_runs import FetchRuns

@@ -11,7 +11,7 @@ from treadle.diagnosis.detectors import Finding, Rule, SpanReference, detect
 from treadle.diagnosis.report.results import Focus
 from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView
-from treadle.llm.port import ChatModel, ModelReplacedError
+from treadle.llm.chat_model import ChatModel, ModelReplacedError
 from treadle.session.observer import ReplyObserver
 from treadle.spans.page_links import span_link
 from treadle.spans.span import Span

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import (
+from treadle.llm.provider_errors import (
     FaultKind,
     from_body,
     from_response,

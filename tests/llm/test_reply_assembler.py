@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.fakes.replies import Answer, Call, call_delta, delta, usage, usage_chunk
 from treadle.events.types import CallKey, Usage
-from treadle.llm.assembler import DeltaAssembler
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
 from treadle.llm.messages import ModelReply
-from treadle.llm.sse import Data, SseReader
+from treadle.llm.provider_errors import FaultKind, ProviderError
+from treadle.llm.reply_assembler import DeltaAssembler
+from treadle.llm.reply_stream import Data, SseReader
 
 ENDPOINT = Endpoint("fake", "fake-model", "http://127.0.0.1:1/v1")
 TOOLS = frozenset({"grep", "read_file", "list", "list_dir"})

@@ -14,11 +14,11 @@ from tests.llm.recording import RecordingObserver
 from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ConfigError, NotFoundError, TreadleError, UsageError
-from treadle.llm import connect, kept_keys
-from treadle.llm.kept_keys import Place
+from treadle.llm import connect, saved_keys
 from treadle.llm.messages import ChatRequest, UserMessage
 from treadle.llm.profiles import hosted_with_key, register_keys
 from treadle.llm.provider_states import KeyState, forget_key, keep_key, state_of
+from treadle.llm.saved_keys import Place
 from treadle.secrets import redact, redacting
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
@@ -197,7 +197,7 @@ def test_kept_keys_are_known_to_redaction_before_they_are_used(
 def test_what_is_no_key_is_not_kept(key: str) -> None:
     with pytest.raises(UsageError, match="is not a valid key"):
         keep_key(Settings(), {}, "openai", key)
-    assert kept_keys.kept("openai") is None
+    assert saved_keys.kept("openai") is None
 
 
 def test_who_takes_no_key_says_so() -> None:

@@ -14,11 +14,11 @@ from tests.fakes.provider import FakeProvider
 from tests.fakes.replies import Answer, Script, body, error, whole
 from tests.llm.asking import ask, fail
 from treadle.gateway.upstream import Upstream
-from treadle.llm.bounded import ANSWER_LIMIT
 from treadle.llm.catalog import fetch_models
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.faults import FaultKind, ProviderError
-from treadle.llm.probing import probe
+from treadle.llm.http_limits import ANSWER_LIMIT
+from treadle.llm.model_probe import probe
+from treadle.llm.provider_errors import FaultKind, ProviderError
 
 KEY = "sk-secret-key-of-mine"
 JSON = {"content-type": "application/json"}

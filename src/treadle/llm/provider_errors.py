@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from treadle.errors import ExitStatus, TreadleError
 from treadle.llm.endpoint import Endpoint
-from treadle.llm.no_tools import says_no_tools
-from treadle.llm.overflow import Window, is_overflow, read_window
+from treadle.llm.error_texts import Window, is_overflow, read_window, says_no_tools
 from treadle.secrets import redact
 
 RETRY_AFTER_LIMIT = 300.0

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from treadle.events.types import CallKey, Usage
-from treadle.llm import faults
-from treadle.llm.calls import CallSlots
+from treadle.llm import provider_errors
+from treadle.llm.call_fragments import CallSlots
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ModelReply, ToolCall
 from treadle.llm.usage import read_cost, read_usage
@@ -73,11 +73,11 @@ class DeltaAssembler:
         if isinstance(chunk, list) and chunk and isinstance(chunk[0], Mapping):
             return [shown for each in chunk for shown in self.feed(each)]
         if not isinstance(chunk, Mapping):
-            raise faults.protocol(
+            raise provider_errors.protocol(
                 self._endpoint, f"a chunk that is not an object: {str(chunk)[:80]}"
             )
         if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
-            raise faults.from_body(self._endpoint, chunk)
+            raise provider_errors.from_body(self._endpoint, chunk)
         self._read_usage(chunk.get("usage"))
         choices = chunk.get("choices")
         if not isinstance(choices, list):
@@ -92,7 +92,7 @@ class DeltaAssembler:
         """Like `feed`, for a reply that came as one body; it must hold a choice."""
         shown = self.feed(body)
         if not (isinstance(body, Mapping) and body.get("choices")):
-            raise faults.protocol(self._endpoint, "a body without choices", retryable=True)
+            raise provider_errors.protocol(self._endpoint, "a body without choices", retryable=True)
         return shown
 
     def reply(self, *, done: bool) -> ModelReply:
@@ -102,11 +102,13 @@ class DeltaAssembler:
         came, or nothing at all. Calls that the length limit cut off have half their arguments.
         """
         if self.finish_reason is None and not done:
-            raise faults.broken_off(self._endpoint, "the stream ended without a finish reason")
+            raise provider_errors.broken_off(
+                self._endpoint, "the stream ended without a finish reason"
+            )
         calls = self._slots.finish()
         text = "".join(self._text) or "".join(self._refusal) or None
         if self.finish_reason is None and text is None and not calls:
-            raise faults.broken_off(self._endpoint, "the stream ended without a choice")
+            raise provider_errors.broken_off(self._endpoint, "the stream ended without a choice")
         reasoning = "".join(self._reasoning) or None
         message = AssistantMessage(
             text=text,
@@ -129,7 +131,7 @@ class DeltaAssembler:
         reason = choice.get("finish_reason")
         if reason == "error" or choice.get("error"):
             error = choice.get("error") or {"message": "the reply ended with an error"}
-            raise faults.from_body(self._endpoint, {"error": error})
+            raise provider_errors.from_body(self._endpoint, {"error": error})
         if isinstance(reason, str) and reason:
             self.finish_reason = reason
         whole = choice.get("message")

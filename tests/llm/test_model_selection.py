@@ -13,7 +13,7 @@ from treadle.errors import ConfigError
 from treadle.llm import ProviderError, check_model, connect, list_models, profiles
 from treadle.llm.embedded import EmbeddedModel
 from treadle.llm.messages import ChatRequest, UserMessage
-from treadle.llm.probing import ModelInfo, probe
+from treadle.llm.model_probe import ModelInfo, probe
 from treadle.llm.profiles import PROFILES, Profile
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
@@ -27,7 +27,7 @@ def no_usual_ports(monkeypatch: pytest.MonkeyPatch) -> dict[str, Profile]:
     for name, profile in PROFILES.items():
         url = f"http://127.0.0.1:{_closed_port()}/v1" if profile.local else profile.base_url
         table[name] = Profile(name, url, profile.key_env, profile.default_model)
-    for module in (profiles, sys.modules["treadle.llm.choosing"]):
+    for module in (profiles, sys.modules["treadle.llm.model_selection"]):
         monkeypatch.setattr(module, "PROFILES", table)
     return table
 

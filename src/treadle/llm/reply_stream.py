@@ -1,0 +1,300 @@
+"""Reads the body of a reply: a stream of events or one JSON body, whichever the server sends."""
+
+import asyncio
+import codecs
+import contextlib
+import json
+import math
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from treadle.clock import Clock, wait_within
+from treadle.llm import provider_errors
+from treadle.llm.endpoint import Endpoint
+from treadle.llm.reply_assembler import DeltaAssembler, Shown
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The data lines of one event, joined; `event` is its name, usually empty."""
+
+    text: str
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line that begins with a colon."""
+
+    text: str
+
+
+class SseReader:
+    """Fed with bytes as they come, cut anywhere; any cutting gives the same events."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._rest: list[str] = []
+        self._after_return = False
+        self._data: list[str] = []
+        self._event = ""
+
+    def feed(self, chunk: bytes) -> list[Data | Comment]:
+        """The events that `chunk` completes."""
+        return self._lines(self._decoder.decode(chunk))
+
+    def end(self) -> list[Data | Comment]:
+        """The events that the end of the stream completes."""
+        events = self._lines(self._decoder.decode(b"", final=True))
+        if self._rest:
+            events += self._line("".join(self._rest))
+            self._rest.clear()
+        return events + self._line("")
+
+    def _lines(self, text: str) -> list[Data | Comment]:
+        if self._after_return and text:
+            text = text.removeprefix("\n")
+            self._after_return = False
+        self._after_return = self._after_return or text.endswith("\r")
+        *complete, rest = _LINE_END.split(text)
+        events: list[Data | Comment] = []
+        for line in complete:
+            events += self._line("".join([*self._rest, line]))
+            self._rest.clear()
+        if rest:
+            self._rest.append(rest)
+        return events
+
+    def _line(self, line: str) -> list[Data | Comment]:
+        if not line:
+            return self._dispatch()
+        if line.startswith(":"):
+            return [Comment(line[1:].strip())]
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        return []
+
+    def _dispatch(self) -> list[Data | Comment]:
+        data, event = "\n".join(self._data), self._event
+        self._data.clear()
+        self._event = ""
+        return [Data(data, event)] if data.strip() else []
+
+
+T = TypeVar("T")
+
+_FIRST_NOTICE = 2.0
+"""Seconds of silence before it is told; a third of the limit when that is less."""
+
+_EMPTY_FACTOR = 10
+"""Data that adds nothing to the reply, such as chunks without choices, keep it alive for so many
+limits. Real servers send one or two of them; while they wait they send comments."""
+
+
+class IdleWatchdog:
+    """Lets waits pass until `limit` seconds have gone by since the last `data`.
+
+    Data that is of no use keeps them alive for ten times as long.
+
+    `waiting` is told the seconds so far, the first time after 2 s (or a third of the limit), then
+    each time that the wait has doubled.
+    """
+
+    def __init__(
+        self, limit: float, clock: Clock, waiting: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._waiting = waiting
+        self._since = self._useful = clock.monotonic()
+        self._notice = min(_FIRST_NOTICE, limit / 3)
+
+    def limit(self, seconds: float) -> None:
+        """From now on wait no longer than `seconds` for data."""
+        self._limit = min(self._limit, seconds)
+
+    @property
+    def empty_seconds(self) -> float | None:
+        """How long only data came that was of no use, once that is too long."""
+        limit = _EMPTY_FACTOR * self._limit
+        return limit if self._clock.monotonic() - self._useful >= limit else None
+
+    def data(self, *, useful: bool) -> None:
+        """Data has come, so the time starts again. `useful`: the reply has grown by it."""
+        self._since = self._clock.monotonic()
+        if useful:
+            self._useful = self._since
+        self._notice = min(_FIRST_NOTICE, self._limit / 3)
+
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`. Raises TimeoutError, with `work` ended, when the limit is over."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                now = self._clock.monotonic()
+                idle = now - self._since
+                left = min(self._limit - idle, self._useful + _EMPTY_FACTOR * self._limit - now)
+                if left <= 0:
+                    raise TimeoutError
+                if idle >= self._notice:
+                    self._notice *= 2
+                    await self._waiting(idle)
+                    continue
+                try:
+                    await wait_within(task, min(self._notice - idle, left), self._clock)
+                except TimeoutError:
+                    continue
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # seen, also where the waiting itself was cancelled
+
+
+_END = "[DONE]"
+_SIGNS_OF_LIFE = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+"""Names of events that hold nothing of the reply."""
+_GRACE = 5.0
+"""Seconds that usage and end mark may take once the finish reason is there."""
+
+_DRAIN = 0.25
+"""Real seconds for the rest of a finished body, so that its connection can be used again."""
+
+
+_STREAM_BEGINS = re.compile(rb"\s*(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
+
+
+class ReplyReader:
+    """Feeds one response to an assembler. `done` says that the server marked the end itself.
+
+    The raw lines are read, not the typed stream of the client library: that one drops comments,
+    breaks on data that is no JSON and loses fields that it does not know.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, assembler: DeltaAssembler, watchdog: IdleWatchdog
+    ) -> None:
+        self._endpoint = endpoint
+        self._assembler = assembler
+        self._watchdog = watchdog
+        self.done = False
+
+    async def read(self, response: Any, *, streamed: bool) -> AsyncIterator[Shown]:
+        """What there is to show, as it comes. A server may stream unasked, or not when asked."""
+        content_type = str(response.headers.get("content-type", "")).lower()
+        if "html" in content_type:
+            raise provider_errors.protocol(self._endpoint, f"it answers with {content_type}")
+        if "event-stream" in content_type or (streamed and "json" not in content_type):
+            source = response.iter_bytes()
+        else:
+            content = await self._watchdog.wait(response.read())
+            if not _STREAM_BEGINS.match(content):
+                for shown in self._whole(content):
+                    yield shown
+                return
+            source = _once(content)  # some proxies send a stream under the type of JSON
+        async for shown in self._stream(source):
+            yield shown
+
+    async def _stream(self, source: AsyncIterator[bytes]) -> AsyncIterator[Shown]:
+        reader = SseReader()
+        while not self.done:
+            chunk = await self._next_chunk(source)
+            events = reader.end() if chunk is None else reader.feed(chunk)
+            for event in events:
+                if isinstance(event, Data) and not self.done:
+                    grown = self._assembler.grown
+                    found = self._data(event, cut=chunk is None)
+                    self._watchdog.data(useful=self._assembler.grown != grown)
+                    for shown in found:
+                        yield shown
+            if chunk is None:
+                return
+        await _drain(source)
+
+    async def _next_chunk(self, source: AsyncIterator[bytes]) -> bytes | None:
+        """The next bytes. Behind a finish reason any kind of end is as good as a proper one."""
+        import httpx2
+
+        if self._assembler.finish_reason is not None:
+            self._watchdog.limit(_GRACE)
+        try:
+            return await self._watchdog.wait(_next(source))
+        except (TimeoutError, httpx2.HTTPError):
+            if self._assembler.finish_reason is None:
+                raise
+            return None
+
+    def _data(self, data: Data, *, cut: bool) -> list[Shown]:
+        """What one event shows. `cut` says that the stream ended before the event did."""
+        if data.text.strip() == _END:
+            self.done = True
+            return []
+        if data.event.lower() in _SIGNS_OF_LIFE:
+            return []
+        try:
+            chunk = _parsed(data.text)
+        except (ValueError, RecursionError) as error:
+            if "\n" in data.text:  # servers that leave out the blank line between events
+                lines = [Data(line, data.event) for line in data.text.split("\n") if line.strip()]
+                return [shown for line in lines for shown in self._data(line, cut=cut)]
+            if cut:
+                return []  # half an event: whether the reply is whole is the assembler's to say
+            reason = f"a data line that is not JSON: {provider_errors.quoted(data.text)}"
+            raise provider_errors.protocol(self._endpoint, reason) from error
+        if data.event == "error":
+            raise provider_errors.from_body(self._endpoint, chunk)
+        return self._assembler.feed(chunk)
+
+    def _whole(self, content: bytes) -> list[Shown]:
+        if not content.strip():
+            raise provider_errors.broken_off(self._endpoint, "an empty body")
+        try:
+            body = _parsed(content)
+        except (ValueError, RecursionError) as error:
+            shown_text = provider_errors.quoted(content.decode("utf-8", "replace"))
+            reason = f"a body that is not JSON: {shown_text}"
+            raise provider_errors.protocol(self._endpoint, reason) from error
+        shown = self._assembler.feed_whole(body)
+        self.done = True
+        return shown
+
+
+def _parsed(text: str | bytes) -> Any:
+    """The value of some JSON; null for a number that JSON does not have, as nothing sent on may.
+
+    Raises ValueError, or RecursionError where it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=lambda _name: None, parse_float=_finite)
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+async def _drain(source: AsyncIterator[bytes]) -> None:
+    import httpx2
+
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(_DRAIN):
+            while await _next(source) is not None:
+                pass
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def _next(source: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(source, None)
