@@ -105,7 +105,7 @@ def versions(draw: st.DrawFn) -> Span:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that happens to a store: spans arrive, or go, or some are examined."""
+    """Something that happens to a store: spans prepare, or go, or some are examined."""
 
     write: Sequence[Span] = ()
     delete: str = ""

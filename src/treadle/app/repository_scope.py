@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from treadle.toolbox.traces import TraceReading
     from treadle.traces.query.pages import Page, Part
     from treadle.traces.store.examinations import Examinations, SpanExaminer
-    from treadle.traces.store.reading.listed import (
+    from treadle.traces.store.results import (
         Facets,
         Group,
+        Hit,
         LabelCounts,
         ListedSpan,
         RunSummary,
+        Skeleton,
+        Summary,
         ThreadSummary,
         Values,
     )
-    from treadle.traces.store.reading.searching import Hit
-    from treadle.traces.store.reading.skeletons import Skeleton
-    from treadle.traces.store.reading.summaries import Summary
 
     class Recorded(TraceReading, RecordedCalls, Protocol):
         """What is recorded, as the tools of traces and of experiments read it."""

@@ -10,17 +10,18 @@ if TYPE_CHECKING:
     from treadle.app import trace_shapes as shapes
     from treadle.events.types import Usage
     from treadle.traces.query import Page
-    from treadle.traces.store.reading.listed import (
+    from treadle.traces.store.results import (
         Group,
+        Hit,
         LabelCounts,
         ListedSpan,
+        Percentiles,
         RunSummary,
+        Skeleton,
+        Summary,
         Sums,
         ThreadSummary,
     )
-    from treadle.traces.store.reading.searching import Hit
-    from treadle.traces.store.reading.skeletons import Skeleton
-    from treadle.traces.store.reading.summaries import Percentiles, Summary
 
 T = TypeVar("T")
 Answer = TypeVar("Answer")

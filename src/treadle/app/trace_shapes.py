@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from treadle.json_schemas import DocumentedAs
 from treadle.spans.span import CostSource, JsonValue, SpanKind, SpanStatus
 from treadle.spans.span import Span as RecordedSpan
-from treadle.traces.store.reading.searching import FoundIn
+from treadle.traces.store.results import FoundIn
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Query
 from treadle.traces.query.conditions import Field, any_of
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 _CALLS_OF_OTHERS = Query((any_of(Field.KIND, [SpanKind.MODEL.value]),)) & OF_OTHERS
 

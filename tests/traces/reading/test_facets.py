@@ -15,7 +15,7 @@ from treadle.errors import UsageError
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import Field, Query, Rows, any_of
 from treadle.traces.store.reading import facets
-from treadle.traces.store.reading.listed import Values
+from treadle.traces.store.results import Values
 
 
 def values_of(found: NaiveSpan, field: Field) -> set[str]:

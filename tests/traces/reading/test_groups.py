@@ -13,8 +13,8 @@ from treadle.errors import UsageError
 from treadle.spans.span import TOOL_NAME_PREFIX, SpanKind, SpanStatus
 from treadle.traces.query import GroupBy, Sort, SortKey
 from treadle.traces.store.reading import planning, spans
-from treadle.traces.store.reading.listed import Sums
-from treadle.traces.store.reading.summaries import TOP, Percentiles, Summary
+from treadle.traces.store.reading.summaries import TOP
+from treadle.traces.store.results import Percentiles, Summary, Sums
 
 BUCKETS = (3600, 7200, 86_400, 5400, 60, 7)
 

@@ -14,7 +14,7 @@ from treadle.spans.span import Trace, true_root
 from treadle.traces import RunSummary
 from treadle.traces.query import Condition, Field, Page, Query, Sort, parse_query
 from treadle.traces.store.reading import runs
-from treadle.traces.store.reading.listed import ThreadSummary
+from treadle.traces.store.results import ThreadSummary
 
 SEEDS = st.integers(0, 1 << 32)
 _OWN = (Field.STATUS, Field.DURATION, Field.COST, Field.TOKENS, Field.INPUT, Field.OUTPUT)

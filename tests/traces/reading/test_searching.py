@@ -10,7 +10,7 @@ from tests.spans.runs import span
 from treadle.errors import UsageError
 from treadle.traces import SqliteTraceStore
 from treadle.traces.query import Condition, Field, Operator, Query, parse_query
-from treadle.traces.store.reading.searching import Hit
+from treadle.traces.store.results import Hit
 
 TEXTS = {
     "snake": "call foo_bar now",

@@ -14,7 +14,8 @@ from treadle.errors import NotFoundError
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind
 from treadle.traces import SqliteTraceStore
-from treadle.traces.store.reading.skeletons import Flag, Skeleton
+from treadle.traces.store.reading.skeletons import Flag
+from treadle.traces.store.results import Skeleton
 
 
 @pytest.fixture

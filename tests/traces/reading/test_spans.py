@@ -11,7 +11,7 @@ from tests.traces.reading.making import random_query, random_sort, random_span
 from treadle.errors import UsageError
 from treadle.traces.query import Page, Query, Sort, SortKey, parse_query
 from treadle.traces.store.reading import planning, spans, where
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 SEEDS = st.integers(0, 1 << 32)
 

@@ -4,13 +4,12 @@ import sqlite3
 from collections.abc import Sequence
 
 from treadle.traces import SqliteTraceStore
-from treadle.traces.store.schema import COUNTERS, SPAN_COLUMNS
+from treadle.traces.store.columns import COLUMNS
+from treadle.traces.store.counters import COUNTER_NAMES
 
 _GIVEN = {"id", "trace", "revision"}
-_SUMS = ", ".join(COUNTERS)
-_OWN = ", ".join(
-    f"spans.{name}" for name in SPAN_COLUMNS if name not in {"id", "trace", "revision"}
-)
+_SUMS = ", ".join(COUNTER_NAMES)
+_OWN = ", ".join(f"spans.{name}" for name in COLUMNS if name not in {"id", "trace", "revision"})
 _ROOT = "(SELECT span_id FROM spans WHERE id = root)"
 _NAMED = "FROM spans JOIN traces ON traces.id = spans.trace"
 

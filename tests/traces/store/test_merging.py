@@ -1,4 +1,4 @@
-"""In whatever order, how often and in which batches spans arrive: the store is the same."""
+"""In whatever order, how often and in which batches spans prepare: the store is the same."""
 
 import random
 import tempfile

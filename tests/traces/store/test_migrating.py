@@ -4,17 +4,22 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.spans.runs import span
+from tests.traces.reading.making import random_span
+from tests.traces.store.contract import full_span
+from tests.traces.store.dumps import dump
 from tests.traces.store.old_files import write_old_file
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore
 from treadle.traces.store import keeping
-from treadle.traces.store.arriving import arrive
+from treadle.traces.store.arriving import prepare
 from treadle.traces.store.keys import Keys
+from treadle.traces.store.migrating import VERSION
 from treadle.traces.store.schema import TABLES
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +79,7 @@ def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in TABLES:
             connection.execute(statement)
-        keeping.keep(connection, arrive(SPANS), Keys())
+        keeping.keep(connection, prepare(SPANS), Keys())
         connection.execute("PRAGMA user_version = 3")
 
     store = SqliteTraceStore.open(path)
@@ -84,6 +89,35 @@ def test_a_file_of_form_3_gets_its_missing_indexes(tmp_path: Path) -> None:
 
     assert kept == SPANS
     assert everything_in(path) == everything_in(tmp_path / "new.db")
+
+
+@pytest.mark.parametrize(
+    ("table", "lost"),
+    [
+        ("spans", ["cost_source", "output_preview", "input_counts_cache"]),
+        ("sums", ["unfinished", "cached_tokens", "unpriced", "busy_us"]),
+    ],
+)
+def test_a_column_that_an_older_file_lacks_is_added_and_computed(
+    tmp_path: Path, table: str, lost: list[str]
+) -> None:
+    path = tmp_path / "traces.db"
+    store = SqliteTraceStore.open(path)
+    random = Random(3)
+    store.write([*SPANS, full_span(), *(random_span(random) for _ in range(100))]).result()
+    written = dump(store)
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for name in ("spans",) if table == "spans" else ("traces", "runs", "threads", "rollups"):
+            for column in lost:
+                connection.execute(f"ALTER TABLE {name} DROP COLUMN {column}")
+        connection.execute(f"PRAGMA user_version = {VERSION - 1}")
+
+    store = SqliteTraceStore.open(path)
+    added = dump(store)
+    store.close()
+
+    assert added == written
 
 
 def everything_in(path: Path) -> list[tuple[str]]:

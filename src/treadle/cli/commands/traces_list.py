@@ -19,7 +19,7 @@ from treadle.cli.trace_queries import (
 )
 from treadle.traces.amounts import cost, duration
 from treadle.traces.query import Page
-from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums, ThreadSummary
+from treadle.traces.store.results import ListedSpan, RunSummary, Sums, ThreadSummary
 
 T = TypeVar("T")
 

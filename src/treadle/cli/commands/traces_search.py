@@ -7,7 +7,7 @@ from treadle.app.stores import open_trace_store
 from treadle.app.trace_answers import hit_answer, page_answer
 from treadle.cli.output import one_line, print_json, say, short_id, tell, when
 from treadle.cli.trace_queries import Actions, add_page, add_query, chosen_sort, listed_query
-from treadle.traces.store.reading.searching import Hit
+from treadle.traces.store.results import Hit
 
 _LONGEST = 400
 

@@ -12,8 +12,7 @@ from treadle.cli.trace_queries import UNKNOWN, Actions, add_query, typed_query
 from treadle.traces.amounts import cost, duration
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store.reading.listed import ListedSpan
-from treadle.traces.store.reading.summaries import Percentiles, Summary
+from treadle.traces.store.results import ListedSpan, Percentiles, Summary
 
 
 def configure(actions: Actions) -> None:

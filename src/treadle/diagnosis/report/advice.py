@@ -7,7 +7,7 @@ from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Focus, Suspect
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
-from treadle.traces.store.reading.summaries import Summary
+from treadle.traces.store.results import Summary
 
 MOST_ADVICE = 5
 

@@ -12,7 +12,7 @@ from treadle.diagnosis.report.shape import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.amounts import duration
 from treadle.traces.fencing import inline
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 _LOOP, _RETRIES, _POLLING = 74.0, 73.0, 18.0
 _PROMPT, _MODEL, _FALLBACK = 52.0, 46.0, 18.0

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from treadle.spans.span import SpanStatus
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.reading.listed import RunSummary
-from treadle.traces.store.reading.summaries import Summary
+from treadle.traces.store.results import RunSummary, Summary
 
 MOST_RUNS = 5_000
 """Runs that are counted, the newest."""

@@ -12,7 +12,7 @@ from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 BASES: Mapping[Cause, float] = {
     Cause.WRONG_ARGUMENT: 80,

@@ -11,8 +11,7 @@ from treadle.diagnosis.report.shape import critical_path, reference
 from treadle.diagnosis.report.spending import slow_spans
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.reading.listed import ListedSpan
-from treadle.traces.store.reading.summaries import Percentiles, Summary
+from treadle.traces.store.results import ListedSpan, Percentiles, Summary
 
 MOST_ROWS = 20
 

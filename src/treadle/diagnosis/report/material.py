@@ -16,7 +16,7 @@ from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
 from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 MOST_READ = 10_000
 """Spans whose contents are read, the newest, unless another number is asked for."""

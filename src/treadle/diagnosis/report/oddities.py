@@ -11,7 +11,7 @@ from treadle.diagnosis.report.results import Cause, Suspect
 from treadle.diagnosis.report.shape import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 _NAMES, _FORM, _HOLLOW, _EMPTY = 82.0, 64.0, 58.0, 40.0
 _LEAST_LIKES = 4

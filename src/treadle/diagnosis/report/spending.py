@@ -13,7 +13,7 @@ from treadle.diagnosis.report.shape import critical_path, reference
 from treadle.spans.span import SpanKind
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 _SLOW, _DOMINATES, _DEAR, _CACHE, _LARGE = 30.0, 20.0, 34.0, 34.0, 36.0
 _BY_SHARE = 46.0

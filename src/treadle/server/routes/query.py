@@ -17,8 +17,8 @@ from treadle.traces.query.language import Term, parse_terms
 from treadle.traces.query.vocabulary import NAMES, VOCABULARY, Takes
 from treadle.traces.query.writing import write_value
 from treadle.traces.store.reading.facets import COUNTED
-from treadle.traces.store.reading.listed import ValueCount, Values
 from treadle.traces.store.reading.runs import of_the_whole
+from treadle.traces.store.results import ValueCount, Values
 
 router = APIRouter(tags=["query"])
 

@@ -21,7 +21,7 @@ from treadle.toolbox.traces.issues import (
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
 from treadle.traces.query import Field, Query, any_of
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 MOST_FAULTS = 2_000
 """Faults that are taken apart, the worst, so that memory and time are bounded."""

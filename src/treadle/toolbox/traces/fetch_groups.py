@@ -24,7 +24,7 @@ from treadle.toolbox.traces.scope import (
 from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import GroupBy
-from treadle.traces.store.reading.listed import Group
+from treadle.traces.store.results import Group
 
 
 class FetchGroupsArguments(Arguments):

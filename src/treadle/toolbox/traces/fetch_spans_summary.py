@@ -52,7 +52,7 @@ from treadle.toolbox.wording import counted
 from treadle.tools.contract import Arguments
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.store.reading.summaries import Summary
+from treadle.traces.store.results import Summary
 
 LEAST_TOKENS = 800
 """The figures alone take some 600."""

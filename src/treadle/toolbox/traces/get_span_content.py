@@ -35,7 +35,7 @@ from treadle.tools.contract import Arguments
 from treadle.traces.fencing import fenced
 from treadle.traces.query import Field as About
 from treadle.traces.query import Query, any_of
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 
 MOST_SPANS = 5
 _ISSUES = (50, 10, 5, 3, 1, 0)

@@ -10,8 +10,7 @@ from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
 from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
-from treadle.traces.store.reading.listed import ListedSpan
-from treadle.traces.store.reading.summaries import Percentiles, Summary
+from treadle.traces.store.results import ListedSpan, Percentiles, Summary
 
 _LIKES = 300
 """The newest spans, which say what is usual for a cost."""

@@ -2,7 +2,7 @@
 
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.results import Told, milliseconds, moment, named, short
-from treadle.traces.store.reading.listed import ListedSpan, RunSummary, Sums
+from treadle.traces.store.results import ListedSpan, RunSummary, Sums
 
 _MOST_LABELS = 8
 """Maximum number to show for one span."""

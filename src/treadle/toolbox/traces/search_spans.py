@@ -29,7 +29,7 @@ from treadle.tools.contract import Arguments
 from treadle.traces.fencing import quotable
 from treadle.traces.query import Field as About
 from treadle.traces.query import Page, Part, Query, parse_query
-from treadle.traces.store.reading.searching import Hit
+from treadle.traces.store.results import Hit
 
 _SHORTEST_EXCERPT = 60
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.results import Told, milliseconds, moment, named, short
-from treadle.traces.store.reading.listed import ListedSpan
-from treadle.traces.store.reading.summaries import ModelUsage, Percentiles, Summary, ToolUsage
+from treadle.traces.store.results import ListedSpan, ModelUsage, Percentiles, Summary, ToolUsage
 
 _TEXT_CHARACTERS = 120
 

@@ -13,7 +13,7 @@ from treadle.toolbox.ui.going import Went, go
 from treadle.toolbox.ui.screen import SpanId
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.store.protocol import SpanReader
-from treadle.traces.store.reading.listed import ListedSpan
+from treadle.traces.store.results import ListedSpan
 from treadle.ui.messages import NavigateToExperiment
 from treadle.ui.service import Ui
 

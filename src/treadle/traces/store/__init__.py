@@ -1,7 +1,7 @@
 """The store of spans: a protocol, and the engine that needs nothing but Python."""
 
 from treadle.traces.store.protocol import Blob, Changes, Deleted, SpanChange, SpanReader, TraceStore
-from treadle.traces.store.reading.listed import RunSummary
+from treadle.traces.store.results import RunSummary
 from treadle.traces.store.sqlite import SqliteTraceStore
 from treadle.traces.store.writer import PENDING_LIMIT
 

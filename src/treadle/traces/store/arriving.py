@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from treadle.spans.span import Span, more_complete
 from treadle.traces.store import contents
 from treadle.traces.store.blobs import Pieces
-from treadle.traces.store.packing import packed
-from treadle.traces.store.rows import Row, Text, span_row
+from treadle.traces.store.columns import SpanRow, span_row
+from treadle.traces.store.packing import Text, packed
 from treadle.traces.store.search_text import newest_text, search_text
 
 
@@ -17,7 +17,7 @@ class Arrival:
 
     span: Span
     trace_id: Text
-    row: Row
+    row: SpanRow
     data: bytes
     pieces: Pieces
     texts: tuple[str, str, str]
@@ -25,7 +25,7 @@ class Arrival:
     labels: tuple[Text, ...]
 
 
-def arrive(spans: Iterable[Span]) -> list[Arrival]:
+def prepare(spans: Iterable[Span]) -> list[Arrival]:
     """The spans made ready; of several versions of one only the most complete."""
     newest: dict[tuple[str, str], Span] = {}
     for span in spans:

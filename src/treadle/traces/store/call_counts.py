@@ -12,7 +12,8 @@ from typing import NamedTuple
 from treadle.spans.counted_calls import SEPARATE, STEPS, Step, counted_calls, passes_on
 from treadle.spans.span import SpanKind
 from treadle.traces.store import statements
-from treadle.traces.store.rows import Row, Text
+from treadle.traces.store.columns import SpanRow
+from treadle.traces.store.packing import Text
 
 Place = tuple[int, Text]
 """A trace (`traces.id`) and a span id."""
@@ -72,12 +73,12 @@ class _Found(NamedTuple):
     counted: int
 
 
-def is_step(row: Row) -> bool:
+def is_step(row: SpanRow) -> bool:
     """Whether the span is a call, or may be on the way from one to another."""
     return row.kind == SpanKind.MODEL or passes_on(row.kind, str(row.operation))
 
 
-def left_by(before: Row, row: Row) -> set[Place]:
+def left_by(before: SpanRow, row: SpanRow) -> set[Place]:
     """The places that a span was next to, and perhaps is no longer."""
     if not is_step(before) or (before.parent_id == row.parent_id and is_step(row)):
         return set()

@@ -9,6 +9,7 @@ stands in its place. So nothing in a span can be mistaken for a reference.
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from isal import isal_zlib
@@ -183,11 +184,8 @@ def _values(span: Span) -> _Values:
 
 
 _NO_TOKENS = Usage()
-_PLAIN = (
-    "trace_id", "span_id", "parent_id", "kind", "operation", "name", "start_us", "end_us",
-    "status", "error", "model", "provider", "input_counts_cache", "cost", "cost_source",
-    "time_to_first_token_us", "thread_id", "run_id", "start_ns", "end_ns",
-)  # fmt: skip
+_NESTED = {*_TEXTS, "tokens", "labels", "attributes", "resource", "events", "links"}
+_PLAIN = tuple(field.name for field in fields(Span) if field.name not in _NESTED)
 """The fields that are JSON values as they are, or None by default."""
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from treadle.database import transaction
 from treadle.traces.store import connections, keeping, trace_states
+from treadle.traces.store.columns import COLUMNS, SpanRow
 from treadle.traces.store.packing import labels_of, packed
 from treadle.traces.store.protocol import Deleted
 from treadle.traces.store.retained import (
@@ -22,8 +23,6 @@ from treadle.traces.store.retained import (
     size_of,
     to_prune,
 )
-from treadle.traces.store.rows import Row
-from treadle.traces.store.schema import SPAN_COLUMNS
 from treadle.traces.store.sums import Sums
 from treadle.traces.store.writer import Writer
 
@@ -40,7 +39,7 @@ _LOG_ATTEMPTS = 50
 _LOG_WAIT_MS = 200
 
 _ROWS = f"""
-    SELECT {", ".join(SPAN_COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
+    SELECT {", ".join(COLUMNS)} FROM spans WHERE trace = ? LIMIT ?"""  # noqa: S608
 _REMAINS = "remains"
 """In `given`: 1 while bytes of what was deleted may be left, also after a crash."""
 
@@ -137,7 +136,7 @@ def _delete_some(
             keys: list[int] = []
             for state in states.values():
                 for found in connection.execute(_ROWS, (state.id, _SPANS_AT_ONCE - len(keys))):
-                    row = Row(*found)
+                    row = SpanRow(*found)
                     sums.add(row, labels_of(row.labels), state, -1)
                     state.take_out(row)
                     keys.append(row.id)

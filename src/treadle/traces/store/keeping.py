@@ -18,16 +18,16 @@ from treadle.traces.store import (
     trace_states,
 )
 from treadle.traces.store.arriving import Arrival
+from treadle.traces.store.columns import COLUMNS, SpanRow
+from treadle.traces.store.counters import added, counters
 from treadle.traces.store.keys import Keys
-from treadle.traces.store.packing import labels_of
-from treadle.traces.store.rows import Row, Text, added, counters
-from treadle.traces.store.schema import SPAN_COLUMNS
+from treadle.traces.store.packing import Text, labels_of
 from treadle.traces.store.sums import Sums
 from treadle.traces.store.trace_states import TraceState
 
-_COLUMNS = ", ".join(SPAN_COLUMNS)
+_COLUMNS = ", ".join(COLUMNS)
 _THERE = f"""
-    SELECT {", ".join(f"spans.{name}" for name in SPAN_COLUMNS)}
+    SELECT {", ".join(f"spans.{name}" for name in COLUMNS)}
     FROM (VALUES {{}}) AS wanted
     CROSS JOIN spans ON spans.trace = wanted.column1 AND spans.span_id = wanted.column2"""  # noqa: S608
 
@@ -38,8 +38,8 @@ class _Change:
 
     arrival: Arrival
     state: TraceState
-    before: Row | None
-    row: Row
+    before: SpanRow | None
+    row: SpanRow
 
 
 def keep(connection: sqlite3.Connection, arrivals: Sequence[Arrival], keys: Keys) -> None:
@@ -127,7 +127,7 @@ def _changes(
     ]
     there = {
         (row.trace, row.span_id): row
-        for row in (Row(*found) for found in statements.select(connection, _THERE, places))
+        for row in (SpanRow(*found) for found in statements.select(connection, _THERE, places))
     }
     undecided = [
         (row, arrival)
@@ -145,14 +145,14 @@ def _changes(
     return changes
 
 
-def _wins(before: Row, arrival: Arrival, better: set[int]) -> bool:
+def _wins(before: SpanRow, arrival: Arrival, better: set[int]) -> bool:
     if (before.end_us is None) != (arrival.row.end_us is None):
         return before.end_us is None
     return before.id in better
 
 
 def _more_complete(
-    connection: sqlite3.Connection, pairs: Sequence[tuple[Row, Arrival]]
+    connection: sqlite3.Connection, pairs: Sequence[tuple[SpanRow, Arrival]]
 ) -> set[int]:
     """The keys of the stored spans that are less complete than what arrived."""
     same = dict(
@@ -245,7 +245,7 @@ def recount(
 ) -> None:
     """Correct which model calls around these places count, and the sums with them."""
     found = call_counts.miscounted(connection, changed, left)
-    wrong = [Row(*values) for values in statements.select(connection, _THERE, found)]
+    wrong = [SpanRow(*values) for values in statements.select(connection, _THERE, found)]
     for row in wrong:
         right = row._replace(counted=1 - row.counted)
         share = added(counters(right), counters(row), -1)

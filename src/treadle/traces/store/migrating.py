@@ -9,20 +9,24 @@ from typing import Any
 from treadle.database import Schema
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanEvent, SpanKind, SpanStatus
-from treadle.traces.store import call_counts, examination_tables, keeping, trace_states
-from treadle.traces.store.arriving import arrive
+from treadle.traces.store import call_counts, contents, examination_tables, keeping, trace_states
+from treadle.traces.store.arriving import prepare
+from treadle.traces.store.columns import COLUMNS
+from treadle.traces.store.counters import COUNTERS
 from treadle.traces.store.keys import Keys
 from treadle.traces.store.packing import unpacked
-from treadle.traces.store.schema import INDEXES, TABLES
+from treadle.traces.store.schema import COUNTER_TYPE, INDEXES, TABLES
 from treadle.traces.store.statements import PREPARED
-from treadle.traces.store.sums import Sums
+from treadle.traces.store.sums import HOUR_US, Sums
 
 VERSION = 7
-"""`user_version` of the present form. Forms 1 and 2 were tables of one row a span, without sums;
-forms 3 and 4 knew nothing of faults, up to form 5 there were fewer indexes, and up to form 6 calls
-within calls were counted by another rule."""
+"""The current form, in `user_version`. Raise it for a new column, counter, table or index.
 
-_SUMMED, _EXAMINED = 3, 5
+Forms 1 and 2 had one table of spans without sums. Forms 3 and 4 had no findings, forms up to 5
+fewer indexes. Forms up to 6 counted model calls within model calls by another rule.
+"""
+
+_SUMMED, _EXAMINED, _RECOUNTED = 3, 5, 7
 
 _AT_ONCE = 500
 _OLD_TABLES = ("spans", "contents", "traces")
@@ -33,6 +37,31 @@ _NESTED = f"""
     JOIN traces ON traces.id = s.trace
     WHERE s.kind = 'model' AND parent.{call_counts.KINDS}"""  # noqa: S608  (constants)
 _CALLS = "SELECT trace, span_id FROM spans WHERE trace = ? AND kind = 'model'"
+
+_NEXT_KEYS = "SELECT id FROM spans WHERE id > ? ORDER BY id LIMIT ?"
+_HOUR = f"s.start_us - ((s.start_us % {HOUR_US}) + {HOUR_US}) % {HOUR_US}"
+_SUM_UP = (
+    """UPDATE traces SET {name} = (
+        SELECT coalesce(sum({amount}), 0) FROM spans s WHERE s.trace = traces.id
+    )""",
+    "UPDATE runs SET {name} = (SELECT sum({name}) FROM traces WHERE traces.run_id = runs.run_id)",
+    """UPDATE threads SET {name} = (
+        SELECT sum({name}) FROM runs WHERE runs.thread_id = threads.thread_id
+    )""",
+    *(
+        f"""INSERT INTO rollups (dimension, value, hour_us, {{name}})
+            SELECT '{dimension}', {value}, {_HOUR}, sum({{amount}}) FROM spans s {labels} WHERE 1
+            GROUP BY 2, 3
+            ON CONFLICT DO UPDATE SET {{name}} = excluded.{{name}}"""  # noqa: S608  (constants)
+        for dimension, value, labels in (
+            ("all", "''", ""),
+            ("model", "coalesce(s.model, '')", ""),
+            ("operation", "s.operation", ""),
+            ("label", "l.label", "JOIN span_labels l ON l.span = s.id"),
+        )
+    ),
+)
+"""Compute one counter in all tables of sums, the spans of a trace first."""
 
 _OLD_SPANS = """
     SELECT spans.trace_id, spans.span_id, parent_id, kind, operation, name, start_us, end_us,
@@ -47,8 +76,10 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         _make(connection, old=version > 0)
     elif version < _EXAMINED:
         _execute_all(connection, examination_tables.TABLES)
+    _add_columns(connection)
+    _add_counters(connection)
     _execute_all(connection, INDEXES)
-    if version >= _SUMMED:
+    if _SUMMED <= version < _RECOUNTED:
         _count_again(connection)
 
 
@@ -74,7 +105,7 @@ def _take_over(connection: sqlite3.Connection) -> None:
     keys = Keys()
     spans = _old_spans(connection.execute(_OLD_SPANS))
     while some := list(islice(spans, _AT_ONCE)):
-        keeping.keep(connection, arrive(some), keys)
+        keeping.keep(connection, prepare(some), keys)
 
 
 def _count_again(connection: sqlite3.Connection) -> None:
@@ -87,6 +118,42 @@ def _count_again(connection: sqlite3.Connection) -> None:
             calls = connection.execute(_CALLS, (key,)).fetchall()
             keeping.recount(connection, calls, (), traces, sums)
         sums.store(connection, traces.values())
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns of `spans` that the file lacks, computed from the stored spans."""
+    added = [name for name in COLUMNS if name not in _columns_of(connection, "spans")]
+    if not added:
+        return
+    for name in added:
+        connection.execute(f"ALTER TABLE spans ADD COLUMN {name} {COLUMNS[name].sql}")
+    changes = ", ".join(f"{name} = ?" for name in added)
+    last = -(1 << 63)
+    while found := connection.execute(_NEXT_KEYS, (last, _AT_ONCE)).fetchall():
+        keys = [key for (key,) in found]
+        last = keys[-1]
+        stored = contents.spans_by_key(connection, keys)
+        rows = ((key, prepare([stored[key]])[0].row) for key in keys)
+        connection.executemany(
+            f"UPDATE spans SET {changes} WHERE id = ?",  # noqa: S608  (names of columns)
+            [(*(getattr(row, name) for name in added), key) for key, row in rows],
+        )
+
+
+def _add_counters(connection: sqlite3.Connection) -> None:
+    """Add the counters that the file lacks to every table of sums, computed from its spans."""
+    there = _columns_of(connection, "rollups")
+    for counter in COUNTERS:
+        if counter.name in there:
+            continue
+        for table in ("traces", "runs", "threads", "rollups"):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {counter.name} {COUNTER_TYPE}")
+        for statement in _SUM_UP:
+            connection.execute(statement.format(name=counter.name, amount=counter.sql))
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def _old_spans(rows: Iterable[tuple[object, ...]]) -> Iterator[Span]:

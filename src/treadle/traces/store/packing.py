@@ -1,12 +1,13 @@
-"""Any text as SQLite can hold it, and back."""
+"""Any text as SQLite can store it, and back."""
 
 import json
 
+Text = str | bytes
+"""A text in a column: bytes if it contains a lone surrogate, which UTF-8 cannot encode."""
 
-def packed(text: str | None) -> str | bytes | None:
-    """`text` as a value of a column: a lone surrogate, which is no UTF-8, makes it bytes."""
-    if text is None:
-        return None
+
+def pack_text(text: str) -> Text:
+    """`text` as a value of a column."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -14,11 +15,16 @@ def packed(text: str | None) -> str | bytes | None:
     return text
 
 
-def unpacked(value: str | bytes) -> str:
+def packed(text: str | None) -> Text | None:
+    """`text` as a value of a column that allows NULL."""
+    return None if text is None else pack_text(text)
+
+
+def unpacked(value: Text) -> str:
     """The text of such a value."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
-def labels_of(column: str | None) -> list[str | bytes]:
+def labels_of(column: str | None) -> list[Text]:
     """The labels of a span from `spans.labels`, packed."""
-    return [packed(label) or "" for label in json.loads(column)] if column else []
+    return [pack_text(label) for label in json.loads(column)] if column else []

@@ -9,18 +9,18 @@ from treadle.spans.span_writer import SpanWriter
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.query.pages import Page, Part
 from treadle.traces.store.examinations import Examinations, SpanExaminer
-from treadle.traces.store.reading.listed import (
+from treadle.traces.store.results import (
     Facets,
     Group,
+    Hit,
     LabelCounts,
     ListedSpan,
     RunSummary,
+    Skeleton,
+    Summary,
     ThreadSummary,
     Values,
 )
-from treadle.traces.store.reading.searching import Hit
-from treadle.traces.store.reading.skeletons import Skeleton
-from treadle.traces.store.reading.summaries import Summary
 
 EVERYTHING = Query()
 """A question that every span answers."""

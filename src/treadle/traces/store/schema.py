@@ -14,69 +14,15 @@ Three ideas carry it:
 Text that is no UTF-8 (a lone surrogate) is kept as bytes; `packing.packed` and `packing.unpacked`.
 """
 
+from treadle.traces.store.columns import COLUMNS
+from treadle.traces.store.counters import COUNTER_NAMES
+
 KEY_BITS = 11
 """How many bits of a span's key tell apart the spans of one microsecond."""
 
-COUNTERS = (
-    "spans",
-    "model_calls",
-    "tool_calls",
-    "failed",  # model and tool calls that ended with an error
-    "errors",  # spans of any kind with status error
-    "unfinished",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "cost_nano",  # billionths of a US dollar
-    "metered",  # model calls whose input and output tokens are known
-    "unmetered",  # answered or interrupted model calls whose tokens nobody knows
-    "priced",
-    "unpriced",
-    "timed",  # spans with a duration
-    "busy_us",  # the sum of their durations
-)
-"""Additive integers. Tokens, cost and calls come from counted model calls alone; which ones count
-is in `traces.counted_calls`."""
-
-SPAN_COLUMNS = (
-    "id",
-    "trace",
-    "span_id",
-    "parent_id",
-    "revision",
-    "kind",
-    "operation",
-    "name",
-    "status",
-    "error",
-    "error_type",
-    "model",
-    "provider",
-    "own_run",
-    "own_thread",
-    "start_us",
-    "end_us",
-    "duration_us",
-    "work_us",
-    "ttft_us",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "input_counts_cache",
-    "cost_nano",
-    "cost_source",
-    "counted",
-    "labels",
-    "input_preview",
-    "output_preview",
-)
-"""The columns of `spans`, in their order."""
-
-_SUMS = ", ".join(f"{name} INTEGER NOT NULL DEFAULT 0" for name in COUNTERS)
+_SPAN_COLUMNS = ", ".join(f"{name} {column.sql}" for name, column in COLUMNS.items())
+COUNTER_TYPE = "INTEGER NOT NULL DEFAULT 0"
+_SUMS = ", ".join(f"{name} {COUNTER_TYPE}" for name in COUNTER_NAMES)
 
 CALLS_BY_PARENT = """
     CREATE INDEX IF NOT EXISTS calls_by_parent ON spans (trace, parent_id)
@@ -84,26 +30,7 @@ CALLS_BY_PARENT = """
 
 TABLES: tuple[str, ...] = (
     # One row a span: what lists, filters and skeletons need.
-    """CREATE TABLE spans (
-        id INTEGER PRIMARY KEY,
-        trace INTEGER NOT NULL, -- traces.id
-        span_id TEXT NOT NULL, parent_id TEXT,
-        revision INTEGER NOT NULL,
-        kind TEXT NOT NULL, operation TEXT NOT NULL, name TEXT NOT NULL,
-        status TEXT NOT NULL, error TEXT, error_type TEXT,
-        model TEXT, provider TEXT,
-        own_run TEXT, own_thread TEXT, -- which the span itself names
-        start_us INTEGER NOT NULL, end_us INTEGER,
-        duration_us INTEGER, -- null when unfinished or when the clock went back
-        work_us INTEGER, -- the same without waits for a person
-        ttft_us INTEGER,
-        input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER,
-        cache_write_tokens INTEGER, reasoning_tokens INTEGER, input_counts_cache INTEGER,
-        cost_nano INTEGER, cost_source TEXT,
-        counted INTEGER NOT NULL, -- 1: its tokens, cost and call are in the sums
-        labels TEXT, -- a JSON list, null for none
-        input_preview TEXT, output_preview TEXT -- the beginning of what each says that is new
-    )""",
+    f"CREATE TABLE spans ({_SPAN_COLUMNS})",
     "CREATE UNIQUE INDEX spans_by_span_id ON spans (span_id, trace)",
     "CREATE INDEX spans_of_trace ON spans (trace)",
     "CREATE UNIQUE INDEX spans_by_revision ON spans (revision)",

@@ -10,17 +10,24 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from treadle.traces.store import statements, trace_states
-from treadle.traces.store.rows import Counters, Row, Text, added, counters, nothing
-from treadle.traces.store.schema import COUNTERS
+from treadle.traces.store.columns import SpanRow
+from treadle.traces.store.counters import (
+    COUNTER_COLUMNS,
+    COUNTER_NAMES,
+    Counters,
+    added,
+    counters,
+    nothing,
+)
+from treadle.traces.store.packing import Text
 from treadle.traces.store.trace_states import TraceState
 
 HOUR_US = 3_600_000_000
 
-_SUMS = ", ".join(COUNTERS)
-_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTERS)
+_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTER_NAMES)
 
 _RUN_THREADS = "SELECT run_id, thread_id FROM runs WHERE run_id IN ({})"
-_RUN_SUMS = f"SELECT run_id, {_SUMS} FROM runs WHERE run_id IN ({{}})"  # noqa: S608  (columns)
+_RUN_SUMS = f"SELECT run_id, {COUNTER_COLUMNS} FROM runs WHERE run_id IN ({{}})"  # noqa: S608  (columns)
 _DELETE_EMPTY_RUNS = """
     DELETE FROM runs WHERE run_id IN ({})
         AND NOT EXISTS (SELECT 1 FROM traces WHERE traces.run_id = runs.run_id)"""
@@ -65,7 +72,7 @@ class Sums:
         self._labels: dict[tuple[int, Text], Counters] = {}
         self._facets: dict[tuple[str, Text, int], int] = defaultdict(int)
 
-    def add(self, row: Row, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
+    def add(self, row: SpanRow, labels: Sequence[Text], state: TraceState, sign: int = 1) -> None:
         """A span with that row is there; with `sign` -1 no longer."""
         self.count(row, labels, state, counters(row), sign)
         trace = row.trace
@@ -81,7 +88,7 @@ class Sums:
             self._facets["label", label, trace] += sign
 
     def count(
-        self, row: Row, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
+        self, row: SpanRow, labels: Sequence[Text], state: TraceState, share: Counters, sign: int
     ) -> None:
         """Change all sums that the span is part of by `share`."""
         state.count(share, sign)
@@ -123,7 +130,7 @@ class Sums:
         changes = {key: share for key, share in sums.items() if any(share)}
         statements.insert(
             connection,
-            f"INSERT INTO rollups (dimension, value, hour_us, {_SUMS})",
+            f"INSERT INTO rollups (dimension, value, hour_us, {COUNTER_COLUMNS})",
             [(*key, *changes[key]) for key in _in_order(changes)],
             f"ON CONFLICT DO UPDATE SET {_ADDED}",
         )
@@ -145,7 +152,7 @@ def _store_runs(connection: sqlite3.Connection, states: Sequence[TraceState]) ->
     before = dict(statements.select(connection, _RUN_THREADS, shares))
     statements.insert(
         connection,
-        f"INSERT INTO runs (run_id, thread_id, start_us, last_us, {_SUMS})",
+        f"INSERT INTO runs (run_id, thread_id, start_us, last_us, {COUNTER_COLUMNS})",
         [(run, run, 0, 0, *share) for run, share in shares.items()],
         f"ON CONFLICT (run_id) DO UPDATE SET {_ADDED}",
     )
@@ -177,7 +184,7 @@ def _store_threads(
     changes = _shares(moves)
     statements.insert(
         connection,
-        f"INSERT INTO threads (thread_id, runs, start_us, last_us, {_SUMS})",
+        f"INSERT INTO threads (thread_id, runs, start_us, last_us, {COUNTER_COLUMNS})",
         [(thread, runs[thread], 0, 0, *share) for thread, share in changes.items()],
         f"ON CONFLICT (thread_id) DO UPDATE SET runs = runs + excluded.runs, {_ADDED}",
     )

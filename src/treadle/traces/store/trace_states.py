@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from treadle.spans.span import SpanKind
 from treadle.traces.store import statements
-from treadle.traces.store.rows import Counters, Row, Text, added, last_us, nothing
-from treadle.traces.store.schema import COUNTERS
+from treadle.traces.store.columns import SpanRow, last_us
+from treadle.traces.store.counters import COUNTER_COLUMNS, COUNTER_NAMES, Counters, added, nothing
+from treadle.traces.store.packing import Text
 
 Rank = tuple[bool, bool, int, bool, Text]
 
-_SUMS = ", ".join(COUNTERS)
-_TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTERS)
+_TRACE_SUMS = ", ".join(f"traces.{name}" for name in COUNTER_NAMES)
 
 _STATES = f"""
     SELECT traces.trace_id, traces.id, traces.own_run, traces.own_thread, run_id, root,
@@ -38,13 +38,14 @@ _SMALLEST = "SELECT min(value) FROM trace_facets WHERE trace = ? AND facet = ?"
 
 _KEEP = (
     "INSERT INTO traces"
-    f" (id, trace_id, own_run, own_thread, run_id, root, rooted, start_us, last_us, {_SUMS})"
+    " (id, trace_id, own_run, own_thread, run_id, root, rooted, start_us, last_us,"
+    f" {COUNTER_COLUMNS})"
 )
 _OVER = (
     "ON CONFLICT (id) DO UPDATE SET own_run = excluded.own_run, own_thread = excluded.own_thread,"
     " run_id = excluded.run_id, root = excluded.root, rooted = excluded.rooted,"
     " start_us = excluded.start_us, last_us = excluded.last_us, "
-    + ", ".join(f"{name} = excluded.{name}" for name in COUNTERS)
+    + ", ".join(f"{name} = excluded.{name}" for name in COUNTER_NAMES)
 )
 
 
@@ -80,7 +81,7 @@ class TraceState:
         """Whether no span is left."""
         return self.sums[0] == 0
 
-    def take_out(self, row: Row, by: Row | None = None) -> None:
+    def take_out(self, row: SpanRow, by: SpanRow | None = None) -> None:
         """The span with that row is no longer there; `by` is put in for it."""
         same = by is not None and (row.own_run, row.own_thread) == (by.own_run, by.own_thread)
         self.unnamed |= not same and (row.own_run is not None or row.own_thread is not None)
@@ -90,7 +91,7 @@ class TraceState:
             self.shrunk |= by is None or last_us(by) < last_us(row)
         self.uprooted |= row.id == self.root
 
-    def put_in(self, row: Row) -> None:
+    def put_in(self, row: SpanRow) -> None:
         """The span with that row is there."""
         self.own_run = _smaller(self.own_run, row.own_run)
         self.own_thread = _smaller(self.own_thread, row.own_thread)

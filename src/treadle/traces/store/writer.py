@@ -21,7 +21,7 @@ from treadle.errors import StoreError
 from treadle.spans.span import JsonValue, Span
 from treadle.spans.span_writer import StoreBusyError
 from treadle.traces.store import connections, keeping
-from treadle.traces.store.arriving import Arrival, arrive, most_complete
+from treadle.traces.store.arriving import Arrival, most_complete, prepare
 from treadle.traces.store.keys import Keys
 
 PENDING_LIMIT = 20_000
@@ -136,7 +136,7 @@ class Writer:
         failure: BaseException | None = None
         arrivals: Sequence[Arrival] = ()
         try:
-            arrivals = arrive(spans)
+            arrivals = prepare(spans)
         except Exception as error:  # noqa: BLE001  (whoever waits for the future is told)
             failure = error
         part = _Part(arrivals, len(spans), size, ticket, redacted)

@@ -17,12 +17,12 @@ from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows
 from treadle.traces.store.packing import packed
 from treadle.traces.store.reading.groups import SHOWN_LABEL, value_rows
-from treadle.traces.store.reading.listed import Facets, ValueCount, Values, plain
 from treadle.traces.store.reading.planning import Source, spans_in_all, whole_source
 from treadle.traces.store.reading.runs import fitting_rows
 from treadle.traces.store.reading.spans import conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, resolved
+from treadle.traces.store.results import Facets, ValueCount, Values, plain
 
 MOST_READ = 200_000
 """Spans, runs or threads that are counted, the newest of more."""

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from treadle.errors import UsageError
-from treadle.spans.span import OWN_LABELS, REPLIED, REPOSITORY_LABEL
+from treadle.spans.span import OWN_LABELS, REPOSITORY_LABEL
 from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query.conditions import (
     Condition,
@@ -19,21 +19,12 @@ from treadle.traces.query.conditions import (
     any_of,
 )
 from treadle.traces.query.pages import Page
-from treadle.traces.store.reading.listed import (
-    SUMS,
-    Group,
-    LabelCount,
-    LabelCounts,
-    Sums,
-    plain,
-    sums,
-)
+from treadle.traces.store.counters import CONTRIBUTIONS, COUNTER_COLUMNS, COUNTER_NAMES, TOTALS
 from treadle.traces.store.reading.planning import HOUR_US, whole_source
 from treadle.traces.store.reading.spans import check_page, conditions
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, joined, listing, resolved
-from treadle.traces.store.rows import LONGEST_US, MOST_NANO, MOST_TOKENS
-from treadle.traces.store.schema import COUNTERS
+from treadle.traces.store.results import Group, LabelCount, LabelCounts, Sums, plain, sums
 
 HOUR_SECONDS = 3_600
 LARGEST_PAGE = 10_000
@@ -41,37 +32,6 @@ LARGEST_PAGE = 10_000
 
 _SECOND_US = 1_000_000
 
-
-def _within(column: str, most: int) -> str:
-    return f"max(-{most}, min({most}, coalesce({column}, 0)))"
-
-
-_MODEL_ONLY = "iif(s.counted, {}, 0)"
-_REPLIED = f"s.counted AND s.status IN {tuple(status.value for status in REPLIED)}"
-_UNKNOWN_TOKENS = "(s.input_tokens IS NULL OR s.output_tokens IS NULL)"
-_ADDED = {
-    "spans": "1",
-    "model_calls": "s.counted",
-    "tool_calls": "s.kind = 'tool'",
-    "failed": "s.status = 'error' AND (s.kind = 'tool' OR s.counted)",
-    "errors": "s.status = 'error'",
-    "unfinished": "s.status = 'unfinished'",
-    **{
-        f"{name}_tokens": _MODEL_ONLY.format(_within(f"s.{name}_tokens", MOST_TOKENS))
-        for name in ("input", "output", "cached", "cache_write", "reasoning")
-    },
-    "cost_nano": _MODEL_ONLY.format(_within("s.cost_nano", MOST_NANO)),
-    "metered": f"s.counted AND NOT {_UNKNOWN_TOKENS}",
-    "unmetered": f"{_REPLIED} AND {_UNKNOWN_TOKENS}",
-    "priced": "s.counted AND s.cost_nano IS NOT NULL",
-    "unpriced": f"{_REPLIED} AND s.cost_nano IS NULL",
-    "timed": "s.duration_us IS NOT NULL",
-    "busy_us": _within("s.duration_us", LONGEST_US),
-}
-"""What a span adds to each counter: `rows.counters` in SQL."""
-
-TOTALS = ", ".join(f"sum({name}) AS {name}" for name in COUNTERS)
-ADDED = ", ".join(f"{_ADDED[name]} AS {name}" for name in COUNTERS)
 
 _DIMENSIONS = {
     GroupBy.MODEL: (Field.MODEL, "model"),
@@ -129,7 +89,7 @@ def groups_page(
         ).fetchall()
         counted = f"SELECT count(*) FROM ({kept.text})"
         (total,) = connection.execute(counted, kept.values).fetchone()
-        return Page(tuple(Group(plain(row[0]), sums(row[1:])) for row in found), total, None)
+        return Page(tuple(Group(plain(row[0]), sums(*row[1:])) for row in found), total, None)
     rows = _added_up(connection, by, query, bucket_seconds)
     order = "value DESC" if by is GroupBy.TIME else "spans DESC, value"
     statement = (
@@ -137,7 +97,7 @@ def groups_page(
         f" GROUP BY value HAVING sum(spans) > 0 ORDER BY {order} LIMIT ? OFFSET ?"
     )
     found = connection.execute(statement, (*rows.values, *page)).fetchall()
-    data = tuple(Group(plain(row[0]), sums(row[1:-1])) for row in found)
+    data = tuple(Group(plain(row[0]), sums(*row[1:-1])) for row in found)
     total = found[0][-1] if found else (None if offset else 0)
     return Page(data, total, None)
 
@@ -145,7 +105,8 @@ def groups_page(
 def sums_of(connection: sqlite3.Connection, query: Query) -> Sums:
     """The sums over all spans that fit. `query` is resolved."""
     rows = _added_up(connection, GroupBy.TIME, query, HOUR_SECONDS)
-    return sums(connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone())
+    totals = connection.execute(f"SELECT {TOTALS} FROM ({rows.text})", rows.values).fetchone()
+    return sums(*totals)
 
 
 def label_counts(connection: sqlite3.Connection, query: Query, *, limit: int) -> LabelCounts:
@@ -189,10 +150,10 @@ def _less_own(
         return None
     own = Query((any_of(Field.LABEL, OWN_LABELS),))
     spans = _from_spans(connection, by, rest & own, bucket_seconds)
-    less = ", ".join(f"-{name} AS {name}" for name in COUNTERS)
+    less = ", ".join(f"-{name} AS {name}" for name in COUNTER_NAMES)
     return joined(
         (
-            Sql(f"SELECT value, {', '.join(COUNTERS)} FROM ({kept.text})", kept.values),
+            Sql(f"SELECT value, {COUNTER_COLUMNS} FROM ({kept.text})", kept.values),
             Sql(f"SELECT value, {less} FROM ({spans.text})", spans.values),
         ),
         " UNION ALL ",
@@ -225,7 +186,10 @@ def _from_kept(
         within.append(Sql("last_us < ?", (until,)))
         touched.append(Sql("start_us < ?", (until,)))
     inside, near = joined(within), joined(touched)
-    whole = Sql(f"SELECT {column} AS value, {SUMS} FROM {table} WHERE {inside.text}", inside.values)
+    whole = Sql(
+        f"SELECT {column} AS value, {COUNTER_COLUMNS} FROM {table} WHERE {inside.text}",
+        inside.values,
+    )
     if len(within) == 1:
         return whole
     crossing = connection.execute(
@@ -273,7 +237,9 @@ def _from_rollups(
     if last is not None:
         parts.append(Sql("hour_us < ?", (last,)))
     where = joined(parts)
-    whole = Sql(f"SELECT {value} AS value, {SUMS} FROM rollups WHERE {where.text}", where.values)
+    whole = Sql(
+        f"SELECT {value} AS value, {COUNTER_COLUMNS} FROM rollups WHERE {where.text}", where.values
+    )
     ends = [
         _from_spans(connection, by, Query((*others, *_between(low, high))), bucket_seconds)
         for low, high in ((since, first), (last, until))
@@ -334,6 +300,6 @@ def _from_spans(
     labels = "CROSS JOIN json_each(s.labels) e" if by is GroupBy.LABEL else ""
     where = conditions(source, query)
     return Sql(
-        f"SELECT {value} AS value, {ADDED} FROM {tables.text} {labels} WHERE {where.text}",
+        f"SELECT {value} AS value, {CONTRIBUTIONS} FROM {tables.text} {labels} WHERE {where.text}",
         (*tables.values, *where.values),
     )

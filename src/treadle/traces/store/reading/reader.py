@@ -17,18 +17,18 @@ from treadle.traces.store.reading import (
     spans,
     summaries,
 )
-from treadle.traces.store.reading.listed import (
+from treadle.traces.store.results import (
     Facets,
     Group,
+    Hit,
     LabelCounts,
     ListedSpan,
     RunSummary,
+    Skeleton,
+    Summary,
     ThreadSummary,
     Values,
 )
-from treadle.traces.store.reading.searching import Hit
-from treadle.traces.store.reading.skeletons import Skeleton
-from treadle.traces.store.reading.summaries import Summary
 
 _EVERYTHING = Query()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack
 
 from treadle.errors import NotFoundError
-from treadle.spans.span import SpanStatus, Trace, is_shown
+from treadle.spans.span import Trace, is_shown
 from treadle.traces.query.conditions import (
     NEWEST,
     Condition,
@@ -24,12 +24,6 @@ from treadle.traces.query.conditions import (
 from treadle.traces.query.pages import Page, Part, Position, list_name, read_cursor, write_cursor
 from treadle.traces.store import contents
 from treadle.traces.store.packing import packed
-from treadle.traces.store.reading.listed import (
-    RunSummary,
-    ThreadSummary,
-    plain,
-    sums,
-)
 from treadle.traces.store.reading.planning import ALL_SPANS, best_source
 from treadle.traces.store.reading.spans import check_page, conditions
 from treadle.traces.store.reading.text_terms import add_holds
@@ -42,7 +36,13 @@ from treadle.traces.store.reading.where import (
     on_spans,
     resolved,
 )
-from treadle.traces.store.schema import COUNTERS
+from treadle.traces.store.results import (
+    RUN_SUMMARY,
+    THREAD_SUMMARY,
+    RunSummary,
+    ThreadSummary,
+    plain,
+)
 
 T = TypeVar("T")
 
@@ -53,13 +53,6 @@ _LATELY = 2_000
 _COUNTED = 5_000
 _TOKENS = """
     iif(g.metered OR g.input_tokens OR g.output_tokens, g.input_tokens + g.output_tokens, NULL)"""
-
-_RUN_COLUMNS = f"""
-    g.id, g.run_id, g.thread_id, t.trace_id, s.name, s.input_preview, s.output_preview, s.status,
-    g.start_us, g.last_us, s.duration_us, {", ".join(f"g.{name}" for name in COUNTERS)}"""
-_THREAD_COLUMNS = f"""
-    g.id, g.thread_id, s.input_preview, s.name, g.runs, g.start_us, g.last_us,
-    {", ".join(f"g.{name}" for name in COUNTERS)}"""
 
 _NAMES_OF_RUN = """
     SELECT facet, value
@@ -105,24 +98,8 @@ def runs_page(
     """A page of the runs that fit, by their start."""
 
     def summary(row: Sequence[Any]) -> RunSummary:
-        values = list(map(plain, row))
         models, labels = _names(connection, _NAMES_OF_RUN, row[1])
-        return RunSummary(
-            key=values[0],
-            run_id=values[1],
-            thread_id=values[2],
-            trace_id=values[3],
-            name=values[4],
-            question=values[5],
-            answer=values[6],
-            status=SpanStatus(values[7]),
-            start_us=values[8],
-            last_us=values[9],
-            duration_us=values[10],
-            models=models,
-            labels=labels,
-            sums=sums(values[11:]),
-        )
+        return RUN_SUMMARY.read(row, models=models, labels=labels)
 
     return _page(connection, _RUNS, query, summary, **part)
 
@@ -135,19 +112,8 @@ def threads_page(
     """A page of the threads that fit, by their last activity."""
 
     def summary(row: Sequence[Any]) -> ThreadSummary:
-        values = list(map(plain, row))
         models, labels = _names(connection, _NAMES_OF_THREAD, row[1])
-        return ThreadSummary(
-            key=values[0],
-            thread_id=values[1],
-            title=values[2] or values[3],
-            runs=values[4],
-            start_us=values[5],
-            last_us=values[6],
-            models=models,
-            labels=labels,
-            sums=sums(values[7:]),
-        )
+        return THREAD_SUMMARY.read(row, models=models, labels=labels)
 
     return _page(connection, _THREADS, query, summary, **part)
 
@@ -222,7 +188,7 @@ def _of_sums(listed: "_List", condition: Condition) -> Sql | None:
 
 _RUNS = _List(
     name="runs",
-    columns=_RUN_COLUMNS,
+    columns=RUN_SUMMARY.sql,
     tables="runs g CROSS JOIN spans s ON s.id = g.root CROSS JOIN traces t ON t.id = s.trace",
     identity="g.run_id",
     traces="traces t INDEXED BY traces_of_run WHERE t.run_id = g.run_id",
@@ -233,7 +199,7 @@ _RUNS = _List(
 )
 _THREADS = _List(
     name="threads",
-    columns=_THREAD_COLUMNS,
+    columns=THREAD_SUMMARY.sql,
     tables="""threads g
         CROSS JOIN runs f ON f.id = (
             SELECT id FROM runs WHERE thread_id = g.thread_id ORDER BY start_us, id LIMIT 1

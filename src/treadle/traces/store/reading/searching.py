@@ -2,32 +2,16 @@
 
 import re
 import sqlite3
-from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Unpack
 
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
 from treadle.traces.query.pages import Page, Part
-from treadle.traces.store.reading.listed import ListedSpan, plain
 from treadle.traces.store.reading.spans import spans_page
+from treadle.traces.store.results import FoundIn, Hit, ListedSpan, plain
 
 _BEFORE, _AFTER = 80, 160
-FoundIn = Literal["name", "input", "output"]
-"""The texts of a span that are searched."""
 _COLUMNS: tuple[FoundIn, ...] = ("name", "input", "output")
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A span that was found. `excerpt` is a piece of its `field`: name, input or output.
-
-    `ranges` are the characters of the excerpt that fit, from and to (not included).
-    """
-
-    span: ListedSpan
-    field: FoundIn
-    excerpt: str
-    ranges: tuple[tuple[int, int], ...]
 
 
 def search_page(

@@ -2,14 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntFlag
 from typing import NamedTuple
 
 from treadle.errors import NotFoundError
 from treadle.spans.forest import Node, arrange
 from treadle.traces.store.packing import packed
-from treadle.traces.store.reading.listed import plain
+from treadle.traces.store.results import Columns, Skeleton, plain
 
 
 class Flag(IntFlag):
@@ -32,54 +31,6 @@ class Flag(IntFlag):
 _CYCLE, _MISSING, _CLOCK_SKEW = int(Flag.CYCLE), int(Flag.MISSING), int(Flag.CLOCK_SKEW)
 _UNFINISHED, _OUTSIDE_PARENT = int(Flag.UNFINISHED), int(Flag.OUTSIDE_PARENT)
 _UNCOUNTED = int(Flag.UNCOUNTED)
-
-
-@dataclass(slots=True)
-class Columns:
-    """One entry a span in each, parents before children, children by their start.
-
-    `parents` are places in these lists, -1 for none. `names`, `operations` and `models` are places
-    in `Skeleton.texts`, -1 for none; `kinds` and `statuses` too. `starts` are microseconds since
-    the start of the trace, `durations` microseconds, None where there is none; `first_tokens`
-    count from the start of their span. `costs` are billionths of a dollar.
-    """
-
-    span_ids: list[str]
-    parents: list[int]
-    depths: list[int]
-    names: list[int]
-    kinds: list[int]
-    operations: list[int]
-    models: list[int]
-    statuses: list[int]
-    starts: list[int | None]
-    durations: list[int | None]
-    first_tokens: list[int | None]
-    input_tokens: list[int | None]
-    output_tokens: list[int | None]
-    costs: list[int | None]
-    flags: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Skeleton:
-    """A trace without contents.
-
-    `root` is the place of the span that names the trace: its true root, or the earliest span
-    until that arrives.
-    `start_us` is the first start, in Unix microseconds, `last_us` the last moment that is known.
-    """
-
-    trace_id: str
-    run_id: str
-    thread_id: str
-    start_us: int
-    last_us: int
-    root: int | None
-    revision: int
-    """The newest revision of its spans: what was written later is not in it."""
-    texts: tuple[str, ...]
-    columns: Columns
 
 
 class _Row(NamedTuple):

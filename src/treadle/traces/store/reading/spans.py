@@ -7,7 +7,6 @@ from typing import Any
 from treadle.errors import UsageError
 from treadle.traces.query.conditions import NEWEST, Field, Query, Sort, SortKey
 from treadle.traces.query.pages import Page, Position, list_name, read_cursor, write_cursor
-from treadle.traces.store.reading.listed import LISTED_COLUMNS, ListedSpan, listed_span
 from treadle.traces.store.reading.planning import ALL_SPANS, Source, best_source, whole_source
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import (
@@ -19,6 +18,7 @@ from treadle.traces.store.reading.where import (
     on_spans,
     resolved,
 )
+from treadle.traces.store.results import LISTED_SPAN, ListedSpan
 
 MOST_ROWS = 1_000
 MOST_OFFSET = 10_000
@@ -59,7 +59,7 @@ def spans_page(
     rows = _rows(connection, source, query, sort, wanted=wanted, after=after)
     more = len(rows) == wanted
     shown = rows[offset : offset + limit]
-    data = tuple(listed_span(row[1:]) for row in shown)
+    data = tuple(LISTED_SPAN.read(row[1:]) for row in shown)
     total = None if after else _total(connection, query, len(rows), more=more)
     last = Position(shown[-1][0], data[-1].key) if more and shown else None
     return Page(data, total, write_cursor(last, name) if last else None)
@@ -170,7 +170,7 @@ def _select(
     wanted: int,
 ) -> list[Sequence[Any]]:
     statement = (
-        f"SELECT {value}, {LISTED_COLUMNS} FROM {source.tables.text}"
+        f"SELECT {value}, {LISTED_SPAN.sql} FROM {source.tables.text}"
         f" WHERE {where.text} ORDER BY {order} LIMIT ?"
     )
     values = (*source.tables.values, *where.values, wanted)

@@ -20,78 +20,30 @@ from treadle.traces.query.conditions import (
     Sort,
     SortKey,
 )
+from treadle.traces.store.counters import CONTRIBUTIONS, TOTALS, added, nothing
 from treadle.traces.store.packing import packed
-from treadle.traces.store.reading.groups import ADDED, TOTALS, groups_page, label_counts, sums_of
-from treadle.traces.store.reading.listed import LabelCount, ListedSpan, Sums, plain, sums
+from treadle.traces.store.reading.groups import groups_page, label_counts, sums_of
 from treadle.traces.store.reading.planning import Source, whole_source
 from treadle.traces.store.reading.snapshots import newest_asked_about
 from treadle.traces.store.reading.spans import conditions, spans_page
 from treadle.traces.store.reading.text_terms import add_holds
 from treadle.traces.store.reading.where import Sql, resolved
-from treadle.traces.store.rows import added, nothing
+from treadle.traces.store.results import (
+    LabelCount,
+    ModelUsage,
+    Percentiles,
+    Summary,
+    Sums,
+    ToolUsage,
+    plain,
+    sums,
+)
 
 TOP = 5
 """How many of the worst are named."""
 
 MOST_GROUPS = 100
 """How many models, tools, operations and labels are told apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """Of `n` durations in microseconds, each the value of a real one (nearest rank).
-
-    All are None where there are none.
-    """
-
-    n: int
-    p50_us: int | None
-    p95_us: int | None
-    p99_us: int | None
-    max_us: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolUsage:
-    """The calls of one tool among the spans."""
-
-    name: str
-    calls: int
-    failed: int
-    latency: Percentiles
-
-
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """The spans of one model, '' for those without. `latency` is that of its counted calls."""
-
-    name: str
-    sums: Sums
-    latency: Percentiles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """A set of spans in all. `snapshot` is the newest revision seen, but for the analyst's own.
-
-    `wall_us` is the time from the first start to the last end; `sums.busy_us` the sum of durations.
-    """
-
-    snapshot: int
-    sums: Sums
-    start_us: int | None
-    last_us: int | None
-    wall_us: int | None
-    by_operation: tuple[tuple[str, int], ...]
-    by_status: tuple[tuple[str, int], ...]
-    latency: Percentiles
-    time_to_first_token: Percentiles
-    models: tuple[ModelUsage, ...]
-    tools: tuple[ToolUsage, ...]
-    labels: tuple[LabelCount, ...]
-    errors: tuple[ListedSpan, ...]
-    slowest: tuple[ListedSpan, ...]
-    most_expensive: tuple[ListedSpan, ...]
 
 
 def summary(connection: sqlite3.Connection, query: Query) -> Summary:
@@ -192,7 +144,7 @@ def _of_spans(spans: _Spans) -> _Counts:
     where = conditions(spans.source, spans.query)
     rows = spans.connection.execute(
         f"""SELECT operation, status, model, {TOTALS} FROM (
-            SELECT s.operation, s.status, coalesce(s.model, '') AS model, {ADDED}
+            SELECT s.operation, s.status, coalesce(s.model, '') AS model, {CONTRIBUTIONS}
             FROM {spans.source.spans.text} WHERE {where.text}
         ) GROUP BY 1, 2, 3""",
         (*spans.source.spans.values, *where.values),
@@ -203,11 +155,11 @@ def _of_spans(spans: _Spans) -> _Counts:
         statuses[status] += counters[0]
         models[plain(model)] = added(models.get(plain(model)) or nothing(), counters)
     return _Counts(
-        sums(every),
+        sums(*every),
         _most(operations),
         _most(statuses),
         _models(
-            (model, sums(counters))
+            (model, sums(*counters))
             for model, counters in sorted(models.items(), key=lambda each: (-each[1][0], each[0]))
         ),
     )

@@ -10,8 +10,8 @@ from treadle.traces.own_spans import OF_OTHERS
 from treadle.traces.query import patterns
 from treadle.traces.query.conditions import Condition, Field, Operator, Query
 from treadle.traces.store.packing import packed
-from treadle.traces.store.reading.listed import plain
 from treadle.traces.store.reading.text_terms import text_term
+from treadle.traces.store.results import plain
 from treadle.traces.store.schema import KEY_BITS
 from treadle.traces.store.statements import Value
 

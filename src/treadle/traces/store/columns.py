@@ -1,0 +1,151 @@
+"""The columns of the table `spans`, each declared once in `SpanRow`.
+
+The schema, the migrations and the written rows derive from `SpanRow`. `results.ListedSpan` chooses
+what lists show, and `counters.COUNTERS` what the sums count.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
+
+from treadle.spans.span import WAITED, Span, SpanKind
+from treadle.traces.query.amounts import NANO
+from treadle.traces.store.packing import Text, pack_text, packed
+
+PREVIEW_LENGTH = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `spans`: its SQL type with constraints, and where its value comes from.
+
+    A column that a later version adds must allow NULL or have a DEFAULT.
+    """
+
+    sql: str
+    source: str = ""
+    """A path of attributes in `RowSource`; default: the attribute of the span with that name."""
+    convert: Callable[[Any], Any] | None = None
+    """Converts the value of the source for SQLite; default: the value is stored as it is."""
+
+
+class RowSource(NamedTuple):
+    """A span and its search texts, from which a row is computed."""
+
+    span: Span
+    input_text: str
+    output_text: str
+    unset: int = 0
+    """The value of the columns that the writer sets."""
+
+    @property
+    def input_preview(self) -> str | None:
+        """The beginning of the new input."""
+        return None if self.span.input is None else self.input_text[:PREVIEW_LENGTH]
+
+    @property
+    def output_preview(self) -> str | None:
+        """The beginning of the output."""
+        return None if self.span.output is None else self.output_text[:PREVIEW_LENGTH]
+
+
+def _error_type(span: Span) -> Text | None:
+    failure = span.attributes.get("error.type")
+    return None if failure is None else packed(str(failure))
+
+
+def _work_us(span: Span) -> int | None:
+    duration = span.duration_us
+    if duration is None:
+        return None
+    waited = span.attributes.get(WAITED)
+    return max(0, duration - (waited if isinstance(waited, int) else 0))
+
+
+def _cost_nano(cost: float | None) -> int | None:
+    return None if cost is None or not math.isfinite(cost) else round(cost * NANO)
+
+
+def _enum_value(member: SpanKind | None) -> str | None:
+    return None if member is None else member.value
+
+
+def _is_model(kind: SpanKind) -> int:
+    return int(kind is SpanKind.MODEL)
+
+
+def _labels(labels: tuple[str, ...]) -> str | None:
+    return json.dumps(sorted(set(labels))) if labels else None
+
+
+class SpanRow(NamedTuple):
+    """A row of the table `spans`."""
+
+    id: Annotated[int, Column("INTEGER PRIMARY KEY", "unset")]
+    """The key, which orders spans by their start; see `keys`."""
+    trace: Annotated[int, Column("INTEGER NOT NULL", "unset")]
+    """`traces.id`."""
+    span_id: Annotated[Text, Column("TEXT NOT NULL", convert=pack_text)]
+    parent_id: Annotated[Text | None, Column("TEXT", convert=packed)]
+    revision: Annotated[int, Column("INTEGER NOT NULL", "unset")]
+    kind: Annotated[str, Column("TEXT NOT NULL", "span.kind.value")]
+    operation: Annotated[Text, Column("TEXT NOT NULL", convert=pack_text)]
+    name: Annotated[Text, Column("TEXT NOT NULL", convert=pack_text)]
+    status: Annotated[str, Column("TEXT NOT NULL", "span.status.value")]
+    error: Annotated[Text | None, Column("TEXT", convert=packed)]
+    error_type: Annotated[Text | None, Column("TEXT", "span", _error_type)]
+    model: Annotated[Text | None, Column("TEXT", convert=packed)]
+    provider: Annotated[Text | None, Column("TEXT", convert=packed)]
+    own_run: Annotated[Text | None, Column("TEXT", "span.run_id", packed)]
+    """The run that the span itself names."""
+    own_thread: Annotated[Text | None, Column("TEXT", "span.thread_id", packed)]
+    start_us: Annotated[int, Column("INTEGER NOT NULL")]
+    end_us: Annotated[int | None, Column("INTEGER")]
+    duration_us: Annotated[int | None, Column("INTEGER")]
+    """NULL while the span is unfinished, and where its clock went back."""
+    work_us: Annotated[int | None, Column("INTEGER", "span", _work_us)]
+    """The duration without the time that the span waited for a person."""
+    ttft_us: Annotated[int | None, Column("INTEGER", "span.time_to_first_token_us")]
+    input_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.input")]
+    output_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.output")]
+    cached_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.cached")]
+    cache_write_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.cache_write")]
+    reasoning_tokens: Annotated[int | None, Column("INTEGER", "span.tokens.reasoning")]
+    input_counts_cache: Annotated[int | None, Column("INTEGER")]
+    cost_nano: Annotated[int | None, Column("INTEGER", "span.cost", _cost_nano)]
+    cost_source: Annotated[str | None, Column("TEXT", convert=_enum_value)]
+    counted: Annotated[int, Column("INTEGER NOT NULL", "span.kind", _is_model)]
+    """1 if the sums include its tokens, its cost and its call."""
+    labels: Annotated[str | None, Column("TEXT", convert=_labels)]
+    """A JSON list; NULL for none."""
+    input_preview: Annotated[str | None, Column("TEXT", "input_preview")]
+    output_preview: Annotated[str | None, Column("TEXT", "output_preview")]
+
+
+COLUMNS: Mapping[str, Column] = {
+    name: hint.__metadata__[0] for name, hint in SpanRow.__annotations__.items()
+}
+"""The columns of `spans` by name, in the order of `SpanRow`."""
+
+_read_values = attrgetter(*(column.source or f"span.{name}" for name, column in COLUMNS.items()))
+_CONVERTED = [
+    (position, column.convert)
+    for position, column in enumerate(COLUMNS.values())
+    if column.convert is not None
+]
+
+
+def span_row(span: Span, input_text: str, output_text: str) -> SpanRow:
+    """The row of `span`. The writer sets its `id`, `trace` and `revision`."""
+    values = list(_read_values(RowSource(span, input_text, output_text)))
+    for position, convert in _CONVERTED:
+        values[position] = convert(values[position])
+    return SpanRow._make(values)
+
+
+def last_us(row: SpanRow) -> int:
+    """The last known moment of the span."""
+    return row.start_us if row.end_us is None else max(row.start_us, row.end_us)

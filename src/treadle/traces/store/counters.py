@@ -1,0 +1,146 @@
+"""The counters of every sum of spans, each declared once in `COUNTERS`.
+
+The rows of `traces`, `runs`, `threads` and `rollups` have one column for each counter. The writer
+adds what a span contributes (`counters`); queries that add up spans use the same table as SQL
+(`CONTRIBUTIONS`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.spans.span import REPLIED, SpanKind, SpanStatus
+from treadle.traces.store.columns import SpanRow
+
+Counters = list[int]
+"""Additive integers in the order of `COUNTERS`."""
+
+LONGEST_US = 10**12
+"""The most that one span adds to a sum of durations, 11 days: a start of 0 must not overflow it."""
+MOST_TOKENS = 10**12
+MOST_NANO = 10**14
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition on a span, as SQL on the row `s` of `spans` and as a function of a `SpanRow`."""
+
+    sql: str
+    holds: Callable[[SpanRow], bool]
+
+    def __and__(self, other: "RowCondition") -> "RowCondition":
+        one, two = self.holds, other.holds
+        return RowCondition(f"({self.sql} AND {other.sql})", lambda row: one(row) and two(row))
+
+    def __or__(self, other: "RowCondition") -> "RowCondition":
+        one, two = self.holds, other.holds
+        return RowCondition(f"({self.sql} OR {other.sql})", lambda row: one(row) or two(row))
+
+    def __invert__(self) -> "RowCondition":
+        holds = self.holds
+        return RowCondition(f"NOT {self.sql}", lambda row: not holds(row))
+
+
+def _equals(column: str, *values: str | int) -> RowCondition:
+    at, listed = SpanRow._fields.index(column), ", ".join(map(repr, map(_plain, values)))
+    return RowCondition(f"s.{column} IN ({listed})", lambda row: row[at] in values)
+
+
+def _plain(value: str | int) -> str | int:
+    return str(value) if isinstance(value, str) else value
+
+
+def _known(column: str) -> RowCondition:
+    at = SpanRow._fields.index(column)
+    return RowCondition(f"s.{column} IS NOT NULL", lambda row: row[at] is not None)
+
+
+_EVERY = RowCondition("1", lambda _: True)
+_MODEL_CALL = RowCondition("s.counted", lambda row: row.counted == 1)
+_TOOL_CALL = _equals("kind", SpanKind.TOOL)
+_FAILED = _equals("status", SpanStatus.ERROR)
+_REPLIED = _MODEL_CALL & _equals("status", *REPLIED)
+_TOKENS_KNOWN = _known("input_tokens") & _known("output_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Adds 1, or the value of a column, for each span for which a condition holds."""
+
+    name: str
+    when: RowCondition
+    column: str | None = None
+    most: int = 0
+    """The limit of what one span adds from the column, in both directions."""
+
+    @property
+    def sql(self) -> str:
+        """What a row `s` of `spans` contributes."""
+        if self.column is None:
+            return self.when.sql
+        value = f"max(-{self.most}, min({self.most}, coalesce(s.{self.column}, 0)))"
+        return value if self.when is _EVERY else f"iif({self.when.sql}, {value}, 0)"
+
+
+COUNTERS = (
+    Counter("spans", _EVERY),
+    Counter("model_calls", _MODEL_CALL),
+    Counter("tool_calls", _TOOL_CALL),
+    Counter("failed", _FAILED & (_TOOL_CALL | _MODEL_CALL)),
+    Counter("errors", _FAILED),
+    Counter("unfinished", _equals("status", SpanStatus.UNFINISHED)),
+    *(
+        Counter(f"{kind}_tokens", _MODEL_CALL, f"{kind}_tokens", MOST_TOKENS)
+        for kind in ("input", "output", "cached", "cache_write", "reasoning")
+    ),
+    Counter("cost_nano", _MODEL_CALL, "cost_nano", MOST_NANO),
+    Counter("metered", _MODEL_CALL & _TOKENS_KNOWN),
+    Counter("unmetered", _REPLIED & ~_TOKENS_KNOWN),
+    Counter("priced", _MODEL_CALL & _known("cost_nano")),
+    Counter("unpriced", _REPLIED & ~_known("cost_nano")),
+    Counter("timed", _known("duration_us")),
+    Counter("busy_us", _EVERY, "duration_us", LONGEST_US),
+)
+"""Model calls, their tokens and cost are those of counted calls (`traces.counted_calls`).
+
+`failed` counts model and tool calls, `errors` spans of any kind. `metered` calls have known input
+and output tokens, `priced` calls a known cost; `unmetered` and `unpriced` calls were answered or
+interrupted without them. `busy_us` is the sum of the durations of the `timed` spans.
+"""
+
+COUNTER_NAMES = tuple(counter.name for counter in COUNTERS)
+COUNTER_COLUMNS = ", ".join(COUNTER_NAMES)
+CONTRIBUTIONS = ", ".join(f"{counter.sql} AS {counter.name}" for counter in COUNTERS)
+"""What each row `s` of `spans` contributes, as columns with the names of the counters."""
+TOTALS = ", ".join(f"sum({name}) AS {name}" for name in COUNTER_NAMES)
+
+
+def _adder(counter: Counter) -> Callable[[SpanRow], int]:
+    holds, most = counter.when.holds, counter.most
+    if counter.column is None:
+        return holds
+    at = SpanRow._fields.index(counter.column)
+
+    def add(row: SpanRow) -> int:
+        value: Any = row[at]
+        return 0 if value is None or not holds(row) else max(-most, min(value, most))
+
+    return add
+
+
+_ADDERS = tuple(map(_adder, COUNTERS))
+
+
+def counters(row: SpanRow) -> Counters:
+    """What the span adds to every sum that includes it."""
+    return [int(add(row)) for add in _ADDERS]
+
+
+def nothing() -> Counters:
+    """Counters that are all 0."""
+    return [0] * len(COUNTERS)
+
+
+def added(one: Sequence[int], other: Iterable[int], sign: int = 1) -> Counters:
+    """Their sum; with `sign` -1 their difference."""
+    return [left + sign * right for left, right in zip(one, other, strict=True)]

@@ -1,0 +1,395 @@
+"""The results of the store's queries, which are also the JSON of the server and the tools."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from treadle.events.types import Usage
+from treadle.spans.span import CostSource, SpanKind, SpanStatus, Totals, is_shown
+from treadle.traces.query.amounts import NANO
+from treadle.traces.query.conditions import Field
+from treadle.traces.store.counters import COUNTER_NAMES
+from treadle.traces.store.packing import unpacked
+
+T = TypeVar("T")
+
+
+class From:
+    """Marks a field that is read from SQL expressions, as in `Annotated[int, From("s.id")]`.
+
+    `convert` receives one argument for each expression; without it the value is used as it is.
+    """
+
+    def __init__(self, *sql: str, convert: Callable[..., Any] | None = None) -> None:
+        self.sql = sql
+        self.convert = convert
+
+
+class Selection(Generic[T]):
+    """The SQL that selects the fields of a dataclass, and the dataclass read from its rows.
+
+    A field without `From` is the column of `table` with its name. The fields `given` are not read.
+    """
+
+    def __init__(self, kind: type[T], table: str, *, given: Sequence[str] = ()) -> None:
+        self._kind = kind
+        self._plan: list[tuple[str, int, int, Callable[..., Any] | None]] = []
+        sql: list[str] = []
+        for field in fields(kind):  # type: ignore[arg-type]  # a dataclass
+            if field.name in given:
+                continue
+            source = next(
+                (
+                    each
+                    for each in getattr(field.type, "__metadata__", ())
+                    if isinstance(each, From)
+                ),
+                From(f"{table}.{field.name}"),
+            )
+            self._plan.append((field.name, len(sql), len(sql) + len(source.sql), source.convert))
+            sql += source.sql
+        self.sql = ", ".join(sql)
+
+    def read(self, row: Sequence[Any], **given: Any) -> T:
+        """The dataclass of a row that holds the columns of `sql`."""
+        values = [unpacked(value) if type(value) is bytes else value for value in row]
+        for name, begin, end, convert in self._plan:
+            given[name] = values[begin] if convert is None else convert(*values[begin:end])
+        return self._kind(**given)
+
+
+def dollars(nano: int | None) -> float | None:
+    """US dollars of a number of billionths."""
+    return None if nano is None else nano / NANO
+
+
+def plain(value: Any) -> Any:
+    """A value of a row, with text that SQLite stores as bytes decoded."""
+    return unpacked(value) if isinstance(value, bytes) else value
+
+
+def _cost_source(value: str | None) -> CostSource | None:
+    return CostSource(value) if value else None
+
+
+def _shown_labels(labels: str | None) -> tuple[str, ...]:
+    return tuple(filter(is_shown, json.loads(labels))) if labels else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSpan:
+    """A span as lists show it. `key` orders spans by their start; previews are of the content.
+
+    `counted` is false for a model call around another one, whose tokens and cost count there.
+    """
+
+    key: Annotated[int, From("s.id")]
+    trace_id: Annotated[str, From("t.trace_id")]
+    span_id: str
+    parent_id: str | None
+    run_id: Annotated[str, From("t.run_id")]
+    thread_id: Annotated[str, From("r.thread_id")]
+    kind: Annotated[SpanKind, From("s.kind", convert=SpanKind)]
+    operation: str
+    name: str
+    status: Annotated[SpanStatus, From("s.status", convert=SpanStatus)]
+    error: str | None
+    error_type: str | None
+    model: str | None
+    provider: str | None
+    start_us: int
+    end_us: int | None
+    duration_us: int | None
+    time_to_first_token_us: Annotated[int | None, From("s.ttft_us")]
+    tokens: Annotated[
+        Usage,
+        From(
+            "s.input_tokens",
+            "s.output_tokens",
+            "s.cached_tokens",
+            "s.reasoning_tokens",
+            "s.cache_write_tokens",
+            convert=Usage,
+        ),
+    ]
+    cost: Annotated[float | None, From("s.cost_nano", convert=dollars)]
+    cost_source: Annotated[CostSource | None, From("s.cost_source", convert=_cost_source)]
+    counted: Annotated[bool, From("s.counted", convert=bool)]
+    labels: Annotated[tuple[str, ...], From("s.labels", convert=_shown_labels)]
+    input_preview: str | None
+    output_preview: str | None
+    revision: int
+
+
+LISTED_SPAN = Selection(ListedSpan, "s")
+"""Reads from spans `s`, their traces `t` and their runs `r`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """The sums of the spans of a run, a thread or a group.
+
+    Tokens and cost are sums of the known values, None if none is known. `busy_us` is the sum of all
+    durations, whether they overlap or not; `errors` counts failed spans of any kind.
+    """
+
+    totals: Totals
+    errors: int
+    unfinished: int
+    busy_us: int
+
+
+def sums(*counters: int | None) -> Sums:
+    """The sums of a row of counters. Without any span all of them are None."""
+    of = {name: count or 0 for name, count in zip(COUNTER_NAMES, counters, strict=True)}
+    metered = of["metered"] > 0
+    usage = Usage(
+        input=of["input_tokens"] if metered or of["input_tokens"] else None,
+        output=of["output_tokens"] if metered or of["output_tokens"] else None,
+        # No counter states how many calls reported these, so a sum of 0 may be unknown.
+        cached=of["cached_tokens"] or None,
+        reasoning=of["reasoning_tokens"] or None,
+        cache_write=of["cache_write_tokens"] or None,
+    )
+    return Sums(
+        totals=Totals(
+            spans=of["spans"],
+            model_calls=of["model_calls"],
+            tool_calls=of["tool_calls"],
+            failed=of["failed"],
+            tokens=usage,
+            cost=dollars(of["cost_nano"]) if of["priced"] else None,
+            unmetered=of["unmetered"],
+            unpriced=of["unpriced"],
+        ),
+        errors=of["errors"],
+        unfinished=of["unfinished"],
+        busy_us=of["busy_us"],
+    )
+
+
+_SUMS_OF_ROW = From(*(f"g.{name}" for name in COUNTER_NAMES), convert=sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A run as lists show it. `trace_id` is the trace of its root, `question` the root's input.
+
+    `duration_us` is the root's, None while that is unfinished.
+    """
+
+    key: Annotated[int, From("g.id")]
+    run_id: str
+    thread_id: str
+    trace_id: Annotated[str, From("t.trace_id")]
+    name: Annotated[str, From("s.name")]
+    question: Annotated[str | None, From("s.input_preview")]
+    answer: Annotated[str | None, From("s.output_preview")]
+    status: Annotated[SpanStatus, From("s.status", convert=SpanStatus)]
+    start_us: int
+    last_us: int
+    duration_us: Annotated[int | None, From("s.duration_us")]
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    sums: Annotated[Sums, _SUMS_OF_ROW]
+
+
+RUN_SUMMARY = Selection(RunSummary, "g", given=("models", "labels"))
+"""Reads from runs `g`, the spans `s` that are their roots, and the traces `t` of these."""
+
+
+def _title(question: str | None, name: str) -> str:
+    return question or name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadSummary:
+    """A thread as lists show it. `title` is the question of its first run."""
+
+    key: Annotated[int, From("g.id")]
+    thread_id: str
+    title: Annotated[str | None, From("s.input_preview", "s.name", convert=_title)]
+    runs: int
+    start_us: int
+    last_us: int
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    sums: Annotated[Sums, _SUMS_OF_ROW]
+
+
+THREAD_SUMMARY = Selection(ThreadSummary, "g", given=("models", "labels"))
+"""Reads from threads `g` and the spans `s` that are the roots of their first runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The sums of one group.
+
+    `value` is its model, thread, …; of time, the bucket's beginning in Unix microseconds.
+    """
+
+    value: str | int
+    sums: Sums
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """A label, and how many spans have it."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """The labels with the most spans; `total` is the number of labels."""
+
+    data: tuple[LabelCount, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, and how many spans, runs or threads have it."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The most frequent values. `more` states that there are others."""
+
+    data: tuple[ValueCount, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """The values of each facet; `complete` states that every row was counted."""
+
+    values: Mapping[Field, Values]
+    complete: bool
+
+
+FoundIn = Literal["name", "input", "output"]
+"""The texts of a span that are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A span that was found, with an excerpt of its `field`.
+
+    `ranges` are the matches within `excerpt`, from and to (not included), in characters.
+    """
+
+    span: ListedSpan
+    field: FoundIn
+    excerpt: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Columns:
+    """One entry a span in each, parents before children, children by their start.
+
+    `parents` are places in these lists, -1 for none. `names`, `operations` and `models` are places
+    in `Skeleton.texts`, -1 for none; `kinds` and `statuses` too. `starts` are microseconds since
+    the start of the trace, `durations` microseconds, None where there is none; `first_tokens`
+    count from the start of their span. `costs` are billionths of a dollar.
+    """
+
+    span_ids: list[str]
+    parents: list[int]
+    depths: list[int]
+    names: list[int]
+    kinds: list[int]
+    operations: list[int]
+    models: list[int]
+    statuses: list[int]
+    starts: list[int | None]
+    durations: list[int | None]
+    first_tokens: list[int | None]
+    input_tokens: list[int | None]
+    output_tokens: list[int | None]
+    costs: list[int | None]
+    flags: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """A trace without contents.
+
+    `root` is the place of the span that names the trace: its true root, or the earliest span
+    until that arrives.
+    `start_us` is the first start, in Unix microseconds, `last_us` the last moment that is known.
+    """
+
+    trace_id: str
+    run_id: str
+    thread_id: str
+    start_us: int
+    last_us: int
+    root: int | None
+    revision: int
+    """The newest revision of its spans: what was written later is not in it."""
+    texts: tuple[str, ...]
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Of `n` durations in microseconds, each the value of a real one (nearest rank).
+
+    All are None where there are none.
+    """
+
+    n: int
+    p50_us: int | None
+    p95_us: int | None
+    p99_us: int | None
+    max_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsage:
+    """The calls of one tool among the spans."""
+
+    name: str
+    calls: int
+    failed: int
+    latency: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """The spans of one model, '' for those without. `latency` is that of its counted calls."""
+
+    name: str
+    sums: Sums
+    latency: Percentiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A set of spans in all. `snapshot` is the newest revision seen, but for the analyst's own.
+
+    `wall_us` is the time from the first start to the last end; `sums.busy_us` the sum of durations.
+    """
+
+    snapshot: int
+    sums: Sums
+    start_us: int | None
+    last_us: int | None
+    wall_us: int | None
+    by_operation: tuple[tuple[str, int], ...]
+    by_status: tuple[tuple[str, int], ...]
+    latency: Percentiles
+    time_to_first_token: Percentiles
+    models: tuple[ModelUsage, ...]
+    tools: tuple[ToolUsage, ...]
+    labels: tuple[LabelCount, ...]
+    errors: tuple[ListedSpan, ...]
+    slowest: tuple[ListedSpan, ...]
+    most_expensive: tuple[ListedSpan, ...]
