@@ -292,7 +292,7 @@ def test_recorded_text_is_text_and_a_call_opens_as_an_experiment(
 def test_what_is_not_there_is_said(page: Page, faults: Faults) -> None:
     faults.expect("404")
     page.goto("/traces/none")
-    expect(page.get_by_role("alert")).to_contain_text("There is no trace none.")
+    expect(page.get_by_role("alert")).to_contain_text("There is no trace 'none'.")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
