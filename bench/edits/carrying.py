@@ -11,7 +11,7 @@ from bench.edits.scoring import Outcome
 from bench.edits.tasks import LANGUAGES, sources
 from bench.retrieval.packages import CORPORA, UnreachableError
 from treadle.edits.model import EditError, splice
-from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.relocation import rehunk, relocate, reverse
 
 
 @dataclass(frozen=True, slots=True)

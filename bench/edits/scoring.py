@@ -8,7 +8,7 @@ from enum import StrEnum
 from bench.edits.tasks import PATH, Task
 from bench.edits.variants import MIXED, is_right
 from treadle.edits.model import EditError, splice
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 
 
 class Outcome(StrEnum):

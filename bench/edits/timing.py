@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.edits.tasks import sources
 from bench.retrieval.packages import CORPORA
 from treadle.edits.patches import parse_patch
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 from treadle.edits.proposal_store import ProposalStore
-from treadle.edits.relocating import rehunk, relocate
+from treadle.edits.relocation import rehunk, relocate
 from treadle.edits.requests import EditRequest, LineRangeEdit, ReplaceEdit
 from treadle.edits.service import Edits
 

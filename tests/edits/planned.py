@@ -3,7 +3,7 @@
 import pytest
 
 from treadle.edits.model import EditError, Plan, splice
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 from treadle.edits.requests import EditRequest
 
 

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from tests.edits.planned import planned
 from treadle.edits.diffs import counts, unified
 from treadle.edits.model import FileChange, splice
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 from treadle.edits.requests import CreateFile, DeleteFile, EditRequest, RenameFile, ReplaceEdit
 
 TEXT = b"".join(b"line %d\n" % number for number in range(1, 21))

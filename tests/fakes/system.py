@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from treadle.edits.system import System
+from treadle.edits.tree import System
 
 
 class FakeSystem(System):

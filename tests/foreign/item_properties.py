@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from treadle.code.editable import Editable, Entry, NotEditableError
 from treadle.edits.model import EditError, splice
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 from treadle.edits.requests import RangeEdit
 from treadle.errors import TreadleError
-from treadle.toolbox.edits.item_answers import exact_edit
+from treadle.toolbox.edits.item_ranges import exact_edit
 
 _NOTHING = "changes nothing"
 _UNREADABLE = "encoding is not certain"

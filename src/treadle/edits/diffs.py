@@ -1,9 +1,9 @@
-"""A change for people: its unified diff, from the hunks alone, and how many lines it changes."""
+"""Changes as people see them: the unified diff, built from the hunks alone, and line counts."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from treadle.edits.comparing import differences
+from treadle.edits.line_differences import differences
 from treadle.edits.model import ChangeKind, FileChange, Hunk
 from treadle.edits.text import MAX_CONTEXT_BYTES, line_break_of, split_lines
 from treadle.visible import CONTROLS, JOINERS, UNSEEN

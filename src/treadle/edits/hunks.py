@@ -1,12 +1,11 @@
-"""From replaced ranges of bytes to hunks: whole lines, only those that differ, with context."""
+"""Turns replaced byte ranges into hunks: whole lines that differ, with lines of context."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from treadle.edits.comparing import differences
-from treadle.edits.matching import Located
-from treadle.edits.model import Hunk, splice
+from treadle.edits.line_differences import differences
+from treadle.edits.model import ChangeKind, FileChange, Hunk, content_hash, splice
 from treadle.edits.text import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_LINES,
@@ -16,6 +15,7 @@ from treadle.edits.text import (
     line_break_of,
     split_lines,
 )
+from treadle.edits.text_matches import Located
 
 _MOST_SEARCHED = 100_000_000
 """Bytes that are searched to learn which places are unique, at most; about a tenth of a second."""
@@ -139,6 +139,13 @@ def hunk_at(source: Source, start: int, old: bytes, new: bytes, line: int | None
         data[_border(data, max(source.floor, begin - half)) : begin],
         data[stop : _border(data, min(len(data), stop + half))],
     )  # fmt: skip
+
+
+def rehunk(path: str, base: bytes, result: bytes) -> FileChange:
+    """The change from `base` to `result`, one hunk for each run of lines that differ."""
+    source = Source(path, base)
+    hunks = with_uniqueness(base, hunks_between(source, 0, len(base), result))
+    return FileChange(path, ChangeKind.MODIFY, content_hash(base), content_hash(result), hunks)
 
 
 def _same_ends(old: bytes, new: bytes) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a change to files is: hunks of bytes over a known content, gathered in a proposal."""
+"""Changes of files: hunks of bytes over a known content, collected in a proposal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Proposals in one SQLite file: kept, found by id, prefix or "last", changed by one at a time."""
+"""The SQLite file of proposals, their journal, and the codec of their changes."""
 
 import json
 import sqlite3
@@ -11,8 +11,7 @@ from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
 from treadle.database import Database, Schema, ids_with_prefix, storable_text
-from treadle.edits.change_codec import decode_changes, encode_changes
-from treadle.edits.model import EditError, FileChange, Proposal, ProposalState
+from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, Proposal, ProposalState
 from treadle.errors import NotFoundError
 from treadle.events.types import ErrorKind
 from treadle.ids import is_last, resolve_prefix
@@ -367,3 +366,54 @@ def _decode_made(changes: bytes, written: str) -> Made:
 
 def _root_text(root: Path) -> str:
     return storable_text(str(root))
+
+
+def encode_changes(changes: Sequence[FileChange]) -> bytes:
+    """`changes` as bytes; their size is about that of the hunks, compressed."""
+    body = [
+        {
+            "path": change.path,
+            "kind": change.kind,
+            "base": change.base_hash,
+            "result": change.result_hash,
+            "target": change.target,
+            "encoding": change.encoding,
+            "hunks": [
+                [
+                    hunk.start,
+                    hunk.line,
+                    hunk.unique,
+                    *map(_text, (hunk.old, hunk.new, hunk.before, hunk.after)),
+                ]
+                for hunk in change.hunks
+            ],
+        }
+        for change in changes
+    ]
+    return zlib.compress(json.dumps(body).encode("ascii"))  # paths may hold lone surrogates
+
+
+def decode_changes(data: bytes) -> tuple[FileChange, ...]:
+    """What `encode_changes` made of them. Raises ValueError, KeyError, TypeError or zlib.error."""
+    body: list[dict[str, Any]] = json.loads(zlib.decompress(data))
+    return tuple(
+        FileChange(
+            each["path"],
+            ChangeKind(each["kind"]),
+            each["base"],
+            each["result"],
+            tuple(_hunk(*values) for values in each["hunks"]),
+            each["target"],
+            each.get("encoding"),  # older stores have none
+        )
+        for each in body
+    )
+
+
+def _hunk(start: int, line: int, unique: list[int], *texts: str) -> Hunk:
+    old, new, before, after = (text.encode("latin-1") for text in texts)
+    return Hunk(start, line, old, new, before, after, (unique[0], unique[1]))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")

@@ -1,4 +1,4 @@
-"""What can be asked for: edits of a file, before they are matched against its bytes."""
+"""Edit requests, before they are matched against the bytes of a file."""
 
 from dataclasses import dataclass
 

@@ -9,9 +9,17 @@ from pathlib import Path
 from uuid import UUID
 
 from treadle.clock import Clock, SystemClock
-from treadle.edits.applying import after_failure, as_staged, carry_out, prepare, results
-from treadle.edits.exchanging import check_single
-from treadle.edits.locking import locked
+from treadle.edits.application import (
+    Backwards,
+    after_failure,
+    as_staged,
+    backwards,
+    carry_out,
+    prepare,
+    results,
+    settled,
+)
+from treadle.edits.file_writes import check_single
 from treadle.edits.model import (
     ChangeKind,
     EditError,
@@ -22,18 +30,15 @@ from treadle.edits.model import (
     ProposalState,
     content_hash,
 )
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 from treadle.edits.proposal_store import Made, ProposalStore
-from treadle.edits.recovering import recover
-from treadle.edits.relocating import rehunk, relocate
+from treadle.edits.recovery import locked, recover
+from treadle.edits.relocation import rehunk, relocate
 from treadle.edits.requests import EditRequest, RenameFile
-from treadle.edits.system import System
-from treadle.edits.tree import Tree, as_edit_error
-from treadle.edits.undoing import Backwards, backwards, settled
+from treadle.edits.tree import System, Tree, as_edit_error
 from treadle.errors import PathRefusedError, StoreError
 from treadle.events.types import ErrorKind
 from treadle.ids import IdSource, new_id
-from treadle.paths import resolve_inside
 from treadle.private_files import why_private
 
 OPEN_STATES = frozenset({
@@ -91,24 +96,8 @@ class Edits:
         )  # fmt: skip
 
     def relative(self, name: str) -> str:
-        """The path, as proposals have it, of `name`, relative to the root or absolute inside it.
-
-        The file need not exist; no link below the root is followed. Raises PathRefusedError for
-        a path that leads out of the root, for the root itself, and for the name of a folder.
-        """
-        if name.endswith("/") or "\0" in name:
-            raise PathRefusedError(
-                f"{name!r} is not a valid file path.", hint="Give the path of a file."
-            )
-        path = Path(os.path.normpath(os.path.join(self.root, name)))  # noqa: PTH118  (drops "a/..")
-        for folder in path.parents:
-            if folder == self.root or _is_same(folder, self.root):
-                return path.relative_to(folder).as_posix()
-        real = resolve_inside(self.root, name)
-        raise PathRefusedError(
-            f"{name!r} resolves to {real}, which is not a file below the root.",
-            hint="Give a path relative to the root.",
-        )
+        """See `Tree.relative`."""
+        return self._tree.relative(name)
 
     def read(self, path: str) -> bytes | None:
         """The content of a regular file, None where there is none; no link is followed."""
@@ -478,13 +467,6 @@ _INSTEAD = {
     ProposalState.UNDONE: "Redo it, or propose a new edit.",
     ProposalState.PARTLY_UNDONE: "Redo it, undo the rest, or propose a new edit.",
 }
-
-
-def _is_same(folder: Path, root: Path) -> bool:
-    try:
-        return folder.samefile(root)
-    except (OSError, ValueError):  # there is no such folder; no file system can hold such a name
-        return False
 
 
 def _paths(changes: Sequence[FileChange]) -> list[str]:

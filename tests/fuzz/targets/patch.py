@@ -2,7 +2,7 @@
 
 from treadle.edits.model import EditError, splice
 from treadle.edits.patches import parse_patch
-from treadle.edits.planning import plan
+from treadle.edits.plan import plan
 
 _FILE = "class A:\n    def f(self):\n        return 1\n\n\n# é\ndef g():\r\n    return 2\n".encode()
 _LEGACY = "// 表示する\nint a;\nint b;\n".encode("cp932")

@@ -9,7 +9,7 @@ from treadle.toolbox.edits.apply_code_edit import ApplyCodeEdit
 from treadle.toolbox.edits.apply_patch import ApplyPatch
 from treadle.toolbox.edits.file_tools import CreateFile, DeleteFile, RenameFile
 from treadle.toolbox.edits.item_ranges import ItemRanges
-from treadle.toolbox.edits.proposing import Proposer
+from treadle.toolbox.edits.proposals import Proposer
 from treadle.tools.contract import Tool
 
 if TYPE_CHECKING:  # it brings libraries that are slow to import

@@ -7,8 +7,7 @@ from pydantic import Field, model_validator
 from treadle.edits.requests import EditRequest, LineRangeEdit, RangeEdit, ReplaceEdit
 from treadle.events.types import ToolView
 from treadle.toolbox.edits.item_ranges import EditPart, ItemCode, ItemRanges
-from treadle.toolbox.edits.proposing import Proposer, inside
-from treadle.toolbox.edits.results import EditResult, view
+from treadle.toolbox.edits.proposals import EditResult, Proposer, inside, view
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 

@@ -6,8 +6,7 @@ from treadle.edits.model import EditError
 from treadle.edits.patches import parse_patch
 from treadle.edits.requests import EditRequest, RenameFile
 from treadle.events.types import ToolView
-from treadle.toolbox.edits.proposing import Proposer, inside, tool_error
-from treadle.toolbox.edits.results import EditResult, view
+from treadle.toolbox.edits.proposals import EditResult, Proposer, inside, tool_error, view
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 

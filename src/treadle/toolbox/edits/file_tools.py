@@ -11,8 +11,7 @@ from treadle.edits.requests import EditRequest
 from treadle.edits.requests import RenameFile as Rename
 from treadle.events.types import ToolView
 from treadle.toolbox.edits.apply_code_edit import EXPECTED_HASH
-from treadle.toolbox.edits.proposing import Proposer, inside
-from treadle.toolbox.edits.results import EditResult, view
+from treadle.toolbox.edits.proposals import EditResult, Proposer, inside, view
 from treadle.tools.approvals.question import Subject
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.edits.planned import planned, result
 from treadle.edits.model import ChangeKind, EditError, FileChange, content_hash, splice
-from treadle.edits.planning import plan
-from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.plan import plan
+from treadle.edits.relocation import rehunk, relocate, reverse
 from treadle.edits.requests import CreateFile, DeleteFile, EditRequest, RenameFile, ReplaceEdit
 from treadle.events.types import ErrorKind
 

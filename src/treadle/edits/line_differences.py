@@ -1,4 +1,4 @@
-"""Which lines differ between two texts: unique lines first, then the shortest way, bounded."""
+"""Lines that differ between two texts: unique lines first, then the shortest edit, bounded."""
 
 from bisect import bisect_left
 from collections import Counter

@@ -1,14 +1,23 @@
-"""Where the hunks of a patch are in a file: their lines in order, narrowed by anchors."""
+"""Finds the hunks of a patch in a file: their lines in order, narrowed by anchors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from treadle.edits.indentation import Reindent, indentation, shift_between
-from treadle.edits.matching import BLANKS, ENDS, FINAL, INDENT, Located, occurrences, several
 from treadle.edits.model import EditError
-from treadle.edits.nearest import nearest, shown
 from treadle.edits.requests import PatchHunk
 from treadle.edits.text import WHITE, Source, encoded, line_end, split_lines
+from treadle.edits.text_matches import (
+    BLANKS,
+    ENDS,
+    FINAL,
+    INDENT,
+    Located,
+    nearest,
+    occurrences,
+    several,
+    shown,
+)
 from treadle.events.types import ErrorKind
 
 

@@ -1,21 +1,91 @@
-"""Where a text is in a file: exactly, or but for line ends, trailing blanks or indentation.
+"""Finds a text in a file: exactly, or except for line ends, trailing blanks or indentation.
 
-Each step is taken only when the one before found nothing, and counts only if it finds one place.
-Nothing is ever matched by similarity.
+Each step runs only if the one before found nothing, and counts only if it finds one match. Nothing
+is matched by similarity; if nothing matches, the error names the most similar lines.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from sys import maxsize
 
-from treadle.edits.comparing import differences
 from treadle.edits.indentation import Reindent, indentation, shift_between
+from treadle.edits.line_differences import differences
 from treadle.edits.model import EditError
-from treadle.edits.nearest import nearest
 from treadle.edits.text import WHITE, Source, line_end, with_plain_ends
 from treadle.events.types import ErrorKind
+
+_SHOWN = 160
+"""Characters of a line that are shown."""
+
+_WORD = re.compile(rb"\w+")
+
+_COMMON = 50
+"""Places up to which a line says anything about where a text is."""
+
+
+def nearest(source: Source, wanted: Sequence[bytes]) -> str:
+    """A sentence with the line of the file at which the text differs, and the line of the text."""
+    lines = source.plain.split(b"\n")
+    offset = _offset(lines, wanted)
+    if offset is None:
+        return _alike(lines, wanted)
+    for place, line in enumerate(wanted):
+        at = offset + place
+        if not 0 <= at < len(lines):
+            return f"The file has no line {at + 1}; the text extends beyond its end."
+        if lines[at].strip() != line.strip():
+            begin = f"It begins like line {offset + 1}, but " if place else ""
+            return (
+                f"{begin}line {at + 1} of the file is {shown(lines[at])}, and the text has "
+                f"{shown(line)}. Read the file again and give the exact lines."
+            )
+    return (
+        f"Its words are in lines {offset + 1} to {offset + len(wanted)}, but with a different "
+        "indentation that no single shift explains. Give the lines with the indentation of the "
+        "file."
+    )
+
+
+def _offset(lines: Sequence[bytes], wanted: Sequence[bytes]) -> int | None:
+    """The line, from 0, at which most lines of the text would be where they are in the file."""
+    places: dict[bytes, list[int]] = {line.strip(): [] for line in wanted if line.strip()}
+    for at, line in enumerate(lines):
+        if (stripped := line.strip()) in places:
+            places[stripped].append(at)
+    votes: Counter[int] = Counter()
+    for place, line in enumerate(wanted):
+        found = places.get(line.strip(), [])
+        if len(found) <= _COMMON:
+            votes.update(at - place for at in found if at >= place)
+    return max(votes, key=lambda at: (votes[at], -at)) if votes else None
+
+
+def _alike(lines: Sequence[bytes], wanted: Sequence[bytes]) -> str:
+    """The line that shares most words with the longest one of the text."""
+    line = max(wanted, key=lambda each: len(each.strip()), default=b"")
+    words = set(_WORD.findall(line))
+    best, most = 0, 0
+    for at, candidate in enumerate(lines):
+        if len(candidate) < 10 * len(line) + _SHOWN:
+            shared = len(words.intersection(_WORD.findall(candidate)))
+            if shared > most:
+                best, most = at, shared
+    if not words or most < (len(words) + 1) // 2:
+        return "No line of the text is in the file. Read the file again and give its exact text."
+    return (
+        f"The nearest line is {best + 1}: {shown(lines[best])}, and the text has {shown(line)}. "
+        "Read the file again and give the exact lines."
+    )
+
+
+def shown(line: bytes) -> str:
+    """A line in quotes, cut when it is long, what cannot be printed escaped."""
+    text = line.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
 
 ENDS = "its line ends were replaced by those of the file"
 BLANKS = "trailing white space was ignored"

@@ -5,8 +5,8 @@ import pytest
 from tests.edits.planned import failure, planned, result
 from treadle.edits.model import ChangeKind, EditError, Hunk, content_hash, splice
 from treadle.edits.patches import parse_patch
-from treadle.edits.planning import plan
-from treadle.edits.relocating import reverse
+from treadle.edits.plan import plan
+from treadle.edits.relocation import reverse
 from treadle.edits.requests import (
     CreateFile,
     DeleteFile,

@@ -1,13 +1,10 @@
-"""A change carried over to a file that was changed elsewhere, turned round, or made anew."""
+"""Moves a change to a file that changed elsewhere, and reverses a change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from treadle.edits.hunks import hunk_at, surrounded, with_uniqueness
-from treadle.edits.matching import occurrences
+from treadle.edits.hunks import hunk_at, rehunk, surrounded, with_uniqueness
 from treadle.edits.model import ChangeKind, EditError, FileChange, Hunk, content_hash, splice
-from treadle.edits.nearest import shown
-from treadle.edits.overwriting import rehunk
 from treadle.edits.text import (
     MAX_CONTEXT_LINES,
     Source,
@@ -16,6 +13,7 @@ from treadle.edits.text import (
     line_break_of,
     split_lines,
 )
+from treadle.edits.text_matches import occurrences, shown
 from treadle.events.types import ErrorKind
 
 __all__ = ["rehunk", "relocate", "reverse"]

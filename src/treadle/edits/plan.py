@@ -1,13 +1,13 @@
-"""From what was asked for to a plan: every edit placed in the original, all of them or none."""
+"""Turns edit requests into a plan: each edit is located in the original file, all or none."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import assert_never
 
 from treadle.charsets import (
+    UTF_8,
     Charset,
     Configured,
     ShiftStateError,
@@ -17,8 +17,7 @@ from treadle.charsets import (
     configured_charset,
     declared_label,
 )
-from treadle.edits.encoded_file import EncodedFile, TextEdit
-from treadle.edits.matching import Located, replaced
+from treadle.edits.hunks import rehunk
 from treadle.edits.model import (
     ChangeKind,
     EditError,
@@ -28,10 +27,6 @@ from treadle.edits.model import (
     content_hash,
     splice,
 )
-from treadle.edits.overwriting import created, overwritten
-from treadle.edits.placeholders import placeholder_note
-from treadle.edits.placing import placed
-from treadle.edits.ranges import bytes_replaced, lines_replaced
 from treadle.edits.requests import (
     CreateFile,
     DeleteFile,
@@ -42,7 +37,16 @@ from treadle.edits.requests import (
     RenameFile,
     ReplaceEdit,
 )
-from treadle.edits.text import BOM, REPLACEMENT, Source, encoded, with_plain_ends
+from treadle.edits.text import BOM, Source, encoded, with_plain_ends
+from treadle.edits.text_edits import (
+    TextEdit,
+    changes_nothing,
+    edit_text,
+    naming,
+    placeholder_note,
+    refuse_replacement,
+    writable,
+)
 from treadle.events.types import ErrorKind
 
 Read = Callable[[str], bytes | None]
@@ -59,14 +63,6 @@ class _File:
     rename: tuple[int, RenameFile] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A located edit and the number of what asked for it."""
-
-    number: int
-    located: Located
-
-
 def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
     """The changes that `requests` come to; each edit is matched against the file as it is.
 
@@ -78,7 +74,7 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
     notes: list[str] = []
     changes: list[FileChange] = []
     for file in files.values():
-        with _about(file):
+        with naming(file.path):
             changes.append(_change(file, read, notes))
     _check_folders(changes)
     if not changes:
@@ -86,17 +82,6 @@ def plan(requests: Sequence[EditRequest], read: Read) -> Plan:
             ErrorKind.VALIDATION, "The call has no edits.", hint="Give at least one edit."
         )
     return Plan(tuple(changes), tuple(notes))
-
-
-@contextmanager
-def _about(file: _File, number: int | None = None) -> Iterator[None]:
-    """Adds the file and the edit to an error."""
-    try:
-        yield
-    except EditError as error:
-        error.path = file.path if error.path is None else error.path
-        error.number = number if error.number is None else error.number
-        raise
 
 
 def _by_file(requests: Sequence[EditRequest]) -> dict[str, _File]:
@@ -180,17 +165,17 @@ def _change(file: _File, read: Read, notes: list[str]) -> FileChange:
     configured = _configured(file.path, read)
     if file.whole is not None:
         number, request = file.whole
-        with _about(file, number):
+        with naming(file.path, number):
             if isinstance(request, CreateFile):
                 return _created(request, data, configured, notes)
             return _deleted(request, data, configured)
     if data is None:
         number = file.rename[0] if file.rename else file.edits[0][0]
-        with _about(file, number):
+        with naming(file.path, number):
             raise _missing(file.path)
     base = content_hash(data)
     for number, asked in (*file.edits, *([file.rename] if file.rename else [])):
-        with _about(file, number):
+        with naming(file.path, number):
             _check_hash(asked, base)
     kind, target = ChangeKind.MODIFY, None
     if file.rename is not None:
@@ -223,7 +208,7 @@ def _in_its_encoding(
     """
     charset = charset_of(file.path, data, configured)
     made = list(notes)
-    hunks = _edited(file, data, charset, made)
+    hunks = edit_text(file.path, file.edits, data, charset, made)
     result = splice(data, hunks)
     label = declared_label(file.path, result)
     if label != declared_label(file.path, data) and not result.isascii():
@@ -231,7 +216,7 @@ def _in_its_encoding(
             text = result.decode(charset.codec or "ascii")
             charset = charset_of_new(file.path, text, configured)
             made = list(notes)
-            hunks = _edited(file, data, charset, made)
+            hunks = edit_text(file.path, file.edits, data, charset, made)
         elif label is not None and charset_of(file.path, result).codec != charset.codec:
             raise EditError(
                 ErrorKind.VALIDATION,
@@ -276,10 +261,10 @@ def _created(
             received=content_hash(data),
             hint="Edit it, or request that it is overwritten.",
         )
-    _refuse_replacement(Source(request.path, data), request.content)
+    refuse_replacement(Source(request.path, data), request.content)
     change, note = overwritten(request.path, data, request.content, configured)
     if not change.hunks:
-        raise _changes_nothing(request.path)
+        raise changes_nothing(request.path)
     notes += note
     if left_out := placeholder_note(request.path, data, request.content.encode(errors="replace")):
         notes.append(left_out)
@@ -314,114 +299,57 @@ def _is_content(data: bytes, content: str, charset: Charset) -> bool:
     return told.removeprefix(BOM) in forms
 
 
-def _edited(file: _File, data: bytes, charset: Charset, notes: list[str]) -> tuple[Hunk, ...]:
-    """The hunks of all edits of a file in the encoding `charset`."""
-    text = EncodedFile(file.path, data, charset)
-    source = text.source
-    pieces: list[_Piece] = []
-    for number, request in file.edits:
-        with _about(file, number):
-            for each in _texts(request):
-                _refuse_replacement(text.raw, each)
-            located, note = _located(source, text.prepared(request))
-            if all(source.data[each.start : each.end] == each.new for each in located):
-                raise _changes_nothing(file.path)
-            text.check_seen(request, located)
-            pieces += [_Piece(number, each) for each in located]
-            notes += note
-            notes += _placeholders(source, located)
-    pieces.sort(key=lambda piece: (piece.located.start, piece.located.end))
-    _refuse_overlaps(source, pieces)
-    hunks = text.hunks([piece.located for piece in pieces])
-    if not hunks:
-        raise _changes_nothing(file.path)
-    return hunks
+def created(path: str, content: str, configured: Configured) -> FileChange:
+    """The change that makes a file with `content`, in the encoding that it declares.
 
-
-def _placeholders(source: Source, located: Sequence[Located]) -> list[str]:
-    found = (
-        placeholder_note(source.path, source.data[each.start : each.end], each.new)
-        for each in located
-    )
-    return [note for note in found if note is not None][:1]
-
-
-def _located(source: Source, request: TextEdit) -> tuple[list[Located], list[str]]:
-    """Which bytes of the text an edit replaces with what, and what was not compared."""
-    match request:
-        case ReplaceEdit():
-            return _replaced(source, request)
-        case RangeEdit():
-            return bytes_replaced(source, request)
-        case LineRangeEdit():
-            return lines_replaced(source, request)
-        case PatchEdit():
-            return placed(source, request.hunks)
-        case _:
-            assert_never(request)
-
-
-def _refuse_replacement(source: Source, text: str) -> None:
-    if REPLACEMENT in text and not source.readable:
-        raise EditError(
-            ErrorKind.VALIDATION,
-            f"The edit contains U+FFFD, and {source.path} has bytes that are not UTF-8, which "
-            "are shown as that character; they would be lost.",
-            hint="Edit only lines without such bytes.",
-        )
-
-
-def _texts(request: TextEdit) -> Iterator[str]:
-    match request:
-        case ReplaceEdit():
-            yield from (request.old, request.new)
-        case RangeEdit() | LineRangeEdit():
-            yield request.code
-        case PatchEdit():
-            yield from (text for hunk in request.hunks for _, text in hunk.lines)
-        case _:
-            assert_never(request)
-
-
-def _replaced(source: Source, request: ReplaceEdit) -> tuple[list[Located], list[str]]:
-    old, new = encoded(request.old, "The old text"), encoded(request.new, "The new text")
-    if source.floor:
-        mark = "\ufeff".encode()
-        old, new = old.removeprefix(mark), new.removeprefix(mark)
-    if not old:
-        if len(source.data) > source.floor:
-            raise EditError(
-                ErrorKind.VALIDATION,
-                "The old text is empty, so there is nothing to replace.",
-                hint="Give the lines next to the new text, or a range of lines.",
-            )
-        return [Located(source.floor, source.floor, new)], []
-    return replaced(source, old, new, everywhere=request.everywhere)
-
-
-def _changes_nothing(path: str) -> EditError:
-    return EditError(
-        ErrorKind.VALIDATION,
-        f"The edit changes nothing: the text is already in {path}.",
-        hint="Remove this edit, or give a different new text.",
+    Raises EditError when it cannot be written so.
+    """
+    charset = charset_of_new(path, content, configured)
+    data = _written(charset, content, path)
+    hunk = Hunk(0, 1, b"", data)
+    return FileChange(
+        path, ChangeKind.CREATE, None, content_hash(data), (hunk,), encoding=charset.stored
     )
 
 
-def _refuse_overlaps(source: Source, pieces: Sequence[_Piece]) -> None:
-    for one, other in pairwise(pieces):
-        if other.located.start < one.located.end:
-            first, second = sorted((one, other), key=lambda piece: piece.number)
-            raise EditError(
-                ErrorKind.CONFLICT,
-                f"edits[{first.number}] ({_lines(source, first)}) and edits[{second.number}] "
-                f"({_lines(source, second)}) overlap in {source.path}; all edits of a file are "
-                "matched against the file as it is.",
-                number=second.number,
-                hint="Combine them into one edit.",
-            )
+def overwritten(
+    path: str, base: bytes, content: str, configured: Configured
+) -> tuple[FileChange, list[str]]:
+    """The change of a file to what a model wrote as its whole content, and notes on it.
+
+    Its encoding stays, unless the content declares another one. A byte order mark stays, and
+    where all lines end with CRLF those of the content do as well. Raises EditError for a binary
+    file, and when the content cannot be written in the encoding.
+    """
+    Source(path, base).check()
+    charset, notes = _kept_charset(path, base, content, configured)
+    data = _written(charset, content, path)
+    if base.startswith(BOM) and charset.is_utf8 and not data.startswith(BOM):
+        data = BOM + data
+        notes.append(f"{path}: its byte order mark was kept.")
+    crlf = base.count(b"\r\n")
+    if crlf and crlf == base.count(b"\n") == base.count(b"\r") and b"\r" not in data:
+        data = data.replace(b"\n", b"\r\n")
+        notes.append(f"{path}: its line ends, CRLF, were kept.")
+    return replace(rehunk(path, base, data), encoding=charset.stored), notes
 
 
-def _lines(source: Source, piece: _Piece) -> str:
-    first = source.line_of(piece.located.start)
-    last = source.line_of(max(piece.located.start, piece.located.end - 1))
-    return f"line {first}" if first == last else f"lines {first}-{last}"
+def _kept_charset(
+    path: str, base: bytes, content: str, configured: Configured
+) -> tuple[Charset, list[str]]:
+    before = charset_of(path, base, configured)
+    declares = declared_label(path, base), declared_label(path, content.encode("utf-8", "replace"))
+    if declares != (None, None):
+        return charset_of_new(path, content, configured), []
+    if before.codec is None:
+        return UTF_8, [f"{path}: it is UTF-8 now; its earlier encoding was unknown."]
+    if before.is_utf8 or content.isascii():
+        return before, []
+    return before, [f"{path}: it is written in its existing encoding, {before.name}."]
+
+
+def _written(charset: Charset, content: str, path: str) -> bytes:
+    encoded(content, "The content")  # raises for invalid text
+    if charset.is_utf8:
+        return content.encode()
+    return writable(charset, content, "The content", path).encode(charset.codec or "ascii")

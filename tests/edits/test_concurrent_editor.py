@@ -13,7 +13,7 @@ from treadle.edits.model import EditError, ProposalState
 from treadle.edits.proposal_store import ProposalStore
 from treadle.edits.requests import CreateFile, DeleteFile, EditRequest, ReplaceEdit
 from treadle.edits.service import Edits
-from treadle.edits.system import System
+from treadle.edits.tree import System
 
 BEFORE = b"one\ntwo\nthree\n"
 SAVED = b"one\ntwo\nthree\nfour, by the person\n"

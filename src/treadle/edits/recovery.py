@@ -1,18 +1,71 @@
-"""Ends what a process that died left half written: all of a plan, or nothing of it."""
+"""Completes or reverts plans whose process died while it wrote; locks show which ones are alive."""
 
 import logging
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
-from treadle.edits.applying import WRITTEN_STATES
-from treadle.edits.exchanging import place
-from treadle.edits.locking import BusyError, locked
+from treadle.edits.application import WRITTEN_STATES, settled
+from treadle.edits.file_writes import place, remove_temporary
 from treadle.edits.model import EditError, Proposal, ProposalState, content_hash
 from treadle.edits.proposal_store import JournalEntry, ProposalStore, Written
 from treadle.edits.tree import Tree
-from treadle.edits.undoing import settled
-from treadle.edits.writing import remove_temporary
+from treadle.events.types import ErrorKind
+from treadle.owner_only import private_folder
+
+WAIT_SECONDS = 10.0
+_PAUSE_SECONDS = 0.005
+
+
+class BusyError(EditError):
+    """Somebody else holds a lock."""
+
+
+@contextmanager
+def locked(folder: Path, paths: Collection[Path], *, wait: float = WAIT_SECONDS) -> Iterator[None]:
+    """Nobody else who locks one of `paths`, which are resolved, is inside at the same time.
+
+    The locks are on files in `folder`, which is made: one of 256 for a path, by its hash, so that
+    their number stays bounded; two paths may share one. They are taken in one order, so that
+    nobody waits in a circle. Not re-entrant. Raises BusyError after `wait`
+    seconds, and OSError when `folder` cannot be written.
+    """
+    private_folder(folder)
+    names = sorted({_name(path) for path in paths})
+    until = time.monotonic() + wait
+    with ExitStack() as held:
+        for name in names:
+            file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, file)
+            while not _taken(file):
+                if time.monotonic() >= until:
+                    raise BusyError(
+                        ErrorKind.UNAVAILABLE,
+                        "Another process is writing one of these files.",
+                        hint="Try again when it is done.",
+                    )
+                time.sleep(_PAUSE_SECONDS)
+        yield
+
+
+def _name(path: Path) -> str:
+    return blake2b(os.fsencode(path), digest_size=1).hexdigest()
+
+
+def _taken(file: int) -> bool:
+    """Whether the lock could be taken; closing the file, or the end of the process, gives it up."""
+    import fcntl  # not everywhere, and reading proposals does not need it
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
 
 _log = logging.getLogger(__name__)
 

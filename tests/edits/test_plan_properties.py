@@ -8,12 +8,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from treadle.charsets import charset_of
-from treadle.edits.comparing import differences
 from treadle.edits.diffs import counts, unified
+from treadle.edits.line_differences import differences
 from treadle.edits.model import ChangeKind, EditError, FileChange, content_hash, splice
 from treadle.edits.patches import parse_patch
-from treadle.edits.planning import plan
-from treadle.edits.relocating import rehunk, relocate, reverse
+from treadle.edits.plan import plan
+from treadle.edits.relocation import rehunk, relocate, reverse
 from treadle.edits.requests import EditRequest, LineRangeEdit, RangeEdit, ReplaceEdit
 from treadle.edits.text import BOM
 
