@@ -233,8 +233,8 @@ async def opened(folder: Path, *spans: Span) -> AsyncIterator[Doors]:
 async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors]:
     folder = tmp_path_factory.mktemp("doors")
     async with opened(folder, *recorded()) as ready:
-        assert ready.app.experimenting is not None
-        trying = ready.app.experimenting.experiments
+        assert ready.app.experiments is not None
+        trying = ready.app.experiments.experiments
         warmer = {"parameters": {"temperature": 0.5}}
         made = trying.edit(trying.for_span("model-4").id, warmer)
         assert made.current == 1

@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from treadle.app.experimenting import experimenting
+from treadle.app.experiments import open_experiments
 from treadle.app.recording import Recording
 from treadle.config.model import Settings
 from treadle.events import EventBus
@@ -22,5 +22,5 @@ async def _run(home: Path, base_url: str, batch_id: str) -> None:
     settings = Settings.model_validate({"providers": {"fake": table}})
     store = SqliteTraceStore.open(home / "traces.db")
     recording = Recording(None, store)
-    async with experimenting(store, recording, settings, {}, EventBus()) as trying:
-        await trying.experiments.carry_out(batch_id)
+    async with open_experiments(store, recording, settings, {}, EventBus()) as trying:
+        await trying.experiments.run_batch(batch_id)

@@ -25,7 +25,7 @@ async def test_the_embedded_model_runs_an_experiment(tmp_path: Path) -> None:
         )
         w.experiments.edit(experiment.id, {"parameters": {"max_tokens": 4}})
         planned = w.experiments.plan(experiment.id, repeats=1, seconds_each=300)
-        batch = await w.experiments.carry_out(planned.id)
+        batch = await w.experiments.run_batch(planned.id)
         (compared,) = w.experiments.compare(batch.id).variants
     assert batch.state is BatchState.FINISHED
     assert [each.error for each in batch.outcomes.values()] == [None, None]

@@ -11,11 +11,12 @@ from tests.experiments.world import MESSAGES, world
 from tests.fakes.provider import FakeProvider, RecordedRequest
 from tests.fakes.replies import Answer, error
 from treadle.errors import NotFoundError, UsageError
-from treadle.experiments.comparing import Verdict
-from treadle.experiments.documents import document_of
-from treadle.experiments.judgement import Winner
-from treadle.experiments.judging import JudgeError, verdict_of
-from treadle.experiments.reading import NotRunnableError, outcome_of, request_of
+from treadle.experiments.comparison import Verdict
+from treadle.experiments.judge import JudgeError, verdict_of
+from treadle.experiments.model import Winner
+from treadle.experiments.recorded_calls import NotRunnableError, outcome_of, request_of
+from treadle.experiments.requests import document_of
+from treadle.json_values import to_json
 from treadle.spans.span import ANALYST_LABEL, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import recorded
 from treadle.traces.query import Query, parse_query
@@ -156,7 +157,7 @@ async def test_a_judge_reads_both_outputs_as_data_in_both_orders(tmp_path: Path)
         experiment = await w.experiment()
         w.experiments.edit(experiment.id, {"parameters": {"seed": 2}})
         batch = w.experiments.plan(experiment.id, repeats=5)
-        await w.experiments.carry_out(batch.id)
+        await w.experiments.run_batch(batch.id)
         provider.add(error(400), *[_judge("new")] * 10)
         heard = list[tuple[int, int]]()
         compared = await w.experiments.judge(
@@ -182,8 +183,8 @@ async def test_a_judge_reads_both_outputs_as_data_in_both_orders(tmp_path: Path)
     # The first attempt held the judge to a schema, which this server refused.
     assert "response_format" in provider.requests[11].body
     assert "response_format" not in provider.requests[12].body
-    assert len(exported["batches"][0]["judgements"]) == 10
-    json.dumps(exported, allow_nan=False)
+    assert len(exported.batches[0].judgements) == 10
+    json.dumps(to_json(exported), allow_nan=False)
 
 
 async def test_a_judge_that_cannot_be_asked_is_told_and_can_be_asked_again(
@@ -192,7 +193,7 @@ async def test_a_judge_that_cannot_be_asked_is_told_and_can_be_asked_again(
     async with FakeProvider([Answer("a")] * 3) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1, models=["fake/m", "fake/n"])
-        await w.experiments.carry_out(batch.id)
+        await w.experiments.run_batch(batch.id)
         provider.add(Answer('{"better": "first"}'), error(401))
         with pytest.raises(JudgeError, match="fake/j could not be called"):
             await w.experiments.judge(batch.id, "fake/j")
@@ -225,7 +226,7 @@ async def test_a_deleted_experiment_leaves_its_spans(tmp_path: Path) -> None:
     async with FakeProvider([Answer("a")] * 2) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1)
-        await w.experiments.carry_out(batch.id)
+        await w.experiments.run_batch(batch.id)
         assert w.experiments.listed()[1] == 1
         shown = experiment.id.replace("-", "")[:18]  # as the command line shows ids
         assert w.experiments.get(shown).id == experiment.id
@@ -245,7 +246,7 @@ async def test_the_variant_to_compare_with_can_be_chosen(tmp_path: Path) -> None
         w.experiments.edit(experiment.id, {"parameters": {"seed": 1}})
         w.experiments.edit(experiment.id, {"parameters": {"seed": 2}})
         batch = w.experiments.plan(experiment.id, repeats=1, variants=["original", "v1", "2"])
-        await w.experiments.carry_out(batch.id)
+        await w.experiments.run_batch(batch.id)
         compared = {
             base: [each.variant for each in w.experiments.compare(batch.id, base=base).variants]
             for base in (None, "v1", "recorded")

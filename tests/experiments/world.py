@@ -11,12 +11,12 @@ import pytest
 
 from tests.fakes.provider import FakeProvider
 from tests.gateway.running import settings
-from treadle.app.experimenting import experimenting
+from treadle.app.experiments import open_experiments
 from treadle.app.gateway_calls import GatewayCaller
 from treadle.app.recording import Recording
 from treadle.clock import Clock
 from treadle.events import EventBus
-from treadle.experiments.calling import CallRequest
+from treadle.experiments.caller import CallRequest
 from treadle.experiments.model import Batch, Cell, Experiment, Item, Outcome, Plan, Variant
 from treadle.experiments.service import Experiments
 from treadle.spans.span import Span
@@ -66,7 +66,7 @@ async def world(
         store = SqliteTraceStore.open(home / "traces.db")
         try:
             recording = Recording(None, store)
-            async with experimenting(
+            async with open_experiments(
                 store, recording, settings(*providers, **gateway), {}, EventBus(), clock=clock
             ) as trying:
                 yield World(trying.experiments, trying.caller, store)

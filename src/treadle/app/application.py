@@ -34,7 +34,7 @@ from treadle.tools.registry import AnyTool, Registry
 from treadle.ui.store import UiStore
 
 if TYPE_CHECKING:
-    from treadle.app.experimenting import Experimenting
+    from treadle.app.experiments import OpenExperiments
     from treadle.traces import SqliteTraceStore
 
 NO_TRACES = "There are no traces."
@@ -76,7 +76,7 @@ class App:
     code_tools: Registry
     registry: Registry
     own_record_tools: Sequence[AnyTool]
-    experimenting: "Experimenting | None"
+    experiments: "OpenExperiments | None"
     executor: ToolExecutor
 
     @property
@@ -143,7 +143,7 @@ async def open_app(
         yield App(
             root, settings, env, clock, bus, index, edits, edits_error, conversations, ui_store,
             recorded, approvals, bridge, code_tools, registry, analyst.own_record_tools,
-            analyst.experimenting, executor,
+            analyst.experiments, executor,
         )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ class _AnalystTools:
 
     tools: Sequence[AnyTool] = ()
     own_record_tools: Sequence[AnyTool] = ()
-    experimenting: "Experimenting | None" = None
+    experiments: "OpenExperiments | None" = None
 
 
 @asynccontextmanager
@@ -168,12 +168,12 @@ async def _open_analyst_tools(
     clock: Clock,
 ) -> AsyncIterator[_AnalystTools]:
     """Imports late: the modules are slow to load, and few commands need them."""
-    from treadle.app.experimenting import experimenting
+    from treadle.app.experiments import open_experiments
     from treadle.app.repository_scope import OfRepository, repository_label
     from treadle.ui.service import Ui
 
     traces = recorded.store or unavailable(recorded.missing or NO_TRACES)
-    async with experimenting(traces, recorded, settings, env, bus, clock=clock) as opened:
+    async with open_experiments(traces, recorded, settings, env, bus, clock=clock) as opened:
         ui = Ui(ui_store, clock)
         models_read = settings.traces.models_read
         tools = analyst_tools(traces, opened.experiments, ui, settings)

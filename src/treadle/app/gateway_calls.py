@@ -13,9 +13,9 @@ from treadle.clock import Clock, wait_within
 from treadle.config.model import Settings
 from treadle.errors import NotFoundError, StoreError
 from treadle.events import EventBus
-from treadle.experiments.calling import CallRequest
+from treadle.experiments.caller import CallRequest
 from treadle.experiments.model import Outcome
-from treadle.experiments.reading import outcome_of
+from treadle.experiments.recorded_calls import outcome_of
 from treadle.spans.span import Span
 from treadle.traces import SqliteTraceStore
 

@@ -11,7 +11,7 @@ from treadle.spans.span import REPOSITORY_LABEL, Span, Trace
 from treadle.traces.query.conditions import Field, GroupBy, Query, Rows, any_of
 
 if TYPE_CHECKING:
-    from treadle.experiments.finding import RecordedCalls
+    from treadle.experiments.recorded_calls import RecordedCalls
     from treadle.toolbox.traces import TraceReading
     from treadle.traces.query.pages import Page, Part
     from treadle.traces.store.examinations import Examinations, SpanExaminer

@@ -1,150 +1,173 @@
-"""Experiments as JSON: what the command line, the server, the tools and exports tell alike.
+"""Experiments and batches as JSON with their parts: requests, runs, scores, comparisons."""
 
-Names that end in `_us` are microseconds, `cost` is US dollars; what is unknown is null, never 0.
-"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing_extensions import TypedDict
 
-from treadle.experiments.comparing import Comparison
-from treadle.experiments.documents import document_of
-from treadle.experiments.judgement import Judgement
-from treadle.experiments.model import Batch, Cell, Experiment, Item, Listed, Outcome
-from treadle.experiments.running import progress_of, run_id, thread_id
-from treadle.spans.page_links import experiment_link, span_link
-
-if TYPE_CHECKING:
-    from treadle.experiments import shapes
+from treadle.experiments.comparison import Comparison
+from treadle.experiments.model import (
+    Batch,
+    Cell,
+    Experiment,
+    Item,
+    Judgement,
+    ListedExperiment,
+    Outcome,
+    run_id,
+)
+from treadle.experiments.requests import document_of
+from treadle.json_values import JsonField
 
 EXPORT_VERSION = 1
-"""Of the exported form."""
+"""The version of the export format."""
 
 
-def listed_answer(listed: Listed) -> "shapes.ListedExperiment":
-    """An experiment as lists show it."""
-    return {
-        "id": listed.id,
-        "name": listed.name,
-        "created_us": listed.created_us,
-        "updated_us": listed.updated_us,
-        "items": listed.items,
-        "version": listed.version,
-        "thread_id": thread_id(listed.id),
-        "link": experiment_link(listed.id),
-        "last_batch": None if listed.last_batch is None else asdict(listed.last_batch),
-    }
+@dataclass(frozen=True, slots=True)
+class ExperimentPagination:
+    """The position of a page in the list of experiments."""
+
+    offset: int
+    limit: int
+    total: int
 
 
-def experiment_answer(experiment: Experiment, batches: Sequence[Batch] = ()) -> "shapes.Experiment":
-    """An experiment with the requests of its items, as recorded and as changed, and its batches."""
-    told = [batch_answer(batch) for batch in batches]
-    return {**versions_answer(experiment), "batches": told}
+@dataclass(frozen=True, slots=True)
+class ExperimentPage:
+    """Experiments, most recently changed first."""
+
+    data: Sequence[ListedExperiment]
+    pagination: ExperimentPagination
 
 
-def versions_answer(experiment: Experiment) -> "shapes.ExperimentVersions":
-    """The same without its batches."""
-    return {
-        "id": experiment.id,
-        "name": experiment.name,
-        "created_us": experiment.created_us,
-        "updated_us": experiment.updated_us,
-        "version": experiment.current,
-        "thread_id": thread_id(experiment.id),
-        "link": experiment_link(experiment.id),
-        "items": [_item_answer(experiment, item) for item in experiment.items],
-        "versions": [asdict(version) for version in experiment.versions],
-    }
+class ExperimentRequest(TypedDict):
+    """The editable request of an item. `messages` and `tools` are in the format of OpenAI's API."""
+
+    model: str
+    messages: list[dict[str, Any]]
+    parameters: dict[str, Any]
+    tools: list[dict[str, Any]]
+    headers: dict[str, str]
+    variables: dict[str, str]
 
 
-def _item_answer(experiment: Experiment, item: Item) -> "shapes.ExperimentItem":
-    return {
-        "number": item.number,
-        "trace_id": item.trace_id,
-        "span_id": item.span_id,
-        "link": span_link(item.trace_id, item.span_id),
-        "original": document_of(experiment, item.number, 0),
-        "current": document_of(experiment, item.number, experiment.current),
-        "recorded": outcome_answer(item.recorded),
-        "notes": list(item.notes),
-    }
+_Request = Annotated[Mapping[str, Any], JsonField(documented_as=ExperimentRequest)]
 
 
-def outcome_answer(outcome: Outcome) -> "shapes.CallOutcome":
-    """What came of a call."""
-    return {
-        "trace_id": outcome.trace_id,
-        "span_id": outcome.span_id,
-        "content": outcome.content,
-        "tool_calls": [
-            {"name": call.name, "arguments": call.arguments} for call in outcome.tool_calls
-        ],
-        "raw": outcome.raw,
-        "model": outcome.model,
-        "finish_reason": outcome.finish_reason,
-        "input_tokens": outcome.input_tokens,
-        "output_tokens": outcome.output_tokens,
-        "cached_tokens": outcome.cached_tokens,
-        "cost": outcome.cost,
-        "duration_us": outcome.duration_us,
-        "ttft_us": outcome.ttft_us,
-        "error": outcome.error,
-        "error_type": outcome.error_type,
-        "tokens": outcome.tokens,
-        "link": span_link(outcome.trace_id, outcome.span_id) if outcome.span_id else None,
-    }
+@dataclass(frozen=True, slots=True)
+class ExperimentItem:
+    """A recorded call with its request as recorded and as changed, and with its outcome."""
+
+    item: Annotated[Item, JsonField(inline=True)]
+    original: _Request
+    current: _Request
 
 
-def batch_answer(batch: Batch) -> "shapes.Batch":
-    """A batch, and how far it is."""
-    return {
-        "id": batch.id,
-        "experiment_id": batch.experiment_id,
-        "created_us": batch.created_us,
-        "state": batch.state,
-        "reason": batch.reason,
-        "variants": [variant.name for variant in batch.plan.variants],
-        "repeats": batch.plan.repeats,
-        "budget": asdict(batch.plan.budget),
-        "at_once": batch.plan.at_once,
-        "seconds_each": batch.plan.seconds_each,
-        "progress": asdict(progress_of(batch)),
-    }
+@dataclass(frozen=True, slots=True)
+class ExperimentRun:
+    """One run of a batch."""
+
+    variant: str
+    cell: Annotated[Cell, JsonField(inline=True)]
+    run_id: str
+    outcome: Annotated[Outcome, JsonField(inline=True)]
 
 
-def batch_with_runs_answer(batch: Batch) -> "shapes.BatchWithRuns":
-    """A batch with what came of each of its runs."""
-    runs = [run_answer(batch, cell) for cell in batch.outcomes]
-    return {**batch_answer(batch), "runs": runs}
+@dataclass(frozen=True, slots=True)
+class BatchWithRuns:
+    """A batch with the outcome of each run."""
+
+    batch: Annotated[Batch, JsonField(inline=True)]
+    runs: tuple[ExperimentRun, ...]
+
+    @classmethod
+    def of(cls, batch: Batch) -> "BatchWithRuns":
+        """Add the runs to a batch."""
+        return cls(batch, _runs(batch))
 
 
-def run_answer(batch: Batch, cell: Cell) -> "shapes.ExperimentRun":
-    """One run; item and repeat count from 0."""
-    return {
-        "variant": batch.plan.variants[cell.variant].name,
-        "item": cell.item,
-        "repeat": cell.repeat,
-        "run_id": run_id(batch, cell),
-        **outcome_answer(batch.outcomes[cell]),
-    }
+@dataclass(frozen=True, slots=True)
+class BatchList:
+    """The batches of an experiment, oldest first."""
+
+    data: Sequence[Batch]
 
 
-def comparison_answer(comparison: Comparison) -> "shapes.Comparison":
-    """A comparison with all its figures."""
-    return asdict(comparison)
+@dataclass(frozen=True, slots=True)
+class ExperimentWithBatches:
+    """An experiment with its requests, its versions and its batches."""
+
+    experiment: Annotated[Experiment, JsonField(inline=True)]
+    items: tuple[ExperimentItem, ...]
+    batches: tuple[Batch, ...]
+
+    @classmethod
+    def of(cls, experiment: Experiment, batches: Sequence[Batch] = ()) -> "ExperimentWithBatches":
+        """Add the requests and the batches to an experiment."""
+        return cls(experiment, _items(experiment), tuple(batches))
 
 
-def judgement_answer(judgement: Judgement, batch: Batch) -> "shapes.Judgement":
-    """One answer of a judge."""
-    return {
-        "variant": batch.plan.variants[judgement.cell.variant].name,
-        "base": batch.plan.variants[judgement.base].name,
-        "item": judgement.cell.item,
-        "repeat": judgement.cell.repeat,
-        "model": judgement.model,
-        "criteria": judgement.criteria,
-        "swapped": judgement.swapped,
-        "winner": judgement.winner,
-        "reason": judgement.reason,
-        "link": span_link(judgement.trace_id, judgement.span_id),
-    }
+@dataclass(frozen=True, slots=True)
+class ExportedJudgement:
+    """One answer of a scoring model, with the names of the compared variants."""
+
+    variant: str
+    base: str
+    judgement: Annotated[Judgement, JsonField(inline=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedBatch:
+    """A batch with its runs, scores and comparison."""
+
+    batch: Annotated[Batch, JsonField(inline=True)]
+    runs: tuple[ExperimentRun, ...]
+    judgements: tuple[ExportedJudgement, ...]
+    comparison: Comparison
+
+    @classmethod
+    def of(
+        cls, batch: Batch, judgements: Sequence[Judgement], comparison: Comparison
+    ) -> "ExportedBatch":
+        """Add the runs, scores and comparison to a batch."""
+        names = [variant.name for variant in batch.plan.variants]
+        exported = [
+            ExportedJudgement(names[each.cell.variant], names[each.base], each)
+            for each in judgements
+        ]
+        return cls(batch, _runs(batch), tuple(exported), comparison)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedExperiment:
+    """An experiment with everything that belongs to it."""
+
+    experiment: Annotated[Experiment, JsonField(inline=True)]
+    items: tuple[ExperimentItem, ...]
+    batches: tuple[ExportedBatch, ...]
+    export_version: int = EXPORT_VERSION
+
+    @classmethod
+    def of(cls, experiment: Experiment, batches: Sequence[ExportedBatch]) -> "ExportedExperiment":
+        """Add the requests and the batches to an experiment."""
+        return cls(experiment, _items(experiment), tuple(batches))
+
+
+def _items(experiment: Experiment) -> tuple[ExperimentItem, ...]:
+    return tuple(
+        ExperimentItem(
+            item,
+            original=document_of(experiment, item.number, 0),
+            current=document_of(experiment, item.number, experiment.current),
+        )
+        for item in experiment.items
+    )
+
+
+def _runs(batch: Batch) -> tuple[ExperimentRun, ...]:
+    variants = batch.plan.variants
+    return tuple(
+        ExperimentRun(variants[cell.variant].name, cell, run_id(batch, cell), outcome)
+        for cell, outcome in batch.outcomes.items()
+    )

@@ -1,4 +1,4 @@
-"""How two outputs differ: line by line, as JSON, and in the tools that they call."""
+"""Compares two outputs: their lines, their JSON values and their tool calls."""
 
 import difflib
 import json
@@ -9,18 +9,18 @@ from typing import Any, Literal
 from treadle.experiments.model import Outcome, ToolUse
 
 _LINES = 400
-"""Lines of either text that are compared; the work grows with their product."""
+"""The maximum compared lines of a text. The work grows with the product of both."""
 _DIFF_LINES = 60
 _CHANGES = 40
 _CHARACTERS = 20_000
-"""Of each text when its likeness is measured."""
+"""The maximum characters of a text for its similarity."""
 
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """`similarity` is from 0 to 1; `diff` is unified, `cut` when there is more of it."""
+    """`similarity` is from 0 to 1. `diff` is a unified diff; `cut` marks a shortened one."""
 
     same: bool
     similarity: float
@@ -30,7 +30,7 @@ class TextDifference:
 
 @dataclass(frozen=True, slots=True)
 class JsonChange:
-    """A value that differs. `path` is like `items[0].name`; values are JSON text, or None."""
+    """A different value at a `path` such as `items[0].name`. Values are JSON text, or None."""
 
     path: str
     change: Literal["added", "removed", "changed"]
@@ -40,7 +40,7 @@ class JsonChange:
 
 @dataclass(frozen=True, slots=True)
 class CallDifference:
-    """A tool call that only one output makes, or that both make with other arguments."""
+    """A tool call of only one output, or of both with different arguments."""
 
     name: str
     change: Literal["added", "removed", "arguments"]
@@ -50,7 +50,7 @@ class CallDifference:
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference:
-    """How two outputs differ. `json` is None unless both texts are JSON objects or lists."""
+    """The difference of two outputs. `json` is None unless both are JSON objects or lists."""
 
     text: TextDifference
     json: tuple[JsonChange, ...] | None
@@ -58,12 +58,12 @@ class OutputDifference:
 
     @property
     def same(self) -> bool:
-        """Whether they say and call the same."""
+        """Whether the texts and the tool calls are equal."""
         return self.text.same and not self.tool_calls
 
 
 def output_difference(base: Outcome, new: Outcome) -> OutputDifference:
-    """How what `new` says differs from what `base` says."""
+    """Compare the texts and tool calls of two outcomes."""
     one, other = base.content or "", new.content or ""
     return OutputDifference(
         text_difference(one, other),
@@ -73,7 +73,7 @@ def output_difference(base: Outcome, new: Outcome) -> OutputDifference:
 
 
 def text_difference(base: str, new: str) -> TextDifference:
-    """A bounded unified diff, and how alike the texts are by their words."""
+    """A bounded unified diff, and the similarity of the words."""
     if base == new:
         return TextDifference(True, 1.0, "", cut=False)
     before, after = base.splitlines(), new.splitlines()
@@ -88,7 +88,7 @@ def text_difference(base: str, new: str) -> TextDifference:
 
 
 def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
-    """What differs between two JSON texts, at most the first 40; None unless both are JSON."""
+    """The first 40 differences of two JSON texts; None unless both are JSON."""
     one, other = _structure(base), _structure(new)
     if one is None or other is None:
         return None
@@ -101,7 +101,7 @@ def json_changes(base: str, new: str) -> tuple[JsonChange, ...] | None:
 
 
 def call_differences(base: Sequence[ToolUse], new: Sequence[ToolUse]) -> tuple[CallDifference, ...]:
-    """The calls that differ, in order; arguments are compared as JSON where they are JSON."""
+    """The different calls in order. Arguments that are JSON are compared as JSON."""
     before = [(use.name, _canonical(use.arguments)) for use in base]
     after = [(use.name, _canonical(use.arguments)) for use in new]
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
@@ -113,7 +113,7 @@ def call_differences(base: Sequence[ToolUse], new: Sequence[ToolUse]) -> tuple[C
 
 
 def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDifference]:
-    """Calls of the same tool are the same call with other arguments."""
+    """Pair the calls of the same tool as one call with different arguments."""
     for use in base:
         other = next((each for each in new if each.name == use.name), None)
         if other is None:
@@ -126,7 +126,7 @@ def _calls_between(base: list[ToolUse], new: list[ToolUse]) -> Iterator[CallDiff
 
 
 def _structure(text: str) -> Any:
-    """The object or list that a text is, also within a code fence; None for any other text."""
+    """The JSON object or list in a text, also inside a code fence; None for other text."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare.removesuffix("```").partition("\n")[2].strip()
@@ -144,10 +144,10 @@ def _changes(path: str, base: Any, new: Any) -> Iterator[JsonChange]:
             inner = f"{path}.{name}" if path else str(name)
             yield from _changes(inner, base.get(name, _MISSING), new.get(name, _MISSING))
     elif isinstance(base, list) and isinstance(new, list):
-        for place in range(max(len(base), len(new))):
-            one = base[place] if place < len(base) else _MISSING
-            other = new[place] if place < len(new) else _MISSING
-            yield from _changes(f"{path}[{place}]", one, other)
+        for index in range(max(len(base), len(new))):
+            one = base[index] if index < len(base) else _MISSING
+            other = new[index] if index < len(new) else _MISSING
+            yield from _changes(f"{path}[{index}]", one, other)
     elif base is _MISSING:
         yield JsonChange(path, "added", None, _short(new))
     elif new is _MISSING:

@@ -1,26 +1,42 @@
-"""What an experiment is: recorded calls, versions of a change to them, and what running them gave.
+"""Experiments, their versions, the batches that run them, and the outcomes of the runs.
 
-An experiment holds one recorded call or a set of them, its *items*. A change is a merge patch
-(RFC 7396) on the request of each item; version n is the recorded request with the first n patches
-applied, and version 0 is the recorded request itself. A *batch* runs some *variants* (a version,
-perhaps with another model) n times over all items; each of these runs is a *cell*.
+An experiment contains one or more recorded calls, its *items*. A change is a merge patch (RFC 7396)
+on the request of each item. Version n is the recorded request with the first n patches applied;
+version 0 is the recorded request itself. A *batch* runs some *variants* (a version, with its own or
+another model) n times over all items. Each of these runs is a *cell*.
+
+These classes are also the JSON of the command line, the server and exports. Names that end in
+`_us` are microseconds, `cost` is US dollars; an unknown value is null, never 0.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from treadle.errors import UsageError
+from treadle.json_values import JsonField, json_property
+from treadle.spans.page_links import experiment_link, span_link
 
 Document = Mapping[str, Any]
-"""A request as it is edited: `model`, `messages`, `parameters`, `tools`, `headers`, `variables`."""
+"""An editable request: `model`, `messages`, `parameters`, `tools`, `headers`, `variables`."""
 
 ORIGINAL = "original"
 CURRENT = "current"
 
+RECORDED = "recorded"
+"""The name of the base when variants are compared with the recorded calls themselves."""
+
+THREAD_PREFIX = "experiment:"
+"""The prefix of the thread of every experiment. It separates these calls from users' threads."""
+
+_VERSION = re.compile(r"v?(\d{1,6})")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call of a tool that a model made. `arguments` is the text that it wrote."""
+    """A tool call of a model. `arguments` is the text that the model wrote."""
 
     name: str
     arguments: str
@@ -28,10 +44,10 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a call, as its span tells. What nobody knows is None, never 0.
+    """The result of a call according to its span. An unknown value is None, never 0.
 
-    `tokens` and `cost` (US dollars) are those of all its attempts; times are microseconds. `raw`
-    is the recorded output: a JSON list of messages, or text. `error` is set when it failed.
+    `tokens` and `cost` are the sums over all attempts. `raw` is the recorded output: a JSON list of
+    messages, or text. `error` is set when the call failed.
     """
 
     trace_id: str
@@ -50,30 +66,42 @@ class Outcome:
     error: str | None = None
     error_type: str | None = None
 
-    @property
+    @json_property
     def tokens(self) -> int | None:
-        """Input and output together."""
+        """The sum of the input and output tokens."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         return self.input_tokens + self.output_tokens
 
+    @json_property
+    def link(self) -> str | None:
+        """The address of the span on the page."""
+        return span_link(self.trace_id, self.span_id) if self.span_id else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A recorded call. It is kept here whole, so that it outlives the record of its span."""
+    """A recorded call. The experiment contains a copy, which outlives the recorded span.
+
+    `notes` state which parts of the request were not recorded.
+    """
 
     number: int
     trace_id: str
     span_id: str
-    request: Document
+    request: Annotated[Document, JsonField(omit=True)]
     recorded: Outcome
     notes: tuple[str, ...] = ()
-    """What of the request the record does not hold, in words."""
+
+    @json_property
+    def link(self) -> str:
+        """The address of the recorded span on the page."""
+        return span_link(self.trace_id, self.span_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A change to the version before it. `at_us` is Unix microseconds."""
+    """A change to the previous version. `at_us` is Unix microseconds."""
 
     number: int
     at_us: int
@@ -89,45 +117,59 @@ class Experiment:
     name: str
     created_us: int
     updated_us: int
-    items: tuple[Item, ...]
+    items: Annotated[tuple[Item, ...], JsonField(omit=True)]
     versions: tuple[Version, ...] = ()
 
-    @property
-    def current(self) -> int:
-        """The number of the newest version; 0 while nothing was changed."""
+    @json_property
+    def current(self) -> Annotated[int, JsonField("version")]:
+        """The number of the newest version; 0 if nothing was changed."""
         return len(self.versions)
+
+    @json_property
+    def thread_id(self) -> str:
+        """The thread of all calls of the experiment."""
+        return thread_id(self.id)
+
+    @json_property
+    def link(self) -> str:
+        """The address of the experiment on the page."""
+        return experiment_link(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is run: a version, with its own model or with another one."""
+    """A version to run, with its own or another model."""
 
     version: int
     model: str | None = None
 
     @property
     def name(self) -> str:
-        """How people name it: `original`, `v2`, `v2 with openai/some-model`."""
+        """The displayed name: `original`, `v2`, `v2 with openai/some-model`."""
         version = f"v{self.version}" if self.version else ORIGINAL
         return f"{version} with {self.model}" if self.model else version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a batch may use up before no further run is begun. None: no limit."""
+    """The limits above which a batch starts no more runs. None: no limit."""
 
     cost: float | None = None
     """US dollars, of the calls whose cost is known."""
     tokens: int | None = None
     seconds: float | None = None
-    """Of all its runs together."""
+    """The sum of the durations of all runs."""
+
+
+def _names(variants: Sequence[Variant]) -> tuple[str, ...]:
+    return tuple(variant.name for variant in variants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a batch is to run. `at_once` runs go on at the same time."""
+    """The runs of a batch. `at_once` is the number of concurrent runs."""
 
-    variants: tuple[Variant, ...]
+    variants: Annotated[tuple[Variant, ...], JsonField(write=_names)]
     repeats: int
     budget: Budget = field(default_factory=Budget)
     at_once: int = 1
@@ -135,19 +177,19 @@ class Plan:
 
 
 class BatchState(StrEnum):
-    """How far a batch is."""
+    """The state of a batch."""
 
     RUNNING = "running"
     FINISHED = "finished"
     CANCELLED = "cancelled"
     OUT_OF_BUDGET = "out_of_budget"
     INTERRUPTED = "interrupted"
-    """The process that ran it ended in the middle. Like the two above, it can be resumed."""
+    """Its process ended early. It can be resumed, as CANCELLED and OUT_OF_BUDGET can."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastBatch:
-    """How far the newest batch of an experiment is: `done` of `total` runs, `failed` of them."""
+    """The newest batch of an experiment: `done` of `total` runs, of which `failed` failed."""
 
     id: str
     created_us: int
@@ -158,8 +200,8 @@ class LastBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """An experiment as lists show it: how many items it has, and the number of its version."""
+class ListedExperiment:
+    """An experiment in a list: the number of its items, and the number of its version."""
 
     id: str
     name: str
@@ -169,30 +211,163 @@ class Listed:
     version: int
     last_batch: LastBatch | None = None
 
+    @json_property
+    def thread_id(self) -> str:
+        """The thread of all calls of the experiment."""
+        return thread_id(self.id)
+
+    @json_property
+    def link(self) -> str:
+        """The address of the experiment on the page."""
+        return experiment_link(self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run of a batch: which of its variants, on which item, for the how manieth time."""
+    """One run of a batch: a variant, an item and a repeat, each counted from 0."""
 
-    variant: int
+    variant: Annotated[int, JsonField(omit=True)]
     item: int
     repeat: int
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many runs of a batch are done, and their usage. `cost` is None while none is known."""
+
+    done: int
+    total: int
+    failed: int
+    tokens: int
+    cost: float | None
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Runs that belong together. `outcomes` holds those that are done, failed ones too."""
+    """A set of runs. `outcomes` contains the completed ones, including failed ones."""
 
     id: str
     experiment_id: str
     created_us: int
-    plan: Plan
+    plan: Annotated[Plan, JsonField(inline=True)]
     state: BatchState
-    outcomes: Mapping[Cell, Outcome]
-    items: int
+    outcomes: Annotated[Mapping[Cell, Outcome], JsonField(omit=True)]
+    items: Annotated[int, JsonField(omit=True)]
     reason: str | None = None
 
     @property
     def total(self) -> int:
-        """How many runs it is in all."""
+        """The number of runs."""
         return len(self.plan.variants) * self.items * self.plan.repeats
+
+    @json_property
+    def progress(self) -> Progress:
+        """The number of completed runs, and their usage."""
+        outcomes = self.outcomes.values()
+        known = [outcome.cost for outcome in outcomes if outcome.cost is not None]
+        return Progress(
+            done=len(outcomes),
+            total=self.total,
+            failed=sum(outcome.error is not None for outcome in outcomes),
+            tokens=sum(outcome.tokens or 0 for outcome in outcomes),
+            cost=sum(known) if known else None,
+            seconds=sum(outcome.duration_us or 0 for outcome in outcomes) / 1e6,
+        )
+
+
+def thread_id(experiment_id: str) -> str:
+    """The thread of all calls of an experiment."""
+    return f"{THREAD_PREFIX}{experiment_id}"
+
+
+def run_id(batch: Batch, cell: Cell) -> str:
+    """The run of one call; it stays the same when the batch is resumed."""
+    position = f"{cell.variant}.{cell.item}.{cell.repeat}"
+    return f"{THREAD_PREFIX}{batch.experiment_id}/{batch.id}/{position}"
+
+
+class Winner(StrEnum):
+    """The better of two outputs."""
+
+    BASE = "base"
+    NEW = "new"
+    TIE = "tie"
+    UNREADABLE = "unreadable"
+    """The scoring model did not answer, or named neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One answer of a scoring model. With `swapped` the model read the new output first.
+
+    `cell` is the run whose output is new. The other output is of the variant `base`, with the same
+    item and repeat.
+    """
+
+    cell: Annotated[Cell, JsonField(inline=True)]
+    base: Annotated[int, JsonField(omit=True)]
+    model: str
+    criteria: str
+    swapped: bool
+    winner: Winner
+    reason: str
+    trace_id: Annotated[str, JsonField(omit=True)]
+    span_id: Annotated[str, JsonField(omit=True)]
+
+    @json_property
+    def link(self) -> str:
+        """The address of the scoring model's span on the page."""
+        return span_link(self.trace_id, self.span_id)
+
+
+def agreed(one: Winner, other: Winner) -> Winner:
+    """The common result of two answers about the same pair.
+
+    A scoring model whose answer changes with the order prefers a position, not an output. The
+    result is a tie.
+    """
+    if Winner.UNREADABLE in {one, other}:
+        return Winner.UNREADABLE
+    return one if one is other else Winner.TIE
+
+
+def base_number(batch: Batch, name: str | None) -> int | None:
+    """The variant to compare with; None for the recorded calls. Raises UsageError."""
+    names = _names(batch.plan.variants)
+    if name == RECORDED:
+        return None
+    if name is not None:
+        base = ORIGINAL if name == "v0" else name.replace("@", " with ")
+        if base not in names:
+            raise UsageError(
+                f"The batch has no variant {name!r}.",
+                hint=f"It has {', '.join(names)}; {RECORDED} is also available.",
+            )
+        return names.index(base)
+    if len(names) == 1:
+        return None
+    return names.index(ORIGINAL) if ORIGINAL in names else 0
+
+
+def named_variant(name: str, current: int) -> Variant:
+    """Parse `original`, `current` or `v2`, optionally with `@MODEL`. Raises UsageError."""
+    version, _, model = name.partition("@")
+    if version in {ORIGINAL, CURRENT}:
+        return Variant(0 if version == ORIGINAL else current, model or None)
+    found = _VERSION.fullmatch(version)
+    if found is None or int(found[1]) > current:
+        raise UsageError(
+            f"There is no variant {name[:100]!r}.",
+            hint=f"Available: {ORIGINAL}, {CURRENT} and v1 to v{current}; a model follows an @."
+            if current
+            else f"The experiment has no changes: only {ORIGINAL} is available.",
+        )
+    return Variant(int(found[1]), model or None)
+
+
+def with_models(variant: Variant, models: Sequence[str]) -> list[Variant]:
+    """The variant with each of the models, unless it names its own model."""
+    if variant.model is not None or not models:
+        return [variant]
+    return [replace(variant, model=model) for model in models]

@@ -1,4 +1,4 @@
-"""The request of an experiment: changed by merge patches, checked field by field, made a body."""
+"""Patches, validates and renders the requests of experiments."""
 
 import difflib
 import re
@@ -17,11 +17,11 @@ from pydantic import (
     model_validator,
 )
 
-from treadle.experiments.model import Document
+from treadle.experiments.model import Document, Experiment
 
 SYSTEM = "system"
-"""In a patch: the text of the first message, where that is a system message; else it is put there.
-It lets one patch change the instructions of many different recorded calls."""
+"""The key of a patch that sets the text of the system message, or inserts one as first message.
+One patch can change the instructions of many recorded calls."""
 
 _FIELDS = ("model", "messages", "parameters", "tools", "headers", "variables")
 _EMPTY: dict[str, Any] = {"parameters": {}, "tools": [], "headers": {}, "variables": {}}
@@ -32,7 +32,7 @@ _OF_GATEWAY = frozenset({
     "content-length", "content-type", "content-encoding", "transfer-encoding", "accept-encoding",
     "cache-control", "traceparent", "tracestate", "x-thread-id", "x-run-id", "x-label",
 })  # fmt: skip
-"""Headers that say who asks and where its span belongs; keys are never part of an experiment."""
+"""Headers with the identity of the caller and its span. An experiment never contains API keys."""
 
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _LONGEST_HEADER = 8_000
@@ -40,14 +40,14 @@ _LONGEST_HEADER = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a request. `field` is a path such as `messages[0].role`."""
+    """An error in a request. `field` is a path such as `messages[0].role`."""
 
     field: str
     message: str
 
 
 def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with a merge patch (RFC 7396) applied; of its parts none is missing."""
+    """Apply a merge patch (RFC 7396). The result has all parts of a request."""
     given = {name: value for name, value in patch.items() if name != SYSTEM}
     merged = _EMPTY | _merged(document, given)
     known = {name: merged.pop(name) for name in _FIELDS if name in merged}
@@ -58,7 +58,7 @@ def patched(document: Document, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """All that is wrong with a request, in the order of its fields; empty if it can be run."""
+    """The errors of a request in the order of its fields; empty if it can run."""
     try:
         _Request.model_validate(dict(document))
     except ValidationError as error:
@@ -66,13 +66,13 @@ def problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
             Problem(_path(each["loc"]), _words(each["type"], each["msg"], each["loc"]))
             for each in error.errors()
         )
-        # A union tells of each of its arms; the first one says enough.
+        # Pydantic reports each arm of a union; the first one is enough.
         return tuple({problem.field: problem for problem in reversed([*found])}.values())[::-1]
     return ()
 
 
 def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
-    """The variables that no message of any of these requests holds: a slip of the pen."""
+    """The variables that no message of these requests uses, which is probably a typing error."""
     used = {name for each in documents for name in _placeholders(each.get("messages"))}
     defined = {name for each in documents for name in each.get("variables", {})}
     return tuple(
@@ -82,7 +82,7 @@ def unused_variables(documents: Sequence[Document]) -> tuple[Problem, ...]:
 
 
 def body_of(document: Document, model: str | None = None) -> dict[str, Any]:
-    """The body to send: variables are put in, and `model` takes the place of its own."""
+    """The body to send, with the values of its variables. `model` replaces its own model."""
     values = document.get("variables", {})
     body = {
         "model": model or document["model"],
@@ -125,7 +125,7 @@ def _placeholders(value: object) -> Iterator[str]:
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
-    """`value` with each `{{name}}` replaced that has a value; another one is text as any other."""
+    """Replace each `{{name}}` that has a value. Any other one stays text."""
     if not values:
         return value
     if isinstance(value, str):
@@ -138,7 +138,7 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def _path(location: Sequence[int | str]) -> str:
-    """`messages[0].role`. What follows names an arm of a union, or nothing that was written."""
+    """The path, such as `messages[0].role`, without the names of union arms."""
     path = ""
     for part in location:
         if isinstance(part, int):
@@ -174,7 +174,7 @@ def _words(kind: str, message: str, location: Sequence[int | str]) -> str:
 
 
 class _Lenient(BaseModel):
-    """Providers know more than is checked here, and what was recorded is to be sent as it was."""
+    """Allows extra fields, because providers have more, and recorded calls must not change."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -182,7 +182,7 @@ class _Lenient(BaseModel):
 class _Function(_Lenient):
     name: Annotated[str, Field(min_length=1)]
     arguments: str
-    """The text that the model wrote, whether it is JSON or not."""
+    """The text that the model wrote. It need not be JSON."""
 
 
 class _ToolCall(_Lenient):
@@ -230,7 +230,7 @@ def _own_parameter(value: object) -> object:
 
 
 class _Parameters(_Lenient):
-    """Those whose limits are the same everywhere; any other is passed on."""
+    """Parameters with the same limits at all providers. Others are passed on unchecked."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
@@ -243,7 +243,7 @@ class _Parameters(_Lenient):
     seed: int | None = None
     stream: bool | None = None
     n: Annotated[int, Field(ge=1, le=1)] | None = None
-    """One answer a call: `repeats` make more, each with its own time and cost."""
+    """One answer per call. `repeats` give more answers, each with its own time and cost."""
 
 
 def _header_name(name: str) -> str:
@@ -279,3 +279,40 @@ class _Request(BaseModel):
     tools: Annotated[list[_Tool], AfterValidator(_distinct)]
     headers: dict[_Header, Annotated[str, AfterValidator(_header_value)]]
     variables: dict[_Variable, str]
+
+
+def document_of(experiment: Experiment, item: int, version: int) -> dict[str, Any]:
+    """The request of an item: the recorded one with all patches up to `version`."""
+    document = patched(experiment.items[item].request, {})
+    for each in experiment.versions[:version]:
+        document = patched(document, each.patch)
+    return document
+
+
+def same_requests(experiment: Experiment, one: int, other: int) -> bool:
+    """Whether two versions have the same request for every item."""
+    return all(
+        document_of(experiment, item.number, one) == document_of(experiment, item.number, other)
+        for item in experiment.items
+    )
+
+
+def problems_of(experiment: Experiment, version: int) -> tuple[Problem, ...]:
+    """The errors of a version. With several items, a path begins with the item."""
+    documents = [document_of(experiment, item.number, version) for item in experiment.items]
+    found = [
+        Problem(f"items[{number}].{problem.field}" if len(documents) > 1 else problem.field,
+                problem.message)
+        for number, document in enumerate(documents)
+        for problem in problems(document)
+    ]  # fmt: skip
+    return (*_without_repeats(found), *unused_variables(documents))
+
+
+def _without_repeats(found: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Keep each error once, for the first item, because a wrong patch is wrong for all items."""
+    seen: dict[tuple[str, str], Problem] = {}
+    for problem in found:
+        field = problem.field.split("].", 1)[-1] if problem.field.startswith("items[") else None
+        seen.setdefault((field or problem.field, problem.message), problem)
+    return tuple(seen.values())

@@ -1,27 +1,18 @@
-"""Experiments as everybody uses them: made, changed, run, compared, judged, exported."""
+"""Creates, changes, runs, compares, scores and exports experiments."""
 
 import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, UsageError
-from treadle.experiments.answers import (
-    EXPORT_VERSION,
-    batch_with_runs_answer,
-    comparison_answer,
-    judgement_answer,
-    versions_answer,
-)
-from treadle.experiments.calling import Caller, CallRequest
-from treadle.experiments.claims import is_claimed
-from treadle.experiments.comparing import Comparison, compare
-from treadle.experiments.documents import problems_of, same_requests
-from treadle.experiments.finding import RecordedCalls, find_call
-from treadle.experiments.judging import CRITERIA, Judge
+from treadle.experiments.answers import ExportedBatch, ExportedExperiment
+from treadle.experiments.caller import Caller, CallRequest
+from treadle.experiments.comparison import Comparison, compare
+from treadle.experiments.judge import CRITERIA, Judge
 from treadle.experiments.model import (
     CURRENT,
     ORIGINAL,
@@ -30,23 +21,29 @@ from treadle.experiments.model import (
     Budget,
     Experiment,
     Item,
-    Listed,
+    ListedExperiment,
     Plan,
+    Progress,
     Version,
+    base_number,
+    named_variant,
+    with_models,
 )
-from treadle.experiments.reading import NotRunnableError, outcome_of, request_of
-from treadle.experiments.requests import Problem, body_of
-from treadle.experiments.running import Progress, Runner
+from treadle.experiments.recorded_calls import (
+    NotRunnableError,
+    RecordedCalls,
+    find_call,
+    outcome_of,
+    request_of,
+)
+from treadle.experiments.requests import Problem, body_of, problems_of, same_requests
+from treadle.experiments.runner import Runner
 from treadle.experiments.store import ExperimentStore
-from treadle.experiments.variants import base_number, named_variant, with_models
 from treadle.ids import IdSource, new_id
 from treadle.secrets import redact
 from treadle.spans.span import Span
 from treadle.traces.own_spans import without_own
 from treadle.traces.query import Query
-
-if TYPE_CHECKING:
-    from treadle.experiments import shapes
 
 MOST_REPEATS = 100
 MOST_RUNS = 10_000
@@ -57,10 +54,10 @@ _NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """Whether a recorded call can be run again, and a sentence that says why.
+    """Whether a recorded call can run again, and a sentence with the reason.
 
-    `readable`: it holds a chat request, which an experiment can change. `here`: a provider of this
-    machine has its model, so that it can be run as it is.
+    `readable`: it contains a chat request, which an experiment can change. `here`: a provider of
+    this machine has its model, so the call can run unchanged.
     """
 
     readable: bool
@@ -69,7 +66,7 @@ class Runnable:
 
 
 class InvalidRequestError(UsageError):
-    """A change that would leave a request which cannot be made. `problems` says where and why."""
+    """The changed request would be invalid. `problems` contains each field and its error."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
@@ -78,8 +75,8 @@ class InvalidRequestError(UsageError):
         self.problems = tuple(problems)
 
 
-def _unheard(_progress: Progress) -> None:
-    """For those who do not watch."""
+def _ignore(_progress: Progress) -> None:
+    """Ignore the progress."""
 
 
 class Experiments:
@@ -95,20 +92,20 @@ class Experiments:
         ids: IdSource = new_id,
         is_scoped: bool = False,
     ) -> None:
-        """With `is_scoped`, only experiments whose every call is among `traces` are found."""
+        """With `is_scoped`, experiments with a call outside of `traces` are not found."""
         self._store = store
         self._traces = traces
         self._is_scoped = is_scoped
         self._caller = caller
         self._clock = clock or SystemClock()
         self._ids = ids
-        claims = store.path.with_name(f"{store.path.name}.running")
-        self._runner = Runner(store, caller, self._clock, claims)
+        locks = store.path.with_name(f"{store.path.name}.running")
+        self._runner = Runner(store, caller, self._clock, locks)
 
     def among(self, traces: RecordedCalls) -> "Experiments":
-        """The same for somebody who may read `traces` alone.
+        """The experiments for a user who may read only `traces`.
 
-        An experiment with a call that is not among them is not found.
+        An experiment with a call outside of them is not found.
         """
         return Experiments(
             self._store, traces, self._caller, clock=self._clock, ids=self._ids, is_scoped=True
@@ -116,31 +113,31 @@ class Experiments:
 
     @property
     def traces(self) -> RecordedCalls:
-        """The recorded spans that experiments are made from."""
+        """The recorded spans from which experiments are created."""
         return self._traces
 
-    # ---- made and changed
+    # ---- creation and changes
 
     def from_spans(self, references: Iterable[str], *, name: str = "") -> Experiment:
-        """An experiment with these recorded calls, each a span or trace (see `find_call`).
+        """Create an experiment with these recorded calls, each a span or trace (see `find_call`).
 
-        Raises NotFoundError, and NotRunnableError for a span that holds no chat request.
+        Raises NotFoundError, and NotRunnableError for a span without a chat request.
         """
         return self._create([find_call(self._traces, each) for each in references], name)
 
     def for_span(self, reference: str) -> Experiment:
-        """The newest experiment with that call alone; made where there is none."""
+        """The newest experiment with only that call. Creates one if there is none."""
         found = self.draft_for_span(reference)
         return found if found.id else self._create([find_call(self._traces, reference)], "")
 
     def draft_for_span(self, reference: str) -> Experiment:
-        """The same, but where there is none it is not kept: it has no id yet."""
+        """The newest experiment with only that call, or an unsaved one without an id."""
         span = find_call(self._traces, reference)
         known = self._store.of_span(span.trace_id, span.span_id)
-        return self.get(known) if known is not None else self._made([span], "", "")
+        return self.get(known) if known is not None else self._new([span], "", "")
 
     def from_query(self, query: Query, *, limit: int, name: str = "") -> Experiment:
-        """An experiment with the newest `limit` calls of a query that can be made again."""
+        """Create an experiment with the newest `limit` calls of a query."""
         if not 1 <= limit <= MOST_ITEMS:
             raise UsageError(f"A data set has 1 to {MOST_ITEMS} calls.")
         found = self._traces.spans(without_own(query), limit=limit)
@@ -156,14 +153,14 @@ class Experiments:
         return self._create(spans, name)
 
     async def runnable(self, reference: str) -> Runnable:
-        """Whether the call that is meant can be run again here, and why."""
+        """Whether the referenced call can run again here, and the reason."""
         try:
             span = await asyncio.to_thread(find_call, self._traces, reference)
             request, notes = await asyncio.to_thread(request_of, span)
         except (NotRunnableError, NotFoundError, UsageError) as error:
             return Runnable(readable=False, here=False, reason=error.message)
-        asking = CallRequest(body_of(request), thread_id="", run_id="")
-        refusal = await self._caller.refusal(asking)
+        call = CallRequest(body_of(request), thread_id="", run_id="")
+        refusal = await self._caller.refusal(call)
         if refusal is not None:
             reason = f"The chat request is readable, but cannot run here: {refusal}"
             return Runnable(readable=True, here=False, reason=reason)
@@ -174,29 +171,29 @@ class Experiments:
         return Runnable(readable=True, here=True, reason=" ".join([found, *notes]))
 
     def get(self, reference: str) -> Experiment:
-        """By its id or the beginning of one. Raises NotFoundError and UsageError."""
+        """The experiment with that id or prefix. Raises NotFoundError and UsageError."""
         found = self._store.experiment(reference)
         if self._is_scoped and not self._may_read(found):
             raise NotFoundError(f"This repository has no experiment {reference[:100]!r}.")
         return found
 
-    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[Listed], int]:
-        """The experiments, the one that was changed last first, and how many there are."""
+    def listed(self, *, limit: int = 50, offset: int = 0) -> tuple[list[ListedExperiment], int]:
+        """A page of the experiments, most recently changed first, and their total number."""
         if self._is_scoped:
             every, _ = self._store.listed(limit=sys.maxsize, offset=0)
             own = [each for each in every if self._may_read(self._store.experiment(each.id))]
             found, total = own[offset : offset + limit], len(own)
         else:
             found, total = self._store.listed(limit=limit, offset=offset)
-        return [self._listed_as_it_is(each) for each in found], total
+        return [self._with_current_state(each) for each in found], total
 
     def check(self, reference: str, patch: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """What would be wrong after a change; nothing is changed."""
+        """The problems that a change would cause. This changes nothing."""
         changed = self._changed(self.get(reference), patch, "")
         return problems_of(changed, changed.current)
 
     def edit(self, reference: str, patch: Mapping[str, Any], *, note: str = "") -> Experiment:
-        """Add a version: the newest one with a merge patch applied, if that changes anything.
+        """Add a version with a merge patch on the newest one, unless it changes nothing.
 
         Raises InvalidRequestError.
         """
@@ -211,14 +208,14 @@ class Experiments:
         return self.get(experiment.id)
 
     def delete(self, reference: str) -> None:
-        """Delete it with all its runs; the recorded spans stay. Raises UsageError while it runs."""
+        """Delete it with all runs, but not the recorded spans. Raises UsageError while it runs."""
         experiment = self.get(reference)
         running = [b for b in self.batches(experiment.id) if b.state is BatchState.RUNNING]
         if running:
             raise UsageError("The experiment is running.", hint="Cancel it first.")
         self._store.delete(experiment.id)
 
-    # ---- run
+    # ---- batches
 
     def plan(
         self,
@@ -231,11 +228,11 @@ class Experiments:
         at_once: int = 1,
         seconds_each: float = 60.0,
     ) -> Batch:
-        """A batch that has not begun.
+        """Create a batch without starting it.
 
-        `variants` are `original`, `current`, `v2`, each perhaps with a model behind an `@`; left
-        out: the original and the newest version. Those without a model of their own are run with
-        each of `models`. Raises UsageError, and InvalidRequestError for a version that cannot run.
+        `variants` are `original`, `current`, `v2`, each optionally with `@MODEL`. The default is
+        the original and the newest version. Variants that name no model run with each of `models`.
+        Raises UsageError, and InvalidRequestError for a version that cannot run.
         """
         experiment = self.get(reference)
         names = variants or ([ORIGINAL, CURRENT] if experiment.current else [ORIGINAL])
@@ -272,18 +269,18 @@ class Experiments:
         self._store.add_batch(batch)
         return batch
 
-    async def carry_out(
+    async def run_batch(
         self,
         batch_id: str,
-        progress: Callable[[Progress], None] = _unheard,
+        progress: Callable[[Progress], None] = _ignore,
         *,
         budget: Budget | None = None,
         retry_failed: bool = False,
     ) -> Batch:
-        """Run what of a batch is not done yet: begin it, or resume it.
+        """Start or resume a batch: run the missing runs.
 
-        `budget` takes the place of its own. When this is cancelled, so is the batch; what is done
-        is kept. Raises UsageError while it runs elsewhere.
+        `budget` replaces its own budget. Cancelling this call cancels the batch; completed runs
+        stay stored. Raises UsageError if the batch is running already.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         experiment = await asyncio.to_thread(self.get, batch.experiment_id)
@@ -295,32 +292,32 @@ class Experiments:
         return await asyncio.to_thread(self.batch, batch.id)
 
     def cancel(self, reference: str) -> Batch:
-        """Ask whoever runs a batch to stop; it does so within a second. Raises NotFoundError."""
+        """Request the cancellation of a batch. It stops within a second. Raises NotFoundError."""
         batch = self.batch(reference)
         if batch.state is BatchState.RUNNING:
             self._store.ask_to_cancel(batch.id)
         return batch
 
     def batch(self, reference: str) -> Batch:
-        """By its id or the beginning of one; one whose process is gone is interrupted."""
+        """The batch with that id or prefix. It is interrupted if its process ended early."""
         found = self._store.batch(reference)
         if self._is_scoped:
-            self.get(found.experiment_id)  # whoever may not read it has no batch of it
-        return self._as_it_is(found)
+            self.get(found.experiment_id)  # raises NotFoundError if it is not readable
+        return self._batch_with_current_state(found)
 
     def batches(self, experiment_id: str) -> tuple[Batch, ...]:
-        """The batches of an experiment, the oldest first."""
+        """The batches of an experiment, oldest first."""
         if self._is_scoped and experiment_id:  # a draft has no id, and no batches
             self.get(experiment_id)
-        return tuple(map(self._as_it_is, self._store.batches(experiment_id)))
+        return tuple(map(self._batch_with_current_state, self._store.batches(experiment_id)))
 
-    # ---- compared
+    # ---- comparisons
 
     def compare(self, batch_id: str, *, base: str | None = None) -> Comparison:
-        """Compare the variants of a batch with one of them, or with what was `recorded`.
+        """Compare the variants of a batch with one of them, or with the `recorded` calls.
 
-        Left out, it is the original; where that was not run, the first of several variants; of a
-        single one, what was recorded. Raises UsageError for a variant that is not there.
+        The default base is the original. Without it, the base is the first of several variants, or
+        the recorded calls for a single one. Raises UsageError for an unknown variant.
         """
         batch = self.batch(batch_id)
         experiment = self.get(batch.experiment_id)
@@ -336,9 +333,9 @@ class Experiments:
         base: str | None = None,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Comparison:
-        """Let a model judge the outputs, each pair in both orders, then compare.
+        """Let a model score the outputs, each pair in both orders, then compare.
 
-        Raises UsageError where the base was not run, and JudgeError.
+        Raises UsageError if the base was not run, and JudgeError.
         """
         batch = await asyncio.to_thread(self.batch, batch_id)
         number = base_number(batch, base)
@@ -352,35 +349,25 @@ class Experiments:
         await judge.judge(experiment, batch, number, progress)
         return await asyncio.to_thread(self.compare, batch.id, base=base)
 
-    def export(self, reference: str) -> "shapes.ExportedExperiment":
-        """Everything that is known of an experiment, as JSON values."""
+    def export(self, reference: str) -> ExportedExperiment:
+        """An experiment with everything that belongs to it."""
         experiment = self.get(reference)
-        batches = self.batches(experiment.id)
-        return {
-            "export_version": EXPORT_VERSION,
-            **versions_answer(experiment),
-            "batches": [
-                {
-                    **batch_with_runs_answer(batch),
-                    "judgements": [
-                        judgement_answer(each, batch) for each in self._store.judgements(batch.id)
-                    ],
-                    "comparison": comparison_answer(self.compare(batch.id)),
-                }
-                for batch in batches
-            ],
-        }
+        batches = [
+            ExportedBatch.of(batch, self._store.judgements(batch.id), self.compare(batch.id))
+            for batch in self.batches(experiment.id)
+        ]
+        return ExportedExperiment.of(experiment, batches)
 
     def _may_read(self, experiment: Experiment) -> bool:
         return all(self._traces.span(each.trace_id, each.span_id) for each in experiment.items)
 
     def _create(self, spans: Sequence[Span], name: str) -> Experiment:
-        experiment = self._made(spans, name, str(self._ids()))
+        experiment = self._new(spans, name, str(self._ids()))
         self._store.create(experiment)
         return experiment
 
-    def _made(self, spans: Sequence[Span], name: str, identity: str) -> Experiment:
-        """An experiment with these calls, which is not kept yet."""
+    def _new(self, spans: Sequence[Span], name: str, identity: str) -> Experiment:
+        """An unsaved experiment with these calls."""
         if not spans:
             raise UsageError("An experiment needs a recorded call.", hint="Name a span.")
         if len(spans) > MOST_ITEMS:
@@ -404,9 +391,9 @@ class Experiments:
         )
         return replace(experiment, versions=(*experiment.versions, version))
 
-    def _as_it_is(self, batch: Batch) -> Batch:
-        if batch.state is BatchState.RUNNING and not is_claimed(self._runner.claim(batch.id)):
-            # Between the two looks it may have ended.
+    def _batch_with_current_state(self, batch: Batch) -> Batch:
+        if batch.state is BatchState.RUNNING and not self._runner.is_running(batch.id):
+            # It may have finished since it was read.
             batch = self._store.batch(batch.id)
             if batch.state is BatchState.RUNNING:
                 return replace(
@@ -416,7 +403,7 @@ class Experiments:
                 )
         return batch
 
-    def _listed_as_it_is(self, listed: Listed) -> Listed:
+    def _with_current_state(self, listed: ListedExperiment) -> ListedExperiment:
         last = listed.last_batch
         if last is None or last.state is not BatchState.RUNNING:
             return listed
@@ -426,7 +413,7 @@ class Experiments:
 def _item(number: int, span: Span) -> Item:
     request, notes = request_of(span)
     recorded = outcome_of([span])
-    assert recorded is not None  # it is a model call
+    assert recorded is not None  # because it is a model call
     return Item(
         number=number,
         trace_id=span.trace_id,
@@ -438,7 +425,7 @@ def _item(number: int, span: Span) -> Item:
 
 
 def _name(items: Sequence[Item]) -> str:
-    """The model, and the beginning of what was last said to it."""
+    """The model and the beginning of the last user message."""
     said = next(
         (
             message["content"]

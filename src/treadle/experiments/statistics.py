@@ -7,20 +7,20 @@ from statistics import NormalDist
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 LEAST_PAIRS = 5
-"""Pairs below which no interval is given: resampling fewer cannot tell anything."""
+"""With fewer pairs there is no interval, because resampling them is meaningless."""
 
 _SEED = 20_260_101
-"""Always the same, so that the same runs give the same interval."""
+"""Fixed, so that the same runs result in the same interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a figure differs between two variants, `new` minus `base`, over `n` pairs.
+    """The difference of a figure between two variants, `new` minus `base`, over `n` pairs.
 
-    `base`, `new` and `mean` are means over the pairs. Without a pair, `base` and `new` are each the
-    mean of what that side alone knows, and nothing compares them: `mean` and `percent` are None.
-    `low` and `high` bound the mean difference with 95 % confidence, None below `LEAST_PAIRS`
-    pairs. `percent` is `mean` in percent of `base`, None where that is unknown or 0.
+    `base`, `new` and `mean` are means over the pairs. Without pairs, `base` and `new` are the means
+    of each side, and `mean` and `percent` are None. `low` and `high` are the 95 % confidence
+    interval of the mean difference, None below `LEAST_PAIRS` pairs. `percent` is `mean` in percent
+    of `base`, None if `base` is unknown or 0.
     """
 
     n: int
@@ -38,9 +38,9 @@ def difference(
     base_alone: Sequence[float] = (),
     new_alone: Sequence[float] = (),
 ) -> Difference:
-    """The difference over those pairs of which both figures are known.
+    """The difference over the pairs in which both figures are known.
 
-    Where there is no such pair, `base_alone` and `new_alone` are what each side knows by itself.
+    Without such a pair, `base_alone` and `new_alone` are the known values of each side.
     """
     known = [(base, new) for base, new in pairs if base is not None and new is not None]
     if not known:
@@ -54,7 +54,7 @@ def difference(
 
 
 def percent_change(base: float | None, new: float | None) -> float | None:
-    """From `base` to `new` in percent; None where either is unknown or the base is 0."""
+    """The change from `base` to `new` in percent; None if one is unknown or the base is 0."""
     if base is None or new is None or base == 0:
         return None
     return (new - base) / base * 100
@@ -64,8 +64,7 @@ def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
     """The bootstrap interval of the mean; None below `LEAST_PAIRS` values.
 
     It is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About the
-    Bootstrap", section 5.2): the plain one is as much too narrow for few values as an interval
-    that knows neither Student nor n - 1.
+    Bootstrap", section 5.2). The plain percentile interval is too narrow for few values.
     """
     if len(values) < LEAST_PAIRS:
         return None, None
@@ -80,7 +79,7 @@ def interval(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def expanded_tail(count: int) -> float:
-    """The share of resampled means that is left out on either side, for so many values."""
+    """The share of resampled means outside of the interval on each side, for `count` values."""
     spread = (count / (count - 1)) ** 0.5
     return NormalDist().cdf(-spread * _student(count - 1))
 

@@ -1,26 +1,30 @@
-"""The file with the experiments: each step is on disk before the next one begins."""
+"""Stores experiments in a SQLite file. Each step is on disk before the next one begins."""
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from treadle.database import Database, Schema, ids_with_prefix, storable_text
 from treadle.errors import NotFoundError, UsageError
-from treadle.experiments.encoding import dumped, read_item, read_outcome, read_plan
-from treadle.experiments.judgement import Judgement, Winner
 from treadle.experiments.model import (
     Batch,
     BatchState,
+    Budget,
     Cell,
     Experiment,
+    Item,
+    Judgement,
     LastBatch,
-    Listed,
+    ListedExperiment,
     Outcome,
     Plan,
+    ToolUse,
+    Variant,
     Version,
+    Winner,
 )
 from treadle.ids import is_last, resolve_prefix
 
@@ -63,21 +67,21 @@ _NOUNS = {"experiments": "experiment", "batches": "batch"}
 
 
 class ExperimentStore:
-    """Experiments on disk. May be used from any thread, and by several processes at once."""
+    """The stored experiments. Threads and processes may use them concurrently."""
 
     def __init__(self, path: Path) -> None:
-        """The file is made, for its owner alone, or opened when it is first needed."""
+        """The first use opens the file, or creates it with access for its owner only."""
         self.path = path
         self._database = Database(path, SCHEMA)
 
     def close(self) -> None:
-        """Close the file, if it was opened."""
+        """Close the file if it is open."""
         self._database.close()
 
     # ---- experiments
 
     def create(self, experiment: Experiment) -> None:
-        """Keep a new experiment, which has no versions yet."""
+        """Store a new experiment without versions."""
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO experiments VALUES (?, ?, ?, ?)",
@@ -91,14 +95,14 @@ class ExperimentStore:
                         item.number,
                         storable_text(item.trace_id),
                         storable_text(item.span_id),
-                        dumped(item),
+                        _dump(item),
                     )
                     for item in experiment.items
                 ],
             )
 
     def experiment(self, reference: str) -> Experiment:
-        """The one with that id, or an id that begins so; `last` is the one changed last.
+        """The experiment with that id or prefix; `last` is the most recently changed one.
 
         Raises NotFoundError and UsageError.
         """
@@ -117,15 +121,15 @@ class ExperimentStore:
             name=head[1],
             created_us=head[2],
             updated_us=head[3],
-            items=tuple(read_item(data) for (data,) in items),
+            items=tuple(_parse_item(data) for (data,) in items),
             versions=tuple(
                 Version(number=number, at_us=at_us, patch=json.loads(patch), note=note)
                 for number, at_us, patch, note in versions
             ),
         )
 
-    def listed(self, *, limit: int, offset: int) -> tuple[list[Listed], int]:
-        """Experiments, the one that was changed last first, and how many there are."""
+    def listed(self, *, limit: int, offset: int) -> tuple[list[ListedExperiment], int]:
+        """A page of the experiments, most recently changed first, and their total number."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT id, name, created_us, updated_us, "
@@ -136,11 +140,12 @@ class ExperimentStore:
             ).fetchall()
             (total,) = connection.execute("SELECT count(*) FROM experiments").fetchone()
             return [
-                replace(Listed(*row), last_batch=_last_batch(connection, row[0])) for row in rows
+                replace(ListedExperiment(*row), last_batch=_last_batch(connection, row[0]))
+                for row in rows
             ], total
 
     def of_span(self, trace_id: str, span_id: str) -> str | None:
-        """The id of the newest experiment with that call alone; None where there is none."""
+        """The id of the newest experiment with only that call, or None."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT experiment FROM items i WHERE trace_id = ? AND span_id = ? AND "
@@ -151,7 +156,7 @@ class ExperimentStore:
         return row[0] if row else None
 
     def add_version(self, experiment_id: str, version: Version) -> None:
-        """Keep a version. Raises UsageError where another process was quicker."""
+        """Store a version. Raises UsageError if another process added one meanwhile."""
         with self._database.transaction() as connection:
             (newest,) = connection.execute(
                 "SELECT coalesce(max(number), 0) FROM versions WHERE experiment = ?",
@@ -169,7 +174,7 @@ class ExperimentStore:
             _touch(connection, experiment_id, version.at_us)
 
     def delete(self, experiment_id: str) -> None:
-        """Delete an experiment with all that belongs to it; its spans stay."""
+        """Delete an experiment with everything that belongs to it, but not its spans."""
         of_batches = "batch IN (SELECT id FROM batches WHERE experiment = ?)"
         with self._database.transaction() as connection:
             for statement in (
@@ -185,18 +190,18 @@ class ExperimentStore:
     # ---- batches and their runs
 
     def add_batch(self, batch: Batch) -> None:
-        """Keep a batch of which nothing has run yet."""
+        """Store a batch without runs."""
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO batches (id, experiment, created_us, state, plan) "
                 "VALUES (?, ?, ?, ?, ?)",
                 (batch.id, batch.experiment_id, batch.created_us, batch.state.value,
-                 dumped(batch.plan)),
+                 _dump(batch.plan)),
             )  # fmt: skip
             _touch(connection, batch.experiment_id, batch.created_us)
 
     def batch(self, reference: str) -> Batch:
-        """The one with that id, or an id that begins so; `last` is the newest.
+        """The batch with that id or prefix; `last` is the newest one.
 
         Raises NotFoundError and UsageError.
         """
@@ -204,7 +209,7 @@ class ExperimentStore:
             return self._batch(connection, _one(connection, _BATCHES, "batches", reference))
 
     def batches(self, experiment_id: str) -> list[Batch]:
-        """Those of an experiment, the oldest first."""
+        """The batches of an experiment, oldest first."""
         with self._database.use() as connection:
             rows = connection.execute(
                 f"{_BATCHES} WHERE b.experiment = ? ORDER BY b.id", (experiment_id,)
@@ -212,7 +217,7 @@ class ExperimentStore:
             return [self._batch(connection, row) for row in rows]
 
     def set_state(self, batch_id: str, state: BatchState, reason: str | None = None) -> None:
-        """Say how far a batch is; a wish to cancel it is met with that."""
+        """Set the state of a batch. This completes a requested cancellation."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE batches SET state = ?, reason = ?, cancelling = 0 WHERE id = ?",
@@ -220,17 +225,17 @@ class ExperimentStore:
             )
 
     def set_plan(self, batch_id: str, plan: Plan) -> None:
-        """Let a batch go on with another budget."""
+        """Replace the plan of a batch, to resume it with another budget."""
         with self._database.transaction() as connection:
-            connection.execute("UPDATE batches SET plan = ? WHERE id = ?", (dumped(plan), batch_id))
+            connection.execute("UPDATE batches SET plan = ? WHERE id = ?", (_dump(plan), batch_id))
 
     def ask_to_cancel(self, batch_id: str) -> None:
-        """Note that whoever runs the batch should stop."""
+        """Request the cancellation of a batch."""
         with self._database.transaction() as connection:
             connection.execute("UPDATE batches SET cancelling = 1 WHERE id = ?", (batch_id,))
 
     def is_cancelling(self, batch_id: str) -> bool:
-        """Whether somebody wants the batch to stop."""
+        """Whether the cancellation of the batch is requested."""
         with self._database.use() as connection:
             row = connection.execute(
                 "SELECT cancelling FROM batches WHERE id = ?", (batch_id,)
@@ -238,7 +243,7 @@ class ExperimentStore:
         return bool(row and row[0])
 
     def begin(self, batch_id: str, cell: Cell) -> None:
-        """Note that a run begins, so that its span is looked for if its end is never told."""
+        """Store the start of a run. A resumed batch looks for the spans of started runs."""
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, NULL)",
@@ -246,15 +251,15 @@ class ExperimentStore:
             )
 
     def finish(self, batch_id: str, cell: Cell, outcome: Outcome) -> None:
-        """Keep what came of a run."""
+        """Store the outcome of a run."""
         with self._database.transaction() as connection:
             connection.execute(
                 "REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
-                (batch_id, cell.variant, cell.item, cell.repeat, dumped(outcome)),
+                (batch_id, cell.variant, cell.item, cell.repeat, _dump(outcome)),
             )
 
     def begun(self, batch_id: str) -> set[Cell]:
-        """The runs that began and whose end is not told."""
+        """The runs that started and have no outcome."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT variant, item, repeat FROM runs WHERE batch = ? AND outcome IS NULL",
@@ -265,7 +270,7 @@ class ExperimentStore:
     # ---- judgements
 
     def add_judgement(self, batch_id: str, judgement: Judgement) -> None:
-        """Keep what a judge said of one pair in one order."""
+        """Store the answer of a scoring model about one pair in one order."""
         cell = judgement.cell
         with self._database.transaction() as connection:
             connection.execute(
@@ -276,7 +281,7 @@ class ExperimentStore:
             )  # fmt: skip
 
     def judgements(self, batch_id: str) -> list[Judgement]:
-        """What judges said of the runs of a batch."""
+        """The answers of scoring models about the runs of a batch."""
         with self._database.use() as connection:
             rows = connection.execute(
                 "SELECT variant, item, repeat, base, model, criteria, swapped, winner, reason, "
@@ -304,11 +309,11 @@ class ExperimentStore:
             experiment_id=row[1],
             created_us=row[2],
             state=BatchState(row[3]),
-            plan=read_plan(row[4]),
+            plan=parse_plan(row[4]),
             reason=row[5],
             items=row[6],
             outcomes={
-                Cell(variant, item, repeat): read_outcome(json.loads(outcome))
+                Cell(variant, item, repeat): _parse_outcome(json.loads(outcome))
                 for variant, item, repeat, outcome in runs
             },
         )
@@ -319,7 +324,7 @@ def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch
     if row is None:
         return None
     batch_id, created_us, state, plan, items, done, failed = row
-    planned = read_plan(plan)
+    planned = parse_plan(plan)
     total = len(planned.variants) * items * planned.repeats
     return LastBatch(batch_id, created_us, BatchState(state), done, failed, total)
 
@@ -327,7 +332,7 @@ def _last_batch(connection: sqlite3.Connection, experiment_id: str) -> LastBatch
 def _one(
     connection: sqlite3.Connection, select: str, table: str, reference: str, *, newest: str = "id"
 ) -> Sequence[Any]:
-    """The row of a table whose id a reference means."""
+    """The row of a table for an id, a prefix of an id, or `last`."""
     noun = _NOUNS[table]
     if is_last(reference):
         row = connection.execute(f"{select} ORDER BY {newest} DESC LIMIT 1").fetchone()
@@ -346,3 +351,28 @@ def _one(
 
 def _touch(connection: sqlite3.Connection, experiment_id: str, at_us: int) -> None:
     connection.execute("UPDATE experiments SET updated_us = ? WHERE id = ?", (at_us, experiment_id))
+
+
+def _dump(value: Any) -> str:
+    """The JSON text of a dataclass."""
+    return json.dumps(asdict(value))
+
+
+def _parse_item(data: str) -> Item:
+    """Parse an item that `_dump` wrote."""
+    values: dict[str, Any] = json.loads(data)
+    recorded, notes = _parse_outcome(values.pop("recorded")), tuple(values.pop("notes"))
+    return Item(recorded=recorded, notes=notes, **values)
+
+
+def _parse_outcome(values: Mapping[str, Any]) -> Outcome:
+    """An outcome from its JSON values."""
+    calls = tuple(ToolUse(**call) for call in values["tool_calls"])
+    return Outcome(**{**values, "tool_calls": calls})
+
+
+def parse_plan(data: str) -> Plan:
+    """Parse a stored plan."""
+    values: dict[str, Any] = json.loads(data)
+    variants = tuple(Variant(**each) for each in values.pop("variants"))
+    return Plan(variants=variants, budget=Budget(**values.pop("budget")), **values)

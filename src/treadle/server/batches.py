@@ -36,7 +36,7 @@ class RunningBatches:
     ) -> None:
         """Begin or resume a batch; returns once it runs. Raises UsageError where it does."""
         begun = asyncio.Event()
-        running = self._experiments.carry_out(
+        running = self._experiments.run_batch(
             batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
         )
         task = asyncio.create_task(running, name=f"batch {batch_id}")

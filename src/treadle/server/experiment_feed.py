@@ -10,8 +10,7 @@ from pathlib import Path
 from treadle.database import Database
 from treadle.events import EventBus
 from treadle.events.experiments import ExperimentChanged
-from treadle.experiments.encoding import read_plan
-from treadle.experiments.store import SCHEMA
+from treadle.experiments.store import SCHEMA, parse_plan
 from treadle.ids import NO_REQUEST
 
 POLL_SECONDS = 0.2
@@ -108,7 +107,7 @@ def _state(connection: sqlite3.Connection) -> dict[_Place, _Seen]:
     for experiment, batch, state, plan, done, judged, items in connection.execute(
         _BATCHES_SQL, (_BATCHES,)
     ):
-        read = read_plan(plan)
+        read = parse_plan(plan)
         total = len(read.variants) * items * read.repeats
         found[experiment, batch] = ((state, judged), done, total)
     return found

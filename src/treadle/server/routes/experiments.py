@@ -1,4 +1,4 @@
-"""Experiments: made from recorded calls, changed, run, compared and judged."""
+"""Routes that create, change, run, compare and score experiments."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,15 +11,16 @@ from starlette.requests import HTTPConnection
 
 from treadle.clock import SystemClock
 from treadle.errors import NotFoundError, StoreError
-from treadle.experiments import shapes
 from treadle.experiments.answers import (
-    batch_answer,
-    batch_with_runs_answer,
-    comparison_answer,
-    experiment_answer,
-    listed_answer,
+    BatchList,
+    BatchWithRuns,
+    ExperimentPage,
+    ExperimentPagination,
+    ExperimentWithBatches,
+    ExportedExperiment,
 )
-from treadle.experiments.judging import CRITERIA
+from treadle.experiments.comparison import Comparison
+from treadle.experiments.judge import CRITERIA
 from treadle.experiments.model import Batch, Budget
 from treadle.experiments.requests import Problem
 from treadle.experiments.service import (
@@ -37,15 +38,15 @@ router = APIRouter(prefix="/experiments", tags=["experiments"])
 
 @asynccontextmanager
 async def open_batches(server: ServerState) -> AsyncIterator[RunningBatches]:
-    """What runs in the background as long as the server does; it is cancelled with it."""
+    """The batches that run in the background. The end of the server cancels them."""
     async with RunningBatches(_experiments(server)) as running:
         yield running
 
 
 def _experiments(server: ServerState) -> Experiments:
-    if server.app.experimenting is None:
+    if server.app.experiments is None:
         raise StoreError("There are no experiments.")
-    return server.app.experimenting.experiments
+    return server.app.experiments.experiments
 
 
 def _opened(server: CurrentServer) -> Experiments:
@@ -61,12 +62,12 @@ OpenedExperiments = Annotated[Experiments, Depends(_opened)]
 Running = Annotated[RunningBatches, Depends(_running)]
 
 
-class _Given(BaseModel):
+class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class NewExperiment(_Given):
-    """From which recorded calls: spans (each `SPAN` or `TRACE/SPAN`), or the newest of a query."""
+class NewExperiment(_Body):
+    """The recorded calls: spans (each `SPAN` or `TRACE/SPAN`), or the newest ones of a query."""
 
     spans: list[str] = Field(default_factory=list, max_length=MOST_ITEMS)
     query: str | None = Field(None, description="a query in the language of the search bar")
@@ -74,21 +75,21 @@ class NewExperiment(_Given):
     name: str = Field("", max_length=200)
 
     @model_validator(mode="after")
-    def _says_one(self) -> "NewExperiment":
+    def _check_source(self) -> "NewExperiment":
         if bool(self.spans) == (self.query is not None):
             raise ValueError("give either spans or a query")
         return self
 
 
-class ExperimentChange(_Given):
+class ExperimentChange(_Body):
     """A merge patch of the request; `system` sets the text of its system message."""
 
     data: dict[str, Any]
     note: str = Field("", max_length=500)
 
 
-class Limits(_Given):
-    """What a batch may use up before no further run is begun; null: no limit."""
+class Limits(_Body):
+    """The limits above which a batch starts no more runs; null: no limit."""
 
     cost: float | None = Field(None, gt=0, description="US dollars")
     tokens: int | None = Field(None, gt=0)
@@ -98,8 +99,8 @@ class Limits(_Given):
         return Budget(**self.model_dump())
 
 
-class NewBatch(_Given):
-    """What to run: `original`, `current`, `v2`, each perhaps with `@PROVIDER/MODEL` behind it."""
+class NewBatch(_Body):
+    """The runs. Variants are `original`, `current` or `v2`, optionally with `@PROVIDER/MODEL`."""
 
     repeats: int = Field(5, ge=1, le=MOST_REPEATS)
     variants: list[str] = Field(default_factory=list, max_length=50)
@@ -109,15 +110,15 @@ class NewBatch(_Given):
     seconds_each: float = Field(60.0, gt=0, le=3_600)
 
 
-class Resumption(_Given):
-    """How to go on: with another budget, and whether failed runs are made again."""
+class Resumption(_Body):
+    """The new budget, and whether to repeat failed runs."""
 
     budget: Limits | None = None
     retry_failed: bool = False
 
 
-class Judging(_Given):
-    """Who judges, by what, against which variant."""
+class Judging(_Body):
+    """The scoring model, its criterion, and the variant to compare with."""
 
     model: str = Field(min_length=1, max_length=300)
     criteria: str = Field(CRITERIA, min_length=1, max_length=2_000)
@@ -125,7 +126,7 @@ class Judging(_Given):
 
 
 class Problems(BaseModel):
-    """All that would be wrong; empty if it can be run."""
+    """The errors of a change; empty if the request can run."""
 
     problems: tuple[Problem, ...]
 
@@ -135,72 +136,72 @@ async def experiments(
     opened: OpenedExperiments,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-) -> JsonOf[shapes.ExperimentPage]:
+) -> JsonOf[ExperimentPage]:
     """All experiments, without their requests."""
     found, total = await asyncio.to_thread(opened.listed, limit=limit, offset=offset)
-    place: shapes.ExperimentPlace = {"offset": offset, "limit": limit, "total": total}
-    return {"data": [listed_answer(each) for each in found], "pagination": place}
+    return ExperimentPage(found, ExperimentPagination(offset=offset, limit=limit, total=total))
 
 
 @router.post("", status_code=201)
-async def new(opened: OpenedExperiments, given: NewExperiment) -> JsonOf[shapes.Experiment]:
-    """Make an experiment from recorded calls."""
+async def new(opened: OpenedExperiments, given: NewExperiment) -> JsonOf[ExperimentWithBatches]:
+    """Create an experiment from recorded calls."""
     if given.query is None:
-        made = await asyncio.to_thread(opened.from_spans, given.spans, name=given.name)
+        created = await asyncio.to_thread(opened.from_spans, given.spans, name=given.name)
     else:
         query = parse_query(given.query, now_us=SystemClock().now_us())
-        made = await asyncio.to_thread(opened.from_query, query, limit=given.limit, name=given.name)
-    return experiment_answer(made)
+        created = await asyncio.to_thread(
+            opened.from_query, query, limit=given.limit, name=given.name
+        )
+    return ExperimentWithBatches.of(created)
 
 
 @router.get("/{reference}")
-async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.Experiment]:
+async def experiment(opened: OpenedExperiments, reference: str) -> JsonOf[ExperimentWithBatches]:
     """An experiment with its requests, as recorded and as changed, and its batches."""
     found = await asyncio.to_thread(opened.get, reference)
-    return experiment_answer(found, await asyncio.to_thread(opened.batches, found.id))
+    return ExperimentWithBatches.of(found, await asyncio.to_thread(opened.batches, found.id))
 
 
 @router.patch("/{reference}")
 async def change(
     opened: OpenedExperiments, reference: str, given: ExperimentChange
-) -> JsonOf[shapes.Experiment]:
-    """Add a version. A request that could not be made is refused with all that is wrong."""
+) -> JsonOf[ExperimentWithBatches]:
+    """Add a version. An invalid request is refused with all its errors."""
     changed = await asyncio.to_thread(opened.edit, reference, given.data, note=given.note)
-    return experiment_answer(changed)
+    return ExperimentWithBatches.of(changed)
 
 
 @router.post("/{reference}/check")
 async def check(opened: OpenedExperiments, reference: str, given: ExperimentChange) -> Problems:
-    """What would be wrong after that change; nothing is changed."""
+    """The errors that a change would cause. This changes nothing."""
     found = await asyncio.to_thread(opened.check, reference, given.data)
     return Problems(problems=found)
 
 
 @router.delete("/{reference}", status_code=204)
 async def delete(opened: OpenedExperiments, reference: str) -> None:
-    """Delete an experiment with its runs; the recorded spans stay."""
+    """Delete an experiment with its runs, but not the recorded spans."""
     await asyncio.to_thread(opened.delete, reference)
 
 
 @router.get("/{reference}/export")
-async def export(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.ExportedExperiment]:
-    """Everything that is known of an experiment."""
+async def export(opened: OpenedExperiments, reference: str) -> JsonOf[ExportedExperiment]:
+    """An experiment with its requests, versions, batches, runs, scores and comparisons."""
     return await asyncio.to_thread(opened.export, reference)
 
 
 @router.get("/{reference}/batches")
-async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[shapes.BatchList]:
-    """The batches of an experiment, the oldest first, with how far they are."""
+async def batches(opened: OpenedExperiments, reference: str) -> JsonOf[BatchList]:
+    """The batches of an experiment with their progress, oldest first."""
     found = await asyncio.to_thread(opened.get, reference)
-    listed = await asyncio.to_thread(opened.batches, found.id)
-    return {"data": [batch_answer(each) for each in listed]}
+    return BatchList(await asyncio.to_thread(opened.batches, found.id))
 
 
 @router.post("/{reference}/batches", status_code=202)
 async def run(
     opened: OpenedExperiments, running: Running, reference: str, given: NewBatch
-) -> JsonOf[shapes.Batch]:
-    """Begin to run variants; ask for the batch to see how far it is."""
+) -> JsonOf[Batch]:
+    """Start to run variants. The batch has the progress."""
     planned = await asyncio.to_thread(
         opened.plan,
         reference,
@@ -212,25 +213,23 @@ async def run(
         seconds_each=given.seconds_each,
     )
     await running.start(planned.id)
-    return batch_answer(await asyncio.to_thread(opened.batch, planned.id))
+    return await asyncio.to_thread(opened.batch, planned.id)
 
 
 @router.get("/{reference}/batches/{batch_reference}")
 async def batch(
     opened: OpenedExperiments, reference: str, batch_reference: str
-) -> JsonOf[shapes.BatchWithRuns]:
-    """A batch with what came of each of its runs."""
+) -> JsonOf[BatchWithRuns]:
+    """A batch with the outcome of each run."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    return batch_with_runs_answer(found)
+    return BatchWithRuns.of(found)
 
 
 @router.post("/{reference}/batches/{batch_reference}/cancel", status_code=202)
-async def cancel(
-    opened: OpenedExperiments, reference: str, batch_reference: str
-) -> JsonOf[shapes.Batch]:
-    """Ask whoever runs it to stop, which takes up to a second; what ran is kept."""
+async def cancel(opened: OpenedExperiments, reference: str, batch_reference: str) -> JsonOf[Batch]:
+    """Cancel a batch, which takes up to a second. Completed runs stay stored."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    return batch_answer(await asyncio.to_thread(opened.cancel, found.id))
+    return await asyncio.to_thread(opened.cancel, found.id)
 
 
 @router.post("/{reference}/batches/{batch_reference}/resume", status_code=202)
@@ -240,13 +239,13 @@ async def resume(
     reference: str,
     batch_reference: str,
     given: Annotated[Resumption | None, Body()] = None,
-) -> JsonOf[shapes.Batch]:
-    """Run what is missing of a batch that was cancelled, interrupted or out of budget."""
+) -> JsonOf[Batch]:
+    """Run the missing runs of a cancelled or interrupted batch, or of one without budget left."""
     given = given or Resumption()
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
     budget = given.budget.budget() if given.budget else None
     await running.start(found.id, budget=budget, retry_failed=given.retry_failed)
-    return batch_answer(await asyncio.to_thread(opened.batch, found.id))
+    return await asyncio.to_thread(opened.batch, found.id)
 
 
 @router.get("/{reference}/batches/{batch_reference}/comparison")
@@ -255,24 +254,23 @@ async def comparison(
     reference: str,
     batch_reference: str,
     base: Annotated[str | None, Query(description="a variant, or `recorded`")] = None,
-) -> JsonOf[shapes.Comparison]:
-    """The variants of a batch against one of them; left out, against the original."""
+) -> JsonOf[Comparison]:
+    """The variants of a batch compared with a base. The default base is the original."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    return comparison_answer(await asyncio.to_thread(opened.compare, found.id, base=base))
+    return await asyncio.to_thread(opened.compare, found.id, base=base)
 
 
 @router.post("/{reference}/batches/{batch_reference}/judge")
 async def judge(
     opened: OpenedExperiments, reference: str, batch_reference: str, given: Judging
-) -> JsonOf[shapes.Comparison]:
-    """Let a model judge the outputs, each pair in both orders, and compare when it has."""
+) -> JsonOf[Comparison]:
+    """Let a model score the outputs, each pair in both orders, then compare."""
     found = await asyncio.to_thread(_batch, opened, reference, batch_reference)
-    compared = await opened.judge(found.id, given.model, criteria=given.criteria, base=given.base)
-    return comparison_answer(compared)
+    return await opened.judge(found.id, given.model, criteria=given.criteria, base=given.base)
 
 
 def _batch(opened: Experiments, reference: str, batch_reference: str) -> Batch:
-    """A batch of that experiment. Raises NotFoundError for one of another."""
+    """A batch of that experiment. Raises NotFoundError for a batch of another one."""
     found, of = opened.batch(batch_reference), opened.get(reference)
     if found.experiment_id != of.id:
         raise NotFoundError(f"The experiment {of.id} has no batch {batch_reference[:100]}.")

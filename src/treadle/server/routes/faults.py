@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 from treadle.diagnosis.detectors import Finding, Kind, Severity
 from treadle.diagnosis.findings import findings as detected
 from treadle.errors import NotFoundError
-from treadle.experiments.finding import listed_call
-from treadle.experiments.reading import request_of
+from treadle.experiments.recorded_calls import listed_call, request_of
 from treadle.experiments.requests import body_of
 from treadle.json_schemas import json_responses
 from treadle.server.path_ids import ids_in_path, rest_of_path

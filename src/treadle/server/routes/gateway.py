@@ -37,7 +37,7 @@ async def open_gateway(
         bus=server.app.bus,
         breakpoints_path=breakpoints_path(),
     ) as gateway:
-        trying = server.app.experimenting
+        trying = server.app.experiments
         with trying.caller.lent(gateway) if trying else nullcontext():
             yield gateway
 

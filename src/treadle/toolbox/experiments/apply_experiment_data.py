@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.events.types import ErrorKind, ToolView
 from treadle.experiments.differences import json_changes
-from treadle.experiments.documents import document_of
 from treadle.experiments.model import Experiment
-from treadle.experiments.reading import NotRunnableError
+from treadle.experiments.recorded_calls import NotRunnableError
+from treadle.experiments.requests import document_of
 from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.experiments.results import ExperimentId, ExperimentResult, meant

@@ -8,11 +8,10 @@ from typing import Any
 from pydantic import Field
 
 from treadle.events.types import ToolView
-from treadle.experiments.comparing import Comparison, VariantComparison
-from treadle.experiments.model import Batch, Experiment, Outcome
+from treadle.experiments.comparison import Comparison, VariantComparison
+from treadle.experiments.model import Batch, Experiment, Outcome, base_number
 from treadle.experiments.service import Experiments
 from treadle.experiments.statistics import Difference
-from treadle.experiments.variants import base_number
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.experiments.results import (

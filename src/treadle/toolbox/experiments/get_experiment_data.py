@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from treadle.events.types import ErrorKind, ToolView
-from treadle.experiments.documents import document_of
 from treadle.experiments.model import Batch, BatchState, Experiment, Outcome
-from treadle.experiments.reading import NotRunnableError
+from treadle.experiments.recorded_calls import NotRunnableError
+from treadle.experiments.requests import document_of
 from treadle.experiments.service import Experiments
 from treadle.spans.page_links import experiment_link
 from treadle.toolbox.answers import if_any, written

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from treadle.errors import NotFoundError
 from treadle.events.types import ToolView
-from treadle.experiments.finding import listed_call
+from treadle.experiments.recorded_calls import listed_call
 from treadle.experiments.service import Experiments
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.experiments.results import ExperimentResult

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from treadle.errors import UsageError
 from treadle.events.types import ToolView
-from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome
-from treadle.experiments.running import Progress
+from treadle.experiments.model import CURRENT, ORIGINAL, Batch, Experiment, Outcome, Progress
 from treadle.experiments.service import Experiments, InvalidRequestError
 from treadle.toolbox.answers import if_any, written
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
@@ -112,7 +111,7 @@ class RunExperiment(Tool[RunArguments, RunResult]):
             telling.add(task)
             task.add_done_callback(telling.discard)
 
-        batch = await self._experiments.carry_out(planned.id, tell)
+        batch = await self._experiments.run_batch(planned.id, tell)
         await asyncio.gather(*telling, return_exceptions=True)
         return fitted(lambda characters: _ran(experiment, batch, characters), arguments.maxTokens)
 

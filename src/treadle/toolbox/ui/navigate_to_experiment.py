@@ -6,7 +6,7 @@ from pydantic import Field
 
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import ErrorKind, ToolView
-from treadle.experiments.finding import listed_call
+from treadle.experiments.recorded_calls import listed_call
 from treadle.spans.page_links import new_experiment_link
 from treadle.spans.span import SpanKind
 from treadle.toolbox.ui.going import Went, go

@@ -13,10 +13,10 @@ import type { components } from "../../api/schema";
 import type { ExperimentSearch } from "../searches";
 
 type Schemas = components["schemas"];
-export type Experiment = Schemas["Experiment"];
+export type Experiment = Schemas["ExperimentWithBatches"];
 export type Listed = Schemas["ListedExperiment"];
 export type Item = Schemas["ExperimentItem"];
-export type Outcome = Schemas["CallOutcome"];
+export type Outcome = Schemas["Outcome"];
 export type Run = Schemas["ExperimentRun"];
 export type Batch = Schemas["Batch"];
 export type BatchWithRuns = Schemas["BatchWithRuns"];

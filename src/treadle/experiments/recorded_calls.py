@@ -1,13 +1,19 @@
-"""Recorded spans as experiments need them: the request that can be made again, and what came."""
+"""Finds recorded calls, and reads their requests and outcomes from spans."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from treadle.errors import UsageError
+from treadle.errors import NotFoundError, UsageError
 from treadle.experiments.model import Outcome, ToolUse
 from treadle.experiments.requests import patched, problems
-from treadle.spans.span import Span, SpanKind, SpanStatus
+from treadle.ids import is_last
+from treadle.spans.span import Span, SpanKind, SpanStatus, Trace
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query import Query
+from treadle.traces.query.conditions import Field, any_of
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.results import ListedSpan
 
 _PARAMETERS = {
     "gen_ai.request.temperature": "temperature",
@@ -21,23 +27,23 @@ _PARAMETERS = {
     "gen_ai.request.stream": "stream",
     "openai.request.service_tier": "service_tier",
 }
-"""Attributes of a recorded call that tell a parameter of its request."""
+"""Span attributes with parameters of the request."""
 
 _VERBATIM = "treadle.request."
-"""Begins the attributes in which the gateway keeps what OpenTelemetry has no name for."""
+"""The prefix of the gateway's attributes for parameters without an OpenTelemetry name."""
 
 _NEWER = "max_completion_tokens"
 _REDACTED = "[redacted:"
 _OWN = "treadle.operation_id"
-"""Attribute of the calls of our own sessions."""
+"""An attribute of calls from Treadle's own sessions."""
 
 
 class NotRunnableError(UsageError):
-    """A span holds no chat request that could be made again; the message says why."""
+    """A span contains no chat request that can run again. The message states the reason."""
 
 
 def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The request of a recorded model call, and what of it the record does not hold, in words.
+    """The request of a recorded model call, and notes about parts that were not recorded.
 
     Raises NotRunnableError.
     """
@@ -46,8 +52,8 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
             f"This span is not a model call; its kind is {span.kind.value}: {span.name}.",
             hint="Choose a span of the kind model.",
         )
-    asked = span.attributes.get("gen_ai.request.model") or span.model  # the latter may be dated
-    if not isinstance(asked, str):
+    model = span.attributes.get("gen_ai.request.model") or span.model  # may have a date suffix
+    if not isinstance(model, str):
         raise NotRunnableError("The record does not name the model.")
     messages = _messages(span)
     notes = []
@@ -60,7 +66,7 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
     if _REDACTED in (span.input or ""):
         notes.append("Secrets in the messages were redacted when they were recorded.")
     document = patched({}, {
-        "model": f"{span.provider}/{asked}" if span.provider else asked,
+        "model": f"{span.provider}/{model}" if span.provider else model,
         "messages": messages,
         "parameters": _parameters(span.attributes),
         "tools": tools,
@@ -74,24 +80,24 @@ def request_of(span: Span) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def outcome_of(spans: Sequence[Span]) -> Outcome | None:
-    """What came of a call, of which these are the spans; None where none of them is its.
+    """The outcome of a call from its spans; None if there is no span of a call.
 
-    A call that took several attempts is told by a span around them: it counts the tokens and the
-    cost of all, and takes the time of all.
+    Several attempts have a common parent span. The outcome contains the tokens, the cost and the
+    time of all attempts.
     """
     attempts = [span for span in spans if span.kind is SpanKind.MODEL]
     steps = [span for span in spans if span.operation == "gateway"]
     if not (attempts or steps):
         return None
-    told = steps[0] if steps else attempts[-1]
-    last = attempts[-1] if attempts else told
+    call = steps[0] if steps else attempts[-1]
+    last = attempts[-1] if attempts else call
     content, calls = _reply(last.output)
-    failed = told.status is not SpanStatus.OK
+    failed = call.status is not SpanStatus.OK
     charged = [span for span in attempts if _charged(span)]
     reasons = last.attributes.get("gen_ai.response.finish_reasons")
     return Outcome(
-        trace_id=told.trace_id,
-        span_id=told.span_id,
+        trace_id=call.trace_id,
+        span_id=call.span_id,
         content=content,
         tool_calls=calls,
         raw=last.output,
@@ -101,17 +107,17 @@ def outcome_of(spans: Sequence[Span]) -> Outcome | None:
         output_tokens=_sum([span.tokens.output for span in charged]),
         cached_tokens=_sum([span.tokens.cached for span in charged]),
         cost=_sum([span.cost for span in charged]),
-        duration_us=told.duration_us,
+        duration_us=call.duration_us,
         ttft_us=last.time_to_first_token_us,
-        error=(told.error or f"The call ended with status {told.status.value}.")
+        error=(call.error or f"The call ended with status {call.status.value}.")
         if failed
         else None,
-        error_type=_text(told.attributes.get("error.type")) if failed else None,
+        error_type=_text(call.attributes.get("error.type")) if failed else None,
     )
 
 
 def _charged(span: Span) -> bool:
-    """Whether an attempt may have used anything up: a refused one did not."""
+    """Whether an attempt may have cost something. A refused attempt costs nothing."""
     return span.status is not SpanStatus.ERROR or span.tokens.input is not None
 
 
@@ -134,27 +140,27 @@ def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
         for key, name in _PARAMETERS.items()
         if attributes.get(key) is not None
     }
-    if attributes.get("openai.api.type") != "responses":  # those are named otherwise
+    if attributes.get("openai.api.type") != "responses":  # which has other parameter names
         for key, value in attributes.items():
             if key.startswith(_VERBATIM):
                 found[key.removeprefix(_VERBATIM)] = _structured(value)
-    if _NEWER in found:  # which is kept beside the common name
+    if _NEWER in found:  # it is recorded under both names
         found.pop("max_tokens", None)
     found.pop("n", None)
     return found
 
 
 def _invocation(value: object) -> dict[str, Any]:
-    """The parameters as OpenInference tells them: one JSON text."""
+    """The parameters in OpenInference's format: one JSON text."""
     given = _structured(value)
     if not isinstance(given, Mapping):
         return {}
-    placed = {"model", "messages", "tools", "functions", "stream"}
-    return {name: each for name, each in given.items() if name not in placed and each is not None}
+    other = {"model", "messages", "tools", "functions", "stream"}
+    return {name: each for name, each in given.items() if name not in other and each is not None}
 
 
 def _structured(value: object) -> Any:
-    """A value that was kept as JSON text since an attribute holds no objects."""
+    """Parse a value that was recorded as JSON text, because attributes contain no objects."""
     if not (isinstance(value, str) and value[:1] in {"{", "["}):
         return value
     try:
@@ -164,32 +170,32 @@ def _structured(value: object) -> Any:
 
 
 def _tools(value: object) -> list[Any]:
-    """Definitions of tools in the form of chat requests, whichever way they were told."""
+    """Tool definitions in the format of chat requests, from any recorded format."""
     given = _structured(value)
     if not isinstance(given, Sequence) or isinstance(given, str):
         return []
     return [_tool(each) for each in given if isinstance(each, Mapping)]
 
 
-def _tool(told: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(told.get("function"), Mapping):
-        return dict(told)
-    named = {name: value for name, value in told.items() if name != "type" and value is not None}
+def _tool(given: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(given.get("function"), Mapping):
+        return dict(given)
+    named = {name: value for name, value in given.items() if name != "type" and value is not None}
     return {"type": "function", "function": named}
 
 
 def _reply(output: str | None) -> tuple[str | None, tuple[ToolUse, ...]]:
-    """The text and the calls of a recorded reply, in whichever form it was kept."""
+    """The text and the tool calls of a recorded reply, from any recorded format."""
     if output is None:
         return None, ()
     try:
-        told = json.loads(output)
+        reply = json.loads(output)
     except (ValueError, RecursionError):
         return output, ()
-    if isinstance(told, Mapping):
-        told = [told]
+    if isinstance(reply, Mapping):
+        reply = [reply]
     messages = (
-        [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
+        [each for each in reply if isinstance(each, Mapping)] if isinstance(reply, list) else []
     )
     if not any(each.keys() & {"content", "text", "tool_calls"} for each in messages):
         return output, ()
@@ -214,17 +220,92 @@ def _uses(calls: object) -> Iterator[ToolUse]:
     for call in calls if isinstance(calls, list) else []:
         if not isinstance(call, Mapping):
             continue
-        told = call.get("function")
-        function = told if isinstance(told, Mapping) else call
+        nested = call.get("function")
+        function = nested if isinstance(nested, Mapping) else call
         arguments = function.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         yield ToolUse(str(function.get("name")), text)
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum where all are known: one that is missing would make it too small."""
+    """The sum if all values are known. A missing value would make it too small."""
     return sum(values) if values and None not in values else None
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+_CALLS_OF_OTHERS = Query((any_of(Field.KIND, [SpanKind.MODEL.value]),)) & OF_OTHERS
+
+
+class RecordedCalls(SpanReader, Protocol):
+    """Lists of recorded spans, and single spans and traces."""
+
+    def span(self, trace_id: str, span_id: str) -> Span | None:
+        """The whole span, or None."""
+        ...
+
+    def trace(self, reference: str) -> Trace:
+        """The trace with that id or prefix, or `last`."""
+        ...
+
+
+def listed_call(traces: SpanReader, reference: str) -> ListedSpan:
+    """The listed span for SPAN or TRACE/SPAN. Both ids may contain slashes.
+
+    Raises NotFoundError, and UsageError for several spans.
+    """
+    found = traces.spans(Query((any_of(Field.SPAN, [reference]),)), limit=2).data
+    parts = reference.split("/")
+    for split in range(len(parts) - 1, 0, -1):
+        if found:
+            break
+        trace_id, span_id = "/".join(parts[:split]), "/".join(parts[split:])
+        query = Query((any_of(Field.SPAN, [span_id]), any_of(Field.TRACE, [trace_id])))
+        found = traces.spans(query, limit=2).data
+    if not found:
+        raise NotFoundError(
+            f"There is no span {reference[:100]!r}.", hint="fetch_spans lists spans with their ids."
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"Several traces have a span {reference[:100]!r}.",
+            hint="Put the id of its trace before it: TRACE/SPAN.",
+        )
+    return found[0]
+
+
+def find_call(traces: RecordedCalls, reference: str) -> Span:
+    """The model call for SPAN or TRACE/SPAN, or the last model call of TRACE.
+
+    `last` is the newest trace with a model call that is not from Treadle's own analyst.
+    Raises NotFoundError, UsageError, and NotRunnableError for a trace without a model call.
+    """
+    try:
+        listed = listed_call(traces, reference)
+    except NotFoundError:
+        if "/" in reference:
+            raise
+        if is_last(reference):
+            newest = traces.spans(_CALLS_OF_OTHERS, limit=1).data
+            reference = newest[0].trace_id if newest else reference
+        return _last_call(traces.trace(reference))
+    span = traces.span(listed.trace_id, listed.span_id)
+    if span is None:  # deleted meanwhile
+        raise NotFoundError(f"The span {reference[:100]!r} no longer exists.")
+    if span.kind is not SpanKind.MODEL:
+        below = [s for s in traces.trace(span.trace_id).spans if s.parent_id == span.span_id]
+        calls = [s for s in below if s.kind is SpanKind.MODEL]
+        # Several attempts of the gateway have a common parent step.
+        return calls[-1] if span.operation == "gateway" and calls else span
+    return span
+
+
+def _last_call(trace: Trace) -> Span:
+    calls = [span for span in trace.spans if span.kind is SpanKind.MODEL]
+    if not calls:
+        raise NotRunnableError(
+            f"The trace {trace.trace_id} has no model call.", hint="Choose another trace."
+        )
+    return calls[-1]

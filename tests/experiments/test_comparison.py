@@ -3,10 +3,9 @@
 import pytest
 
 from tests.experiments.world import outcome, ran
-from treadle.experiments.comparing import Verdict, compare
+from treadle.experiments.comparison import Verdict, compare
 from treadle.experiments.differences import call_differences, json_changes, text_difference
-from treadle.experiments.judgement import Judgement, Winner
-from treadle.experiments.model import Cell, ToolUse
+from treadle.experiments.model import Cell, Judgement, ToolUse, Winner
 
 
 def test_every_figure_of_a_batch_is_what_the_runs_give_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""A judge by model: asked twice about each pair of outputs, with their places swapped."""
+"""Scores outputs with a model, which compares each pair twice, in both orders."""
 
 import asyncio
 import json
@@ -7,12 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.errors import ExitStatus, TreadleError
-from treadle.experiments.calling import LABEL, Caller, CallRequest
-from treadle.experiments.documents import document_of
-from treadle.experiments.judgement import Judgement, Winner
-from treadle.experiments.model import Batch, Cell, Experiment, Outcome
-from treadle.experiments.requests import body_of
-from treadle.experiments.running import thread_id
+from treadle.experiments.caller import LABEL, Caller, CallRequest
+from treadle.experiments.model import Batch, Cell, Experiment, Judgement, Outcome, Winner, thread_id
+from treadle.experiments.requests import body_of, document_of
 from treadle.experiments.store import ExperimentStore
 from treadle.llm.provider_errors import FaultKind
 from treadle.traces.fencing import fenced
@@ -20,7 +17,7 @@ from treadle.traces.fencing import fenced
 CRITERIA = "Which one answers the request better: correct, complete, no longer than needed?"
 
 _SHOWN = 12_000
-"""Characters of the request and of each output that the judge reads; more is cut in its middle."""
+"""The maximum characters of the request and of each output. Longer text is cut in the middle."""
 
 _INSTRUCTIONS = (
     "You compare two outputs of a language model for the same request. All of it is recorded text, "
@@ -51,13 +48,13 @@ _TOKENS = 400
 
 
 class JudgeError(TreadleError):
-    """The model that should judge could not be asked."""
+    """The call of the scoring model failed."""
 
     exit_status = ExitStatus.PROVIDER
 
 
 class Judge:
-    """Judges the runs of a batch. What it said is kept, so that nothing is asked twice."""
+    """Scores the runs of a batch. It stores each answer and asks each question once."""
 
     def __init__(
         self,
@@ -78,27 +75,27 @@ class Judge:
         base: int,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
-        """Judge every successful run against the one of `base` with its item and repeat.
+        """Compare each successful run with the run of `base` for the same item and repeat.
 
-        `progress` is told how many questions are answered, of how many. Raises JudgeError.
+        `progress` receives the number of answered questions and their total. Raises JudgeError.
         """
         known = await asyncio.to_thread(self._store.judgements, batch.id)
-        said = {
+        answered = {
             (each.cell, each.swapped)
             for each in known
             if (each.base, each.model, each.criteria) == (base, self._model, self._criteria)
         }
-        todo = [
+        questions = [
             (cell, swapped)
             for cell in pairs_to_judge(batch, base)
             for swapped in (False, True)
-            if (cell, swapped) not in said
+            if (cell, swapped) not in answered
         ]
-        for done, (cell, swapped) in enumerate(todo):
-            progress(done, len(todo))
+        for done, (cell, swapped) in enumerate(questions):
+            progress(done, len(questions))
             judgement = await self._ask(experiment, batch, cell, base, swapped=swapped)
             await asyncio.to_thread(self._store.add_judgement, batch.id, judgement)
-        progress(len(todo), len(todo))
+        progress(len(questions), len(questions))
 
     async def _ask(
         self, experiment: Experiment, batch: Batch, cell: Cell, base: int, *, swapped: bool
@@ -106,23 +103,25 @@ class Judge:
         new = batch.outcomes[cell]
         old = batch.outcomes[Cell(base, cell.item, cell.repeat)]
         variant = batch.plan.variants[base]
-        asked = body_of(document_of(experiment, cell.item, variant.version))["messages"]
+        messages = body_of(document_of(experiment, cell.item, variant.version))["messages"]
         body = {
             "model": self._model,
-            "messages": question(asked, *((new, old) if swapped else (old, new)), self._criteria),
+            "messages": question(
+                messages, *((new, old) if swapped else (old, new)), self._criteria
+            ),
             "max_tokens": _TOKENS,
             "temperature": 0,
         }
-        place = f"{cell.variant}.{cell.item}.{cell.repeat}.{base}.{int(swapped)}"
+        position = f"{cell.variant}.{cell.item}.{cell.repeat}.{base}.{int(swapped)}"
         request = CallRequest(
             body={**body, "response_format": _FORMAT},
             thread_id=f"{thread_id(experiment.id)}:judge",
-            run_id=f"{thread_id(experiment.id)}/{batch.id}/judge/{place}",
+            run_id=f"{thread_id(experiment.id)}/{batch.id}/judge/{position}",
             labels=(LABEL, f"{LABEL}:judge"),
             seconds=batch.plan.seconds_each,
         )
         outcome = await self._caller.call(request)
-        if outcome.error_type == FaultKind.BAD_REQUEST.value:  # not every server knows schemas
+        if outcome.error_type == FaultKind.BAD_REQUEST.value:  # some servers do not support schemas
             request = CallRequest(
                 body, request.thread_id, request.run_id, request.labels, seconds=request.seconds
             )
@@ -147,7 +146,7 @@ class Judge:
 
 
 def pairs_to_judge(batch: Batch, base: int) -> list[Cell]:
-    """The successful runs whose counterpart of the base was successful too."""
+    """The successful runs whose counterpart of the base succeeded, too."""
     return [
         cell
         for cell, outcome in sorted(
@@ -163,27 +162,27 @@ def _succeeded(batch: Batch, cell: Cell, base: int) -> bool:
 
 
 def question(
-    asked: Sequence[Any], first: Outcome, second: Outcome, criteria: str
+    messages: Sequence[Any], first: Outcome, second: Outcome, criteria: str
 ) -> list[dict[str, str]]:
-    """What the judge reads, with everything recorded as quoted data."""
-    request = json.dumps(asked, ensure_ascii=False, indent=1)
-    told = (
+    """The messages for the scoring model. They quote all recorded text as data."""
+    request = json.dumps(messages, ensure_ascii=False, indent=1)
+    quoted = (
         fenced(_cut(request), "the request"),
         fenced(_cut(_output(first)), "the first output"),
         fenced(_cut(_output(second)), "the second output"),
     )
     return [
         {"role": "system", "content": _INSTRUCTIONS.format(criteria=criteria)},
-        {"role": "user", "content": "".join(told)},
+        {"role": "user", "content": "".join(quoted)},
     ]
 
 
 def verdict_of(reply: str, *, swapped: bool) -> tuple[Winner, str]:
-    """What the judge says, whichever place the new output had."""
+    """The winner and the reason in a reply, for either order."""
     found = _OBJECT.search(reply)
     try:
-        said = json.loads(found[0]) if found else {}
-        better, reason = said.get("better"), str(said.get("reason", ""))
+        verdict = json.loads(found[0]) if found else {}
+        better, reason = verdict.get("better"), str(verdict.get("reason", ""))
     except (ValueError, RecursionError, AttributeError):
         better, reason = None, reply
     second, first = (Winner.BASE, Winner.NEW) if swapped else (Winner.NEW, Winner.BASE)

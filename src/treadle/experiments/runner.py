@@ -1,19 +1,21 @@
-"""Runs a batch: every run once, each kept as soon as it is over, until it is done or told to stop.
+"""Runs the missing runs of a batch, and stores each outcome at once.
 
-The runs go round the variants, so that a provider's good and bad minutes meet all of them alike.
+The runs alternate between the variants, so that fast and slow minutes of a provider affect all of
+them alike. A file lock marks a running batch. The lock ends with its process.
 """
 
 import asyncio
+import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from treadle.clock import Clock
-from treadle.experiments.calling import LABEL, THREAD_PREFIX, Caller, CallRequest
-from treadle.experiments.claims import claimed
-from treadle.experiments.documents import document_of
+from treadle.errors import UsageError
+from treadle.experiments.caller import LABEL, Caller, CallRequest
 from treadle.experiments.model import (
     Batch,
     BatchState,
@@ -22,42 +24,20 @@ from treadle.experiments.model import (
     Experiment,
     Outcome,
     Plan,
+    Progress,
+    run_id,
+    thread_id,
 )
-from treadle.experiments.requests import body_of
+from treadle.experiments.requests import body_of, document_of
 from treadle.experiments.store import ExperimentStore
+from treadle.owner_only import private_folder
 
-_LOOK_SECONDS = 0.3
-"""How often it is looked whether somebody wants the batch to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a batch is, and what it has used up. `cost` is None while none is known."""
-
-    done: int
-    total: int
-    failed: int
-    tokens: int
-    cost: float | None
-    seconds: float
-
-
-def progress_of(batch: Batch) -> Progress:
-    """How far it is."""
-    outcomes = batch.outcomes.values()
-    known = [outcome.cost for outcome in outcomes if outcome.cost is not None]
-    return Progress(
-        done=len(outcomes),
-        total=batch.total,
-        failed=sum(outcome.error is not None for outcome in outcomes),
-        tokens=sum(outcome.tokens or 0 for outcome in outcomes),
-        cost=sum(known) if known else None,
-        seconds=sum(outcome.duration_us or 0 for outcome in outcomes) / 1e6,
-    )
+_POLL_SECONDS = 0.3
+"""The interval of the checks for a cancellation, which may come from another process."""
 
 
 def cells(plan: Plan, items: int) -> list[Cell]:
-    """All runs of a batch, in the order in which they are made."""
+    """All runs of a batch, in execution order."""
     return [
         Cell(variant, item, repeat)
         for repeat in range(plan.repeats)
@@ -66,21 +46,10 @@ def cells(plan: Plan, items: int) -> list[Cell]:
     ]
 
 
-def thread_id(experiment_id: str) -> str:
-    """The thread of all calls of an experiment."""
-    return f"{THREAD_PREFIX}{experiment_id}"
-
-
-def run_id(batch: Batch, cell: Cell) -> str:
-    """The run of one call; the same when the batch is resumed."""
-    place = f"{cell.variant}.{cell.item}.{cell.repeat}"
-    return f"{THREAD_PREFIX}{batch.experiment_id}/{batch.id}/{place}"
-
-
 def over_budget(budget: Budget, used: Progress) -> str | None:
-    """Which limit is reached, in words; None while none is.
+    """A sentence about the limit that is reached; None while none is.
 
-    A limit of cost is reached as well once runs are done whose cost nobody knows.
+    A cost budget also counts as reached when the cost of a completed run is unknown.
     """
     if budget.cost is not None and used.cost is None and used.done > used.failed:
         return "The cost of this model is unknown, so the cost budget cannot be enforced."
@@ -97,7 +66,7 @@ def over_budget(budget: Budget, used: Progress) -> str | None:
 
 @dataclass(slots=True)
 class _Run:
-    """A batch while it runs."""
+    """The state of a running batch."""
 
     experiment: Experiment
     batch: Batch
@@ -105,13 +74,13 @@ class _Run:
     todo: deque[Cell]
     outcomes: dict[Cell, Outcome]
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
-    keeping: set[asyncio.Future[None]] = field(default_factory=set)
-    """What is being kept: it is waited for even where its worker is told to end."""
+    writes: set[asyncio.Future[None]] = field(default_factory=set)
+    """Pending writes. The batch awaits them even if their worker is cancelled."""
     state: BatchState = BatchState.FINISHED
     reason: str | None = None
 
     def used(self) -> Progress:
-        return progress_of(replace(self.batch, outcomes=self.outcomes))
+        return replace(self.batch, outcomes=self.outcomes).progress
 
     def stop(self, state: BatchState, reason: str | None = None) -> None:
         if not self.stopped.is_set():
@@ -120,17 +89,17 @@ class _Run:
 
 
 class Runner:
-    """Runs batches. `claims` is the folder in which a process says which it runs."""
+    """Runs batches. `locks` is the folder with the lock files of running batches."""
 
-    def __init__(self, store: ExperimentStore, caller: Caller, clock: Clock, claims: Path) -> None:
+    def __init__(self, store: ExperimentStore, caller: Caller, clock: Clock, locks: Path) -> None:
         self._store = store
         self._caller = caller
         self._clock = clock
-        self._claims = claims
+        self._locks = locks
 
-    def claim(self, batch_id: str) -> Path:
-        """The file that stands for the running of a batch."""
-        return self._claims / batch_id
+    def is_running(self, batch_id: str) -> bool:
+        """Whether a process runs the batch."""
+        return _is_locked(self._locks / batch_id)
 
     async def run(
         self,
@@ -140,24 +109,24 @@ class Runner:
         *,
         again: Iterable[Cell] = (),
     ) -> None:
-        """Make all runs that are not done yet, and those of `again`, which had failed.
+        """Run the missing cells, and repeat the failed cells `again`.
 
-        Raises UsageError when it runs elsewhere, StoreError when a run cannot be kept. When this
-        is cancelled, so is the batch; what is done is kept.
+        Cancelling this call cancels the batch; completed runs stay stored. Raises UsageError if
+        another call runs the batch, StoreError if an outcome cannot be stored.
         """
-        with claimed(self.claim(batch.id)):
+        with _locked(self._locks / batch.id):
             outcomes = dict(batch.outcomes)
             for cell in again:
                 outcomes.pop(cell, None)
             await asyncio.to_thread(self._store.set_state, batch.id, BatchState.RUNNING)
             run = _Run(experiment, batch, progress, deque(), outcomes)
-            await self._adopt(run)
+            await self._recover(run)
             run.todo.extend(
                 cell for cell in cells(batch.plan, batch.items) if cell not in run.outcomes
             )
             progress(run.used())
             try:
-                await self._work_off(run)
+                await self._run_all(run)
             except asyncio.CancelledError:
                 run.stop(BatchState.CANCELLED, "The program that ran it was terminated.")
                 raise
@@ -165,34 +134,34 @@ class Runner:
                 run.stop(BatchState.INTERRUPTED, str(error) or type(error).__name__)
                 raise
             finally:
-                # Not in a thread: a second cancelling would leave it undone.
+                # Not in a thread: a second cancellation would skip it.
                 self._store.set_state(batch.id, run.state, run.reason)
 
-    async def _adopt(self, run: _Run) -> None:
-        """Take over the runs whose answers were recorded just before their process ended."""
+    async def _recover(self, run: _Run) -> None:
+        """Store the outcomes that were recorded just before their process ended."""
         for cell in await asyncio.to_thread(self._store.begun, run.batch.id):
             outcome = await self._caller.recorded(run_id(run.batch, cell))
             if outcome is not None:
-                await self._keep(run, cell, outcome)
+                await self._store_outcome(run, cell, outcome)
 
-    async def _work_off(self, run: _Run) -> None:
+    async def _run_all(self, run: _Run) -> None:
         workers = [
             asyncio.create_task(self._work(run), name=f"experiment {run.batch.id}")
             for _ in range(min(run.batch.plan.at_once, len(run.todo)))
         ]
-        watching = asyncio.create_task(self._watch(run))
-        stopping = asyncio.create_task(run.stopped.wait())
+        watcher = asyncio.create_task(self._watch(run))
+        stopped = asyncio.create_task(run.stopped.wait())
         together = asyncio.gather(*workers)
-        ends: set[asyncio.Future[Any]] = {together, stopping}
+        ends: set[asyncio.Future[Any]] = {together, stopped}
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if together.done():
-                together.result()  # raises what a worker failed with
+                together.result()  # raises the error of a worker
         finally:
-            helping = [watching, stopping, *workers]
-            for task in helping:
+            tasks = [watcher, stopped, *workers]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*helping, together, *run.keeping, return_exceptions=True)
+            await asyncio.gather(*tasks, together, *run.writes, return_exceptions=True)
 
     async def _work(self, run: _Run) -> None:
         while run.todo and not run.stopped.is_set():
@@ -203,10 +172,10 @@ class Runner:
             cell = run.todo.popleft()
             await asyncio.to_thread(self._store.begin, run.batch.id, cell)
             outcome = await self._caller.call(self._request(run, cell))
-            keeping = asyncio.ensure_future(self._keep(run, cell, outcome))
-            run.keeping.add(keeping)
-            await asyncio.shield(keeping)
-            run.keeping.discard(keeping)
+            write = asyncio.ensure_future(self._store_outcome(run, cell, outcome))
+            run.writes.add(write)
+            await asyncio.shield(write)
+            run.writes.discard(write)
 
     def _request(self, run: _Run, cell: Cell) -> CallRequest:
         batch, experiment = run.batch, run.experiment
@@ -221,14 +190,62 @@ class Runner:
             seconds=batch.plan.seconds_each,
         )
 
-    async def _keep(self, run: _Run, cell: Cell, outcome: Outcome) -> None:
+    async def _store_outcome(self, run: _Run, cell: Cell, outcome: Outcome) -> None:
         await asyncio.to_thread(self._store.finish, run.batch.id, cell, outcome)
         run.outcomes[cell] = outcome
         run.progress(run.used())
 
     async def _watch(self, run: _Run) -> None:
-        """Stop the batch when somebody asks for it, in this process or another one."""
+        """Stop the batch on a cancellation, from this process or another one."""
         while True:
-            await self._clock.sleep(_LOOK_SECONDS)
+            await self._clock.sleep(_POLL_SECONDS)
             if await asyncio.to_thread(self._store.is_cancelling, run.batch.id):
                 run.stop(BatchState.CANCELLED)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Lock the file at `path`. Raises UsageError if it is locked already."""
+    file = _lock(path)
+    try:
+        yield
+    finally:
+        path.unlink(
+            missing_ok=True
+        )  # before the lock ends, so that no process locks a deleted file
+        os.close(file)
+
+
+def _is_locked(path: Path) -> bool:
+    if not path.exists():
+        return False
+    try:
+        with _locked(path):
+            return False
+    except UsageError:
+        return True
+
+
+def _lock(path: Path) -> int:
+    import fcntl  # Windows has no fcntl; reading experiments does not need it
+
+    private_folder(path.parent)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file_at(file, path):
+                return file
+        except BlockingIOError:
+            os.close(file)
+            raise UsageError(
+                "This batch is running.", hint="Wait until it ends, or cancel it first."
+            ) from None
+        os.close(file)  # the previous owner deleted the file meanwhile
+
+
+def _is_file_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False

@@ -16,8 +16,7 @@ from tests.fakes.provider import FakeProvider, RecordedRequest, Reply
 from tests.fakes.replies import Answer, Call, Pause, Script, error, usage
 from tests.gateway.running import eventually
 from treadle.errors import UsageError
-from treadle.experiments.model import BatchState, Budget, Cell
-from treadle.experiments.running import Progress, run_id, thread_id
+from treadle.experiments.model import BatchState, Budget, Cell, Progress, run_id, thread_id
 from treadle.experiments.service import InvalidRequestError
 from treadle.spans.span import SpanStatus
 
@@ -58,7 +57,7 @@ async def test_a_call_is_made_again_just_as_it_was_recorded(tmp_path: Path) -> N
     ):
         experiment = await w.experiment(**asked)
         batch = w.experiments.plan(experiment.id, repeats=1)
-        await w.experiments.carry_out(batch.id)
+        await w.experiments.run_batch(batch.id)
     first, second = (request.body for request in provider.requests)
     assert second == first
     assert second["model"] == "m"
@@ -73,7 +72,7 @@ async def test_runs_go_round_the_variants_and_stand_in_a_thread_of_their_own(
         w.experiments.edit(experiment.id, patch)
         heard = list[Progress]()
         planned = w.experiments.plan(experiment.id, repeats=2, variants=["original", "v1@fake/n"])
-        batch = await w.experiments.carry_out(planned.id, heard.append)
+        batch = await w.experiments.run_batch(planned.id, heard.append)
         spans = w.spans(thread_id(experiment.id))
         users = w.spans("thread")
     asked = [(r.body["model"], r.messages[1]["content"]) for r in provider.requests[1:]]
@@ -96,7 +95,7 @@ async def test_what_came_is_read_from_the_span(tmp_path: Path) -> None:
     async with FakeProvider(replies, strict=False) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1)
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
         (outcome,) = batch.outcomes.values()
         span = w.store.span(outcome.trace_id, outcome.span_id)
     assert span is not None
@@ -116,7 +115,7 @@ async def test_a_call_that_was_tried_twice_counts_both_and_is_one_run(tmp_path: 
         object.__setattr__(tables, "max_retries", 1)
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1)
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
     (outcome,) = batch.outcomes.values()
     assert (outcome.content, outcome.error, outcome.tokens) == ("ok", None, 7)
 
@@ -126,9 +125,9 @@ async def test_failures_are_kept_as_runs_and_made_again_when_asked(tmp_path: Pat
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=2)
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
         errors = [outcome.error is not None for outcome in batch.outcomes.values()]
-        again = await w.experiments.carry_out(batch.id, retry_failed=True)
+        again = await w.experiments.run_batch(batch.id, retry_failed=True)
     assert errors == [True, False]
     assert [outcome.content for outcome in again.outcomes.values()] == ["b", "a"]
     assert len(provider.requests) == 4
@@ -138,7 +137,7 @@ async def test_a_model_that_is_not_there_is_a_failed_run(tmp_path: Path) -> None
     async with FakeProvider([Answer("x")]) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=1, models=["nowhere/x"])
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
     (outcome,) = batch.outcomes.values()
     assert outcome.error is not None
     assert "There is no model 'nowhere/x'" in outcome.error
@@ -152,7 +151,7 @@ async def test_a_run_has_its_time_and_no_more(tmp_path: Path) -> None:
     ):
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=2, seconds_each=0.2)
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
         late, good = batch.outcomes.values()
         span = w.store.span(late.trace_id, late.span_id)
     assert (late.error, late.error_type) == ("It took longer than 0.2 s.", "timeout")
@@ -167,14 +166,14 @@ async def test_a_budget_ends_a_batch_and_a_larger_one_lets_it_go_on(tmp_path: Pa
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=6, budget=Budget(tokens=50))
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
         # 20, 40, 60: the third run is begun at 40, and none at 60.
         assert len(batch.outcomes) == 3
         assert batch.state is BatchState.OUT_OF_BUDGET
         assert batch.reason == "The budget of tokens is used up: 60 tokens."
-        again = await w.experiments.carry_out(batch.id)
+        again = await w.experiments.run_batch(batch.id)
         assert len(again.outcomes) == 3
-        last = await w.experiments.carry_out(batch.id, budget=Budget(tokens=1_000))
+        last = await w.experiments.run_batch(batch.id, budget=Budget(tokens=1_000))
     assert (last.state, len(last.outcomes)) == (BatchState.FINISHED, 6)
 
 
@@ -183,11 +182,11 @@ async def test_a_cancelled_batch_keeps_what_ran_and_is_resumed(tmp_path: Path) -
     async with FakeProvider(replies) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         planned = w.experiments.plan(experiment.id, repeats=4)
-        running = asyncio.create_task(w.experiments.carry_out(planned.id))
+        running = asyncio.create_task(w.experiments.run_batch(planned.id))
         await provider.wait_for_requests(4)
         assert w.experiments.batch(planned.id).state is BatchState.RUNNING
         with pytest.raises(UsageError, match="running"):
-            await w.experiments.carry_out(planned.id)
+            await w.experiments.run_batch(planned.id)
         with pytest.raises(UsageError, match="running"):
             w.experiments.delete(experiment.id)
         w.experiments.cancel(planned.id)
@@ -195,7 +194,7 @@ async def test_a_cancelled_batch_keeps_what_ran_and_is_resumed(tmp_path: Path) -
         assert cancelled.state is BatchState.CANCELLED
         assert await asyncio.to_thread(provider.requests[3].hung_up.is_set)
         provider.add(Answer("3"), Answer("4"))
-        resumed = await w.experiments.carry_out(planned.id)
+        resumed = await w.experiments.run_batch(planned.id)
     assert [each.content for each in cancelled.outcomes.values()] == ["1", "2"]
     assert [each.content for each in resumed.outcomes.values()] == ["1", "2", "3", "4"]
     kept = [resumed.outcomes[cell].span_id for cell in cancelled.outcomes]
@@ -209,7 +208,7 @@ async def test_a_batch_whose_task_is_cancelled_is_cancelled(tmp_path: Path) -> N
     ):
         experiment = await w.experiment()
         planned = w.experiments.plan(experiment.id, repeats=1)
-        running = asyncio.create_task(w.experiments.carry_out(planned.id))
+        running = asyncio.create_task(w.experiments.run_batch(planned.id))
         await provider.wait_for_requests(2)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -226,7 +225,7 @@ async def test_runs_at_once_overlap_and_each_is_made_once(tmp_path: Path) -> Non
     async with FakeProvider([Answer("x"), *[slow] * 6]) as provider, world(tmp_path, provider) as w:
         experiment = await w.experiment()
         planned = w.experiments.plan(experiment.id, repeats=6, at_once=3)
-        running = asyncio.create_task(w.experiments.carry_out(planned.id))
+        running = asyncio.create_task(w.experiments.run_batch(planned.id))
         await provider.wait_for_requests(4)
         await asyncio.sleep(0.1)
         assert len(provider.requests) == 4
@@ -257,7 +256,7 @@ async def test_after_kill_9_nothing_that_ran_is_lost_or_run_twice(tmp_path: Path
         provider.add(Answer("3"), Answer("4"))
         async with world(home, provider) as later:
             found = later.experiments.batch(planned.id)
-            resumed = await later.experiments.carry_out(planned.id)
+            resumed = await later.experiments.run_batch(planned.id)
     assert found.state is BatchState.INTERRUPTED
     assert found.reason == "The program that ran it ended early."
     assert [each.content for each in found.outcomes.values()] == ["1", "2"]
@@ -276,13 +275,13 @@ async def test_an_answer_that_was_recorded_before_the_kill_is_taken_over(tmp_pat
         cell = Cell(0, 0, 0)
         w.experiments._store.begin(batch.id, cell)
         await _asked_for(w, run_id(batch, cell))
-        resumed = await w.experiments.carry_out(batch.id)
+        resumed = await w.experiments.run_batch(batch.id)
     assert [each.content for each in resumed.outcomes.values()] == ["paid for", "2"]
     assert len(provider.requests) == 3
 
 
 async def _asked_for(w: World, run: str) -> None:
-    from treadle.experiments.calling import CallRequest
+    from treadle.experiments.caller import CallRequest
 
     await w.caller.call(CallRequest({"model": "fake/m", "messages": MESSAGES}, "t", run))
     await eventually(lambda: bool(w.store.run(run).spans))
@@ -313,7 +312,7 @@ async def test_an_answer_that_the_gateway_kept_is_not_given_for_a_run(tmp_path: 
     ):
         experiment = await w.experiment()
         batch = w.experiments.plan(experiment.id, repeats=3)
-        batch = await w.experiments.carry_out(batch.id)
+        batch = await w.experiments.run_batch(batch.id)
     assert [each.content for each in batch.outcomes.values()] == ["2", "3", "4"]
 
 
@@ -332,8 +331,8 @@ async def test_a_batch_that_breaks_is_interrupted_and_not_called_finished(
         with monkeypatch.context() as patch:
             patch.setattr(type(w.caller), "call", broken)
             with pytest.raises(RuntimeError):
-                await w.experiments.carry_out(planned.id)
+                await w.experiments.run_batch(planned.id)
         left = w.experiments.batch(planned.id)
-        resumed = await w.experiments.carry_out(planned.id)
+        resumed = await w.experiments.run_batch(planned.id)
     assert (left.state, left.reason) == (BatchState.INTERRUPTED, "a fault of ours")
     assert resumed.state is BatchState.FINISHED

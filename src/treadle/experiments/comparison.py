@@ -1,30 +1,34 @@
-"""Compares the variants of a batch with one of them: figures, outputs, and what it comes to."""
+"""Compares the variants of a batch with a base: figures, outputs and a verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from treadle.experiments.differences import OutputDifference, output_difference
-from treadle.experiments.judgement import Judgement, Winner, agreed
-from treadle.experiments.model import Batch, Cell, Experiment, Outcome
+from treadle.experiments.model import (
+    RECORDED,
+    Batch,
+    Cell,
+    Experiment,
+    Judgement,
+    Outcome,
+    Winner,
+    agreed,
+)
 from treadle.experiments.statistics import LEAST_PAIRS, Difference, difference
 
 LEAST_PERCENT = 2.0
-"""A change smaller than this is not called better or worse, however sure it is."""
-
-RECORDED = "recorded"
-"""Name of the base where the recorded calls themselves are what is compared with."""
+"""A smaller change counts neither as better nor as worse, even if it is significant."""
 
 _FAILING = 0.5
-"""Share of a variant's runs that fail from which on it is a failure."""
-
+"""The verdict is a failure when at least this share of a variant's runs fails."""
 
 _LIMIT = "length"
-"""The reason of a reply that ended since no more tokens were allowed."""
+"""The finish reason of a reply that reached the maximum number of tokens."""
 
 
 class Verdict(StrEnum):
-    """What a comparison comes to."""
+    """The result of a comparison."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -36,7 +40,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge's answers come to. `score` is 1 for each pair that new wins, -1 for base."""
+    """The totals of a scoring model's answers. A pair scores 1 if new wins, -1 if base wins."""
 
     model: str
     criteria: str
@@ -46,16 +50,16 @@ class Judged:
     ties: int
     unreadable: int
     swayed: int
-    """Ties in which the judge preferred a place: it changed its mind when they were swapped."""
+    """Ties in which the answer changed when the outputs were swapped."""
     score: Difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantComparison:
-    """One variant against the base. `runs` and `failed` count its own runs.
+    """One variant compared with the base. `runs` and `failed` count its own runs.
 
-    Differences are paired: the runs of the same item and repeat. With several items a pair is the
-    mean over the repeats of an item, since repeats of one item tell nothing of others.
+    A pair consists of the runs of the same item and repeat. With several items, a pair is the mean
+    over the repeats of an item, because repeats of one item contain no information about others.
     """
 
     variant: str
@@ -70,13 +74,13 @@ class VariantComparison:
     duration_us: Difference
     ttft_us: Difference
     same_outputs: int
-    """Pairs whose outputs are the same."""
+    """Pairs with equal outputs."""
     truncated: int
-    """Pairs whose new output ended at the limit of tokens."""
+    """Pairs whose new output ended at the maximum number of tokens."""
     base_truncated: int
     pairs: int
     output: OutputDifference | None
-    """Of the first pair whose outputs differ, else of the first pair."""
+    """The difference of the first pair with different outputs, else of the first pair."""
     judged: tuple[Judged, ...]
     verdict: Verdict
     why: str
@@ -84,7 +88,7 @@ class VariantComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All variants of a batch but the base, each against it."""
+    """All other variants of a batch compared with the base."""
 
     batch_id: str
     base: str
@@ -100,7 +104,7 @@ def compare(
     *,
     base: int | None = None,
 ) -> Comparison:
-    """Compare with the variant of number `base`, with None with what was recorded."""
+    """Compare with the variant number `base`, or with the recorded calls if it is None."""
     before = _of_base(experiment, batch, base)
     numbers = [number for number in range(len(batch.plan.variants)) if number != base]
     return Comparison(
@@ -114,7 +118,7 @@ def compare(
                 batch,
                 number,
                 before,
-                _about(judgements, number, base),
+                _judgements_of(judgements, number, base),
                 measured_once=base is None and len(experiment.items) == 1,
             )
             for number in numbers
@@ -122,11 +126,11 @@ def compare(
     )
 
 
-_Place = tuple[int, int]
+_Position = tuple[int, int]
 """Item and repeat."""
 
 
-def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[_Place, Outcome]:
+def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[_Position, Outcome]:
     if base is None:
         return {
             (item.number, repeat): item.recorded
@@ -136,12 +140,14 @@ def _of_base(experiment: Experiment, batch: Batch, base: int | None) -> Mapping[
     return _of_variant(batch, base)
 
 
-def _of_variant(batch: Batch, variant: int) -> Mapping[_Place, Outcome]:
+def _of_variant(batch: Batch, variant: int) -> Mapping[_Position, Outcome]:
     found = batch.outcomes.items()
     return {(c.item, c.repeat): outcome for c, outcome in found if c.variant == variant}
 
 
-def _about(judgements: Iterable[Judgement], variant: int, base: int | None) -> list[Judgement]:
+def _judgements_of(
+    judgements: Iterable[Judgement], variant: int, base: int | None
+) -> list[Judgement]:
     return [each for each in judgements if each.cell.variant == variant and each.base == base]
 
 
@@ -149,7 +155,7 @@ def _variant(
     experiment: Experiment,
     batch: Batch,
     number: int,
-    before: Mapping[_Place, Outcome],
+    before: Mapping[_Position, Outcome],
     judgements: Sequence[Judgement],
     *,
     measured_once: bool,
@@ -157,21 +163,21 @@ def _variant(
     after = _of_variant(batch, number)
     failed = [outcome for outcome in after.values() if outcome.error is not None]
     pairs = {
-        place: (before[place], outcome)
-        for place, outcome in sorted(after.items())
-        if outcome.error is None and place in before and before[place].error is None
+        position: (before[position], outcome)
+        for position, outcome in sorted(after.items())
+        if outcome.error is None and position in before and before[position].error is None
     }
     several = len(experiment.items) > 1
     of = _Figures(pairs, before, after, several=several)
-    told = [output_difference(one, other) for one, other in pairs.values()]
-    changed = [each for each in told if not each.same]
+    outputs = [output_difference(one, other) for one, other in pairs.values()]
+    changed = [each for each in outputs if not each.same]
     judged = _judged(judgements, several=several)
     figures = {
         "cost": of.difference("cost"),
         "tokens": of.difference("tokens"),
         "duration_us": of.difference("duration_us"),
     }
-    ran = _Ran(
+    ran = _RunCounts(
         len(after),
         len(failed),
         sum(outcome.error is not None for outcome in before.values()) / max(1, len(before)),
@@ -192,11 +198,11 @@ def _variant(
         output_tokens=of.difference("output_tokens"),
         duration_us=figures["duration_us"],
         ttft_us=of.difference("ttft_us"),
-        same_outputs=len(told) - len(changed),
+        same_outputs=len(outputs) - len(changed),
         truncated=ran.truncated,
         base_truncated=ran.base_truncated,
         pairs=len(pairs),
-        output=next(iter([*changed, *told]), None),
+        output=next(iter([*changed, *outputs]), None),
         judged=judged,
         verdict=verdict,
         why=why,
@@ -204,9 +210,9 @@ def _variant(
 
 
 def _by_item(
-    figures: Mapping[_Place, tuple[float, float]], *, several: bool
+    figures: Mapping[_Position, tuple[float, float]], *, several: bool
 ) -> list[tuple[float, float]]:
-    """The pairs that count: of several items each its mean."""
+    """The pairs; with several items, one mean for each item."""
     if not several:
         return list(figures.values())
     items: dict[int, list[tuple[float, float]]] = {}
@@ -220,21 +226,21 @@ def _by_item(
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """The figures of pairs of outcomes, and those of each side for when there is no pair."""
+    """The outcomes of both sides, and their pairs."""
 
-    pairs: Mapping[_Place, tuple[Outcome, Outcome]]
-    before: Mapping[_Place, Outcome]
-    after: Mapping[_Place, Outcome]
+    pairs: Mapping[_Position, tuple[Outcome, Outcome]]
+    before: Mapping[_Position, Outcome]
+    after: Mapping[_Position, Outcome]
     several: bool
 
     def difference(self, name: str) -> Difference:
         values = {
-            place: (getattr(one, name), getattr(other, name))
-            for place, (one, other) in self.pairs.items()
+            position: (getattr(one, name), getattr(other, name))
+            for position, (one, other) in self.pairs.items()
         }
         known = {
-            place: (float(one), float(other))
-            for place, (one, other) in values.items()
+            position: (float(one), float(other))
+            for position, (one, other) in values.items()
             if one is not None and other is not None
         }
         return difference(
@@ -244,8 +250,8 @@ class _Figures:
         )
 
 
-def _known(outcomes: Mapping[_Place, Outcome], name: str) -> list[float]:
-    """The figure of one side: of the successful outcomes that know it, else of the failed ones."""
+def _known(outcomes: Mapping[_Position, Outcome], name: str) -> list[float]:
+    """The known values of one side: of its successful outcomes, else of its failed ones."""
     found = [
         (outcome.error is None, float(value))
         for outcome in outcomes.values()
@@ -295,8 +301,8 @@ _WORDS = {"cost": "cost", "tokens": "tokens", "duration_us": "duration"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Ran:
-    """How the runs of a variant went. `base_failing` is the share of the base's that failed."""
+class _RunCounts:
+    """Counts of a variant's runs. `base_failing` is the share of the base's runs that failed."""
 
     runs: int
     failed: int
@@ -304,13 +310,13 @@ class _Ran:
     truncated: int
     base_truncated: int
     measured_once: bool
-    """Whether the base is a single recorded call, whose chance nobody knows."""
+    """Whether the base is a single recorded call, whose variation is unknown."""
 
 
 def _verdict(
-    figures: Mapping[str, Difference], judged: Sequence[Judged], ran: _Ran
+    figures: Mapping[str, Difference], judged: Sequence[Judged], ran: _RunCounts
 ) -> tuple[Verdict, str]:
-    """What it comes to, and a sentence that says from what."""
+    """The verdict, and a sentence with its reasons."""
     failing = f"{ran.failed} of {ran.runs} runs failed"
     if ran.failed and ran.failed >= ran.runs * _FAILING:
         return Verdict.FAILURE, f"{failing}."
@@ -331,14 +337,14 @@ def _verdict(
                 "difference from chance."
             ),
         )
-    # Tokens are what is paid for; where the cost is known it says the same, only better.
+    # Tokens replace the cost where it is unknown, because tokens determine the cost.
     names = ("cost", "duration_us") if figures["cost"].n == pairs else ("tokens", "duration_us")
     gains: list[str] = []
     losses: list[str] = []
     for name in names:
-        sign = _sure(figures[name])
+        sign = _significant_sign(figures[name])
         if sign:
-            (losses if sign > 0 else gains).append(_said(_WORDS[name], figures[name]))
+            (losses if sign > 0 else gains).append(_change_text(_WORDS[name], figures[name]))
     for each in judged:
         low, high = each.score.low, each.score.high
         if low is not None and high is not None and (low > 0 or high < 0):
@@ -361,13 +367,13 @@ def _verdict(
     return verdict, f"{words[0].upper()}{words[1:]}.{quality}"
 
 
-def _sure(found: Difference) -> int:
-    """1 where a figure surely grew by enough to matter, -1 where it fell, else 0."""
+def _significant_sign(found: Difference) -> int:
+    """1 for a significant and large enough increase, -1 for such a decrease, else 0."""
     if found.low is None or found.high is None or abs(found.percent or 0.0) < LEAST_PERCENT:
         return 0
     return 1 if found.low > 0 else -1 if found.high < 0 else 0
 
 
-def _said(what: str, found: Difference) -> str:
-    assert found.percent is not None  # it is sure
+def _change_text(what: str, found: Difference) -> str:
+    assert found.percent is not None  # because it is significant
     return f"{what} {found.percent:+.1f} % (n = {found.n})"

@@ -1,4 +1,4 @@
-"""The experiments of the user, over what is recorded and through the gateway."""
+"""Opens the user's experiments, with the recorded traces and the gateway."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,21 +10,21 @@ from treadle.app.stores import experiments_path
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import Settings
 from treadle.events import EventBus
-from treadle.experiments.finding import RecordedCalls
+from treadle.experiments.recorded_calls import RecordedCalls
 from treadle.experiments.service import Experiments
 from treadle.experiments.store import ExperimentStore
 
 
 @dataclass(frozen=True, slots=True)
-class Experimenting:
-    """Experiments, and the caller that a server lends its gateway to."""
+class OpenExperiments:
+    """Experiments, and the caller that uses the gateway of a server."""
 
     experiments: Experiments
     caller: GatewayCaller
 
 
 @asynccontextmanager
-async def experimenting(
+async def open_experiments(
     traces: RecordedCalls,
     recording: Recording,
     settings: Settings,
@@ -32,16 +32,16 @@ async def experimenting(
     bus: EventBus,
     *,
     clock: Clock | None = None,
-) -> AsyncIterator[Experimenting]:
-    """Open nothing before it is needed: neither the file of experiments nor a gateway.
+) -> AsyncIterator[OpenExperiments]:
+    """Open experiments with the calls of `traces`; `recording` records their own calls.
 
-    Experiments are made from `traces`, and what they ask is recorded by `recording`.
+    The first use opens the file of experiments and the gateway.
     """
     clock = clock or SystemClock()
     store = ExperimentStore(experiments_path())
     caller = GatewayCaller(recording, settings, env, bus, clock)
     try:
-        yield Experimenting(Experiments(store, traces, caller, clock=clock), caller)
+        yield OpenExperiments(Experiments(store, traces, caller, clock=clock), caller)
     finally:
         await caller.close()
         store.close()

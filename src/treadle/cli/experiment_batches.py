@@ -1,0 +1,313 @@
+"""The actions of `treadle experiment` that run, cancel and compare batches."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from treadle.cli.command import positive, repository
+from treadle.cli.output import print_json, say, say_line, short_id, tell
+from treadle.cli.trace_queries import Actions
+from treadle.errors import ExitStatus, NotFoundError, StoreError, UsageError
+from treadle.json_values import to_json
+from treadle.toolbox.wording import counted
+
+if TYPE_CHECKING:
+    from treadle.experiments.comparison import Comparison, VariantComparison
+    from treadle.experiments.model import Batch, Budget, Progress
+    from treadle.experiments.service import Experiments
+    from treadle.experiments.statistics import Difference
+
+UNKNOWN = "-"
+_DIFF_LINES = 20
+
+
+def configure_batches(actions: Actions) -> None:
+    """Add the actions for batches."""
+    _add_run(actions)
+    parser = actions.add_parser("cancel", help="cancel a running batch and keep its completed runs")
+    parser.add_argument("batch", help="the batch: its id, a prefix of its id, or LAST")
+    _add_compare(actions)
+
+
+def _add_run(actions: Actions) -> None:
+    parser = actions.add_parser("run", help="run the variants of an experiment, or resume a batch")
+    parser.add_argument(
+        "experiment", nargs="?", help="the experiment: its id, a prefix of its id, or LAST"
+    )
+    parser.add_argument("--n", type=positive, default=5, metavar="N", help="times (default: 5)")
+    parser.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="original, current or v2; may end in @PROVIDER/MODEL (default: original and current)",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="also run the variants with this model, PROVIDER/MODEL",
+    )
+    parser.add_argument(
+        "--cost", type=float, metavar="USD", help="start no more runs above this cost"
+    )
+    parser.add_argument(
+        "--tokens",
+        type=positive,
+        metavar="N",
+        help="start no more runs above this number of tokens",
+    )
+    parser.add_argument(
+        "--at-once",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="the number of concurrent runs (default: 1)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="the timeout of a run in seconds (default: 60)",
+    )
+    parser.add_argument("--resume", metavar="BATCH", help="run the missing runs of this batch")
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="with --resume: repeat failed runs"
+    )
+
+
+def _add_compare(actions: Actions) -> None:
+    parser = actions.add_parser("compare", help="show the figures, outputs and verdict of a batch")
+    parser.add_argument("experiment", help="the experiment: its id, a prefix of its id, or LAST")
+    parser.add_argument("--batch", metavar="BATCH", help="the batch (default: the newest)")
+    parser.add_argument(
+        "--base", metavar="NAME", help="compare with this variant, or with `recorded`"
+    )
+    parser.add_argument("--judge", metavar="MODEL", help="first have this model score the outputs")
+    parser.add_argument("--criteria", metavar="TEXT", help="the criterion for scoring")
+
+
+@asynccontextmanager
+async def opened_experiments(options: argparse.Namespace) -> AsyncIterator["Experiments"]:
+    """Open the user's experiments with the settings of this repository."""
+    from treadle.app.experiments import open_experiments
+    from treadle.app.recording import recording
+    from treadle.config.loader import load
+    from treadle.events import EventBus
+
+    root = repository(options)
+    settings = load(root, os.environ, {}).settings
+    bus = EventBus()
+    async with recording(bus, settings.traces.redaction, root) as recorded:
+        if recorded.store is None:
+            raise StoreError(recorded.missing or "There are no traces.")
+        async with open_experiments(recorded.store, recorded, settings, os.environ, bus) as opened:
+            yield opened.experiments
+
+
+async def run_batch(options: argparse.Namespace) -> int:
+    """Start or resume a batch, then print the comparison. Ctrl-C cancels the batch."""
+    if bool(options.experiment) == bool(options.resume):
+        raise UsageError(
+            "Pass an experiment, or a batch to resume.",
+            hint="List experiments with `treadle experiment list`.",
+        )
+    from treadle.experiments.answers import BatchWithRuns
+    from treadle.experiments.model import BatchState
+
+    async with opened_experiments(options) as experiments:
+        batch_id, budget = await _batch(experiments, options)
+        if options.json:
+            print_json({"type": "batch", "id": batch_id})
+        else:
+            tell(f"Batch {short_id(batch_id)} started; Ctrl-C cancels it.")
+        batch = await experiments.run_batch(
+            batch_id,
+            _print_progress if options.json else ProgressLine(),
+            budget=budget,
+            retry_failed=options.retry_failed,
+        )
+        comparison = await asyncio.to_thread(experiments.compare, batch.id)
+    if options.json:
+        print_json(
+            {
+                "type": "final",
+                "batch": to_json(BatchWithRuns.of(batch)),
+                "comparison": to_json(comparison),
+            }
+        )
+    else:
+        say_comparison(comparison)
+        _tell_end(batch)
+    return ExitStatus.DONE if batch.state is BatchState.FINISHED else ExitStatus.FAILED
+
+
+async def _batch(
+    experiments: "Experiments", options: argparse.Namespace
+) -> tuple[str, "Budget | None"]:
+    from treadle.experiments.model import Budget
+
+    budget = Budget(cost=options.cost, tokens=options.tokens)
+    if options.resume:
+        found = await asyncio.to_thread(experiments.batch, options.resume)
+        return found.id, budget if (options.cost or options.tokens) else None
+    planned = await asyncio.to_thread(
+        experiments.plan,
+        options.experiment,
+        repeats=options.n,
+        variants=options.variant,
+        models=options.model,
+        budget=budget,
+        at_once=options.at_once,
+        seconds_each=options.timeout,
+    )
+    return planned.id, None
+
+
+def _print_progress(progress: "Progress") -> None:
+    print_json({"type": "progress", **to_json(progress)})
+
+
+class ProgressLine:
+    """Prints progress to standard error: updates one line of a terminal, else prints lines."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._shown = -1
+
+    def __call__(self, progress: "Progress") -> None:
+        if progress.done == self._shown:
+            return
+        self._shown = progress.done
+        failed = f", {progress.failed} failed" if progress.failed else ""
+        cost = "" if progress.cost is None else f", ${progress.cost:.4f}"
+        text = f"{progress.done} of {progress.total} runs{failed}, {progress.tokens:,} tokens{cost}"
+        if self._live:
+            end = "\n" if progress.done == progress.total else ""
+            print(f"\r\x1b[K{text}", end=end, file=sys.stderr, flush=True)
+        else:
+            tell(text)
+
+
+def _tell_end(batch: "Batch") -> None:
+    state = batch.state.value.replace("_", " ")
+    if state == "finished":
+        return
+    reason = f" {batch.reason}" if batch.reason else ""
+    again = f"treadle experiment run --resume {short_id(batch.id)}"
+    tell(f"The batch is {state}.{reason} Resume it with `{again}`.")
+
+
+async def cancel_batch(options: argparse.Namespace) -> int:
+    """Cancel a batch that any process runs."""
+    from treadle.experiments.model import BatchState
+
+    async with opened_experiments(options) as experiments:
+        batch = await asyncio.to_thread(experiments.cancel, options.batch)
+    if options.json:
+        print_json(to_json(batch))
+    elif batch.state is BatchState.RUNNING:
+        say(f"Batch {short_id(batch.id)} is stopping. It takes up to a second.")
+    else:
+        say(
+            f"Batch {short_id(batch.id)} is not running: its state is "
+            f"{batch.state.value.replace('_', ' ')}."
+        )
+    return 0
+
+
+async def compare_batch(options: argparse.Namespace) -> int:
+    """Print the comparison of a batch."""
+    from treadle.experiments.judge import CRITERIA
+
+    async with opened_experiments(options) as experiments:
+        batch_id = options.batch or await asyncio.to_thread(
+            _newest, experiments, options.experiment
+        )
+        if options.judge:
+            comparison = await experiments.judge(
+                batch_id,
+                options.judge,
+                criteria=options.criteria or CRITERIA,
+                base=options.base,
+                progress=lambda done, total: tell(f"{done} of {total} pairs scored"),
+            )
+        else:
+            comparison = await asyncio.to_thread(experiments.compare, batch_id, base=options.base)
+    if options.json:
+        print_json(to_json(comparison))
+    else:
+        say_comparison(comparison)
+    return 0
+
+
+def _newest(experiments: "Experiments", reference: str) -> str:
+    experiment = experiments.get(reference)
+    ran = [batch for batch in experiments.batches(experiment.id) if batch.outcomes]
+    if not ran:
+        raise NotFoundError(
+            "The experiment has no runs.", hint=f"Run it with `treadle experiment run {reference}`."
+        )
+    return ran[-1].id
+
+
+def say_comparison(comparison: "Comparison") -> None:
+    """Print a comparison for a person."""
+    say_line(f"Compared with {comparison.base} ({counted(comparison.base_runs, 'run')}):")
+    for compared in comparison.variants:
+        _say_variant(compared)
+    if not comparison.variants:
+        say("There is no other variant to compare with.")
+
+
+def _say_variant(compared: "VariantComparison") -> None:
+    say(f"\n{compared.variant}: {compared.verdict.value}. {compared.why}")
+    failed = f", {compared.failed} failed" if compared.failed else ""
+    say_line(f"  runs      {compared.runs}{failed}, model {compared.model or 'unknown'}")
+    if compared.error:
+        say_line(f"  error     {compared.error}")
+    say(f"  cost      {shown_difference(compared.cost, form=',.6f')}")
+    say(f"  tokens    {shown_difference(compared.tokens)}")
+    say(f"  duration  {shown_difference(compared.duration_us, 1_000)} ms")
+    say(f"  ttft      {shown_difference(compared.ttft_us, 1_000)} ms")
+    cut = f", {compared.truncated} truncated (baseline: {compared.base_truncated})"
+    shown = cut if compared.truncated or compared.base_truncated else ""
+    say(f"  outputs   {compared.same_outputs} of {compared.pairs} pairs are the same{shown}")
+    for judged in compared.judged:
+        say(
+            f"  scores    {judged.model}: {judged.new} prefer this variant, {judged.base} prefer "
+            f"the baseline, {judged.ties} ties ({judged.swayed} changed with the order), "
+            f"{judged.unreadable} unreadable"
+        )
+    if compared.output is None or compared.output.same:
+        return
+    for call in compared.output.tool_calls:
+        say_line(f"  call      {call.name}: {call.change} ({call.base} → {call.new})")
+    for change in (compared.output.json or ())[:_DIFF_LINES]:
+        say_line(f"  json      {change.path}: {change.base} → {change.new}")
+    for line in compared.output.text.diff.splitlines()[:_DIFF_LINES]:
+        say_line(f"  {line}")
+
+
+def shown_difference(found: "Difference", scale: float = 1, form: str = ",.0f") -> str:
+    """Format a difference: `62 → 36 (-42 %, -26 [-30, -22], n = 5)`, or `62 → -` without pairs."""
+    if found.base is None and found.new is None:
+        return UNKNOWN
+    base, new = (
+        UNKNOWN if each is None else format(each / scale, form) for each in (found.base, found.new)
+    )
+    if found.mean is None:
+        return f"{base} → {new}"
+    percent = "" if found.percent is None else f"{found.percent:+.1f} %, "
+    mean = format(found.mean / scale, f"+{form}")
+    interval = ""
+    if found.low is not None and found.high is not None:
+        low, high = (format(each / scale, f"+{form}") for each in (found.low, found.high))
+        interval = f" [{low}, {high}]"
+    return f"{base} → {new} ({percent}{mean}{interval}, n = {found.n})"
