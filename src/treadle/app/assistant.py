@@ -1,4 +1,8 @@
-"""The assistant for one repository: every part wired together, for whichever front end asks."""
+"""The assistant for one repository: a model, the tools for the code, and automatic context.
+
+The system prompt and the schemas of the tools take at most a quarter of the model's window. If they
+need more, the model gets the brief prompt and the most important tools that fit.
+"""
 
 import asyncio
 import contextlib
@@ -11,19 +15,34 @@ from uuid import UUID
 
 from treadle.app.application import App
 from treadle.app.automatic_context import automatic_context
-from treadle.app.refreshing import refresh_index
-from treadle.app.small_windows import fitted
+from treadle.app.index_refresh import refresh_index
 from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
+from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
 from treadle.session.calibration import Calibration
+from treadle.session.history import tools_tokens
+from treadle.session.prompts import assistant_for, brief_prompt, system_prompt
 from treadle.session.recording import SessionRecording
+from treadle.session.role import Role
+from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
+from treadle.tools.registry import AnyTool, Registry
+
+MAX_PROMPT_PART = 4
+"""The prompt and the schemas take at most this part of the window: one fourth."""
+
+TOOL_PRIORITY = (
+    "request_code_context", "read_file", "grep", "apply_code_edit", "apply_patch", "create_file",
+    "list_dir", "run_check", "code_item_lookup", "code_item_edges", "get_file_metadata",
+    "delete_file", "rename_file",
+)  # fmt: skip
+"""The tools in the order in which a small window gets them; tools of front ends come last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the person chose for this call; None and True are the settings' own values."""
+    """The options of one request. None and True leave the settings as they are."""
 
     model: str | None = None
     tools: bool = True
@@ -57,7 +76,7 @@ class Assistant:
         Raises ProviderError if no model is available, StoreError and ConfigError.
         """
         choices = choices or Choices()
-        model = await _connected(
+        model = await _connect_while_refreshing(
             connect_with_fallbacks(app.settings, app.env, model=choices.model),
             refresh_index(app.index, app.bus, request_id),
         )
@@ -88,7 +107,7 @@ class Assistant:
         tools = self.app.code_tools.with_tools(self.app.bridge.tools())
         if self.model.callable_tools is not None:
             tools = tools.only(self.model.callable_tools)
-        tools, role = fitted(conversation.root, tools, self.model.context_window)
+        tools, role = fit_to_window(conversation.root, tools, self.model.context_window)
         model: ChatModel = self.model
         context = automatic_context(
             self.app.bus,
@@ -126,8 +145,10 @@ class Assistant:
         )
 
 
-async def _connected(connecting: Awaitable[ChatModel], refreshing: Awaitable[None]) -> ChatModel:
-    """The model, when the index is fresh too; neither is left behind when the other fails."""
+async def _connect_while_refreshing(
+    connecting: Awaitable[ChatModel], refreshing: Awaitable[None]
+) -> ChatModel:
+    """The model, after the refresh of the index. If one of them fails, the other is ended."""
     model = asyncio.ensure_future(connecting)
     try:
         await refreshing
@@ -137,3 +158,29 @@ async def _connected(connecting: Awaitable[ChatModel], refreshing: Awaitable[Non
         with contextlib.suppress(BaseException):
             await (await model).close()
         raise
+
+
+def fit_to_window(root: str, tools: Registry, context_window: int) -> tuple[Registry, Role]:
+    """The tools to offer, and the role whose prompt mentions only these tools."""
+    room = context_window // MAX_PROMPT_PART
+    needed = estimate(system_prompt(root, tools.names())) + sum(map(_tokens, tools))
+    if needed <= room:
+        return tools, assistant_for(root, tools.names())
+    room -= estimate(brief_prompt(root, tools.names()))
+    chosen: set[str] = set()
+    for tool in sorted(tools, key=_priority):
+        tokens = _tokens(tool)
+        if tokens <= room:
+            chosen.add(tool.name)
+            room -= tokens
+    offered = tools.only(chosen)
+    return offered, assistant_for(root, offered.names(), brief=True)
+
+
+def _priority(tool: AnyTool) -> int:
+    return TOOL_PRIORITY.index(tool.name) if tool.name in TOOL_PRIORITY else len(TOOL_PRIORITY)
+
+
+def _tokens(tool: AnyTool) -> int:
+    (spec,) = Registry([tool]).specs()
+    return tools_tokens([ToolSpec(spec.name, spec.description, spec.parameters)])

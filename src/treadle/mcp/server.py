@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle import __version__
 from treadle.app.application import App, Toolset, open_app
-from treadle.app.refreshing import building
+from treadle.app.index_refresh import refresh_in_background
 from treadle.app.tool_groups import (
     DEFAULT_GROUPS,
     REPOSITORY_GROUPS,
@@ -186,7 +186,7 @@ class _Service:
             if root not in self._opened:
                 toolset = Toolset.CODE if self._groups <= REPOSITORY_GROUPS else Toolset.ALL
                 app = await self._stack.enter_async_context(open_app(root, toolset=toolset))
-                await self._stack.enter_async_context(building(app.index, app.bus))
+                await self._stack.enter_async_context(refresh_in_background(app.index, app.bus))
                 self.share(app)
         return self._opened[root]
 

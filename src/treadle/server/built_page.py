@@ -18,7 +18,6 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treadle.server.notices import NOT_BUILT, notice
 from treadle.server.path_ids import rest_of_path
 from treadle.server.peers import OWN_PEER
 from treadle.server.security_headers import page_policy
@@ -53,6 +52,19 @@ _ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encodi
 """The name of an asset holds a hash of its content."""
 
 _COMPRESSED = frozenset({".css", ".js", ".json", ".svg", ".txt"})
+
+_NOT_BUILT = (
+    "This copy of Treadle runs from its sources, which do not include the built page. "
+    "Everything else works: the API, described at /api/openapi.json, the gateway, the intake "
+    "of traces, and MCP. For the page, install Treadle from a wheel, or build it in the folder "
+    "of the sources and load this address again:"
+)
+_NOTICE_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }
+h1 { font-size: 1.25rem; }
+pre { padding: .75rem 1rem; border: 1px solid; border-radius: 6px; overflow: auto; }
+"""
 
 
 def is_of_page(path: str) -> bool:
@@ -106,7 +118,7 @@ class BuiltPage:
         try:
             index = await asyncio.to_thread((self._folder / "index.html").read_text, "utf-8")
         except FileNotFoundError:
-            return notice(NOT_BUILT, HTTPStatus.SERVICE_UNAVAILABLE)
+            return _not_built()
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
         # A browser sends no key with it: only a connection of this user can be answered.
@@ -164,3 +176,19 @@ def _held(folder: Path, name: str) -> Path | None:
     except FileNotFoundError:
         pass
     return None
+
+
+def _not_built() -> HTMLResponse:
+    """A page that says how to build the page."""
+    nonce = secrets.token_urlsafe(16)
+    title = "The page is not built."
+    body = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title} · Treadle</title>"
+        f'<style nonce="{nonce}">{_NOTICE_STYLE}</style></head>'
+        f"<body><main><h1>{title}</h1><p>{_NOT_BUILT}</p>"
+        "<pre><code>make web</code></pre></main></body></html>"
+    )
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
+    return HTMLResponse(body, HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)

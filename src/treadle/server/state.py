@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from treadle.app.agents import AgentService
 from treadle.app.application import NO_TRACES, App, open_app
 from treadle.app.examining import ActiveRequests, examined, rules_of
-from treadle.app.refreshing import building
+from treadle.app.index_refresh import refresh_in_background
 from treadle.app.stores import experiments_path
 from treadle.clock import SystemClock
 from treadle.config.model import Settings
@@ -83,7 +83,7 @@ class ServerState:
             log = await stack.enter_async_context(EventLog(app.bus, begin=app.clock.now_us()))
             agents = await stack.enter_async_context(AgentService.open(app))
             turns = await stack.enter_async_context(Turns(app, agents))
-            await stack.enter_async_context(building(app.index, app.bus))
+            await stack.enter_async_context(refresh_in_background(app.index, app.bus))
             pages = await stack.enter_async_context(UiFeed(app.ui_store, app.bus))
             await stack.enter_async_context(experiments_followed(experiments_path(), app.bus))
             ingest, active_requests = None, ActiveRequests()

@@ -10,9 +10,8 @@ from treadle.clock import Clock, SystemClock
 from treadle.errors import NotFoundError, UsageError
 from treadle.ids import new_id
 from treadle.ui.messages import AnyAnswer, AnyRequest, UiAnswer, UiRequest, answers
-from treadle.ui.state import Change, Page, UiState
+from treadle.ui.state import Change, Page, SavedView, UiState
 from treadle.ui.store import UiStore
-from treadle.ui.views import SavedView
 
 PATIENCE_SECONDS = 2.0
 """How long a page has to answer: a person waits for it, and it has little to do."""

@@ -1,6 +1,6 @@
-"""What a person has in front of them, as the server holds it and pages mirror it."""
+"""The state of the page and the saved views, as the server saves them and pages mirror them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -58,3 +58,19 @@ class Change:
     label_filters: Mapping[View, tuple[str, ...]] = field(default_factory=dict)
     collapse: tuple[str, ...] = ()
     expand: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """A named view of a list: its filter and its columns. The name is unique within the screen.
+
+    `query` is a text of the query language, `search` the query string of the address.
+    """
+
+    id: str
+    screen: str
+    name: str
+    query: str
+    search: str
+    columns: Sequence[str]
+    updated_us: int

@@ -13,8 +13,7 @@ from uuid import UUID
 from treadle.database import FAST, Database, Schema
 from treadle.errors import UsageError
 from treadle.secrets import redact
-from treadle.ui.state import MOST_COLLAPSED, Change, Page, UiState, View
-from treadle.ui.views import SavedView
+from treadle.ui.state import MOST_COLLAPSED, Change, Page, SavedView, UiState, View
 
 CONNECTED_US = 15_000_000
 """A page was there if its server has said so within this time."""

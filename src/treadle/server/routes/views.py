@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from treadle.server.state import CurrentServer
-from treadle.ui.views import SavedView
+from treadle.ui.state import SavedView
 
 router = APIRouter(prefix="/views", tags=["ui"])
 

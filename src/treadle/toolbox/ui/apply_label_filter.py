@@ -1,19 +1,19 @@
-"""apply_label_filter: show a person only the rows with certain labels."""
+"""apply_label_filter: shows only the rows with certain labels on the page."""
 
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from treadle.events.types import ErrorKind, ToolView
-from treadle.toolbox.ui.screen import refusal, told
+from treadle.toolbox.ui.page_replies import outcome_text, refusal
 from treadle.tools.contract import Arguments, Result, Tool, ToolContext, ToolEffect, ToolError
 from treadle.ui.addresses import view_at
 from treadle.ui.messages import MOST_LABELS, ApplyLabelFilter, LabelAction, Labels
 from treadle.ui.service import Ui
 from treadle.ui.state import Change, View
 
-_NAMED = 5
-"""Labels that the message repeats."""
+_MAX_LISTED = 5
+"""The maximum number of labels in the message."""
 
 
 class FilterArguments(Arguments):
@@ -29,7 +29,7 @@ class FilterArguments(Arguments):
     )
 
     @model_validator(mode="after")
-    def _labels_where_they_count(self) -> Self:
+    def _check_labels(self) -> Self:
         if self.action != "clear" and not self.labels:
             raise ValueError(
                 f"`{self.action}` needs at least one label; `clear` removes the filter"
@@ -38,9 +38,10 @@ class FilterArguments(Arguments):
 
 
 class FilterResult(Result):
-    """The labels by which the view is filtered now: a row has one of them.
+    """The labels of the filter: the view shows the rows that have one of them.
 
-    Without `success` the page refused, and the filter is as it was; `page` is the one asked.
+    Without `success` the page refused and the filter is unchanged. `page` is the page that
+    received the request.
     """
 
     type: str = "label_filter"
@@ -53,7 +54,7 @@ class FilterResult(Result):
 
 
 class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
-    """Changes the filter of a list on the page."""
+    """Changes the label filter of a list on the page."""
 
     name = "apply_label_filter"
     description = (
@@ -71,7 +72,7 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         state = await self._ui.state()
         view = arguments.view or view_at(state.location)
         before = state.label_filters.get(view, ())
-        labels = _filter(before, arguments)
+        labels = _changed_filter(before, arguments)
         if len(labels) > MOST_LABELS:
             raise ToolError(
                 ErrorKind.LIMIT,
@@ -85,21 +86,25 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         await self._ui.change(Change(label_filters={view: labels}))
         request = ApplyLabelFilter(labels=arguments.labels, action=arguments.action, view=view)
         reply = await self._ui.ask(request, request_id=context.request_id)
-        refused = refusal(reply)
-        if refused is not None:  # the page shows what it showed before
+        reason = refusal(reply)
+        if reason is not None:  # the page did not change
             await self._ui.change(Change(label_filters={view: before}))
             return FilterResult(
                 success=False,
-                message=f"The page did not change the filter of {view}: {refused}",
+                message=f"The page did not change the filter of {view}: {reason}",
                 applied_labels=list(before),
                 action=arguments.action,
                 view=view,
                 page=reply.page,
             )
-        what = f"{view} are filtered by {_named(labels)}" if labels else f"all {view} are shown"
+        outcome = (
+            f"{view} are filtered by {_first_labels(labels)}" if labels else f"all {view} are shown"
+        )
         return FilterResult(
             success=True,
-            message=told(reply, f"On the page {what}", f"{what} when a page is opened"),
+            message=outcome_text(
+                reply, f"On the page {outcome}", f"{outcome} when a page is opened"
+            ),
             applied_labels=list(labels),
             action=arguments.action,
             view=view,
@@ -110,8 +115,8 @@ class ApplyLabelFilterTool(Tool[FilterArguments, FilterResult]):
         return ToolView(result.message)
 
 
-def _filter(before: tuple[str, ...], arguments: FilterArguments) -> tuple[str, ...]:
-    """The labels to filter by from now on."""
+def _changed_filter(before: tuple[str, ...], arguments: FilterArguments) -> tuple[str, ...]:
+    """The labels of the changed filter."""
     if arguments.action == "set":
         return tuple(dict.fromkeys(arguments.labels))
     if arguments.action == "add":
@@ -119,6 +124,6 @@ def _filter(before: tuple[str, ...], arguments: FilterArguments) -> tuple[str, .
     return tuple(each for each in before if arguments.labels and each not in arguments.labels)
 
 
-def _named(labels: tuple[str, ...]) -> str:
-    shown = ", ".join(labels[:_NAMED])
-    return shown if len(labels) <= _NAMED else f"{shown} and {len(labels) - _NAMED} more"
+def _first_labels(labels: tuple[str, ...]) -> str:
+    shown = ", ".join(labels[:_MAX_LISTED])
+    return shown if len(labels) <= _MAX_LISTED else f"{shown} and {len(labels) - _MAX_LISTED} more"

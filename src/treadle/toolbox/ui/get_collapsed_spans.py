@@ -1,4 +1,4 @@
-"""get_collapsed_spans: what a person has folded away."""
+"""get_collapsed_spans: lists the spans that a person has collapsed."""
 
 from pydantic import Field
 
@@ -12,16 +12,16 @@ from treadle.ui.service import Ui
 
 
 class CollapsedArguments(Arguments):
-    """Which part of the list."""
+    """The part of the list."""
 
     offset: int = Field(default=0, ge=0, description="Ids to skip.")
     maxTokens: MaxTokens = BRIEF_TOKENS
 
 
 class CollapsedResult(Result):
-    """The ids of the spans that are collapsed, in the order in which they were.
+    """The ids of the collapsed spans, in the order in which the person collapsed them.
 
-    `total` counts all; `page` is the page that was asked.
+    `total` counts all of them. `page` is the page that received the request.
     """
 
     type: str = "collapsed_spans"
@@ -33,7 +33,7 @@ class CollapsedResult(Result):
 
 
 class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
-    """Asks the page, and else reads what is known of it."""
+    """Asks the page, and reads the saved state if no page answers."""
 
     name = "get_collapsed_spans"
     description = (
@@ -56,23 +56,23 @@ class GetCollapsedSpansTool(Tool[CollapsedArguments, CollapsedResult]):
             ids = (await self._ui.state()).collapsed_span_ids
             note = "No page is connected" if page is None else "The page did not answer in time"
             note += ": these are the last known collapsed spans."
-        wanted = ids[arguments.offset :]
+        rest = ids[arguments.offset :]
 
-        def built(count: int) -> CollapsedResult:
+        def result(count: int) -> CollapsedResult:
             following = arguments.offset + count
-            rest = len(ids) - following
+            left = len(ids) - following
             return CollapsedResult(
-                collapsedSpanIds=list(wanted[:count]),
+                collapsedSpanIds=list(rest[:count]),
                 total=len(ids),
                 page=page,
                 note=note,
-                more=f"{rest} more; call again with offset {following}." if rest > 0 else None,
+                more=f"{left} more; call again with offset {following}." if left > 0 else None,
             )
 
         def tokens(count: int) -> int:
-            return estimate(self.content(built(count)))
+            return estimate(self.content(result(count)))
 
-        return built(most_that_fit(len(wanted), tokens, arguments.maxTokens))
+        return result(most_that_fit(len(rest), tokens, arguments.maxTokens))
 
     def view(self, arguments: CollapsedArguments, result: CollapsedResult) -> ToolView:  # noqa: ARG002
         return ToolView(f"{counted(result.total, 'collapsed span')}")

@@ -1,9 +1,9 @@
-"""navigate_to: show a person a screen of the page."""
+"""navigate_to: opens a screen in the browser of the person."""
 
 from pydantic import Field
 
 from treadle.events.types import ToolView
-from treadle.toolbox.ui.going import Went, go
+from treadle.toolbox.ui.page_replies import NavigationResult, navigate
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect
 from treadle.ui.addresses import MOST_CHARACTERS, own_address
 from treadle.ui.messages import NavigateTo
@@ -11,7 +11,7 @@ from treadle.ui.service import Ui
 
 
 class NavigateArguments(Arguments):
-    """Where to."""
+    """The address."""
 
     url: str = Field(
         min_length=1,
@@ -21,8 +21,8 @@ class NavigateArguments(Arguments):
     )
 
 
-class NavigateToTool(Tool[NavigateArguments, Went]):
-    """Sends the page that a person used last to an address of its own."""
+class NavigateToTool(Tool[NavigateArguments, NavigationResult]):
+    """Opens an address of Treadle on the page that the person used last."""
 
     name = "navigate_to"
     description = (
@@ -31,14 +31,14 @@ class NavigateToTool(Tool[NavigateArguments, Went]):
     )
     effect = ToolEffect.UI
     arguments = NavigateArguments
-    result = Went
+    result = NavigationResult
 
     def __init__(self, ui: Ui) -> None:
         self._ui = ui
 
-    async def run(self, arguments: NavigateArguments, context: ToolContext) -> Went:
+    async def run(self, arguments: NavigateArguments, context: ToolContext) -> NavigationResult:
         url = own_address(arguments.url)
-        return await go(self._ui, NavigateTo(url=url), url, context)
+        return await navigate(self._ui, NavigateTo(url=url), url, context)
 
-    def view(self, arguments: NavigateArguments, result: Went) -> ToolView:  # noqa: ARG002
+    def view(self, arguments: NavigateArguments, result: NavigationResult) -> ToolView:  # noqa: ARG002
         return ToolView(result.message)

@@ -1,4 +1,4 @@
-"""navigate_to_experiment: show a person the form for an experiment with a recorded call."""
+"""navigate_to_experiment: opens the form for an experiment with a recorded call."""
 
 import asyncio
 
@@ -9,8 +9,7 @@ from treadle.events.types import ErrorKind, ToolView
 from treadle.experiments.recorded_calls import listed_call
 from treadle.spans.page_links import new_experiment_link
 from treadle.spans.span import SpanKind
-from treadle.toolbox.ui.going import Went, go
-from treadle.toolbox.ui.screen import SpanId
+from treadle.toolbox.ui.page_replies import NavigationResult, SpanId, navigate
 from treadle.tools.contract import Arguments, Tool, ToolContext, ToolEffect, ToolError
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
@@ -19,15 +18,15 @@ from treadle.ui.service import Ui
 
 
 class ExperimentArguments(Arguments):
-    """Which call."""
+    """The recorded call."""
 
     spanId: SpanId = Field(
         description="The model call to experiment with: its span, or TRACE/SPAN."
     )
 
 
-class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
-    """Sends the page that a person used last to the form of a new experiment."""
+class NavigateToExperimentTool(Tool[ExperimentArguments, NavigationResult]):
+    """Opens the form of a new experiment on the page that the person used last."""
 
     name = "navigate_to_experiment"
     description = (
@@ -36,23 +35,23 @@ class NavigateToExperimentTool(Tool[ExperimentArguments, Went]):
     )
     effect = ToolEffect.UI
     arguments = ExperimentArguments
-    result = Went
+    result = NavigationResult
 
     def __init__(self, ui: Ui, spans: SpanReader) -> None:
         self._ui = ui
         self._spans = spans
 
-    async def run(self, arguments: ExperimentArguments, context: ToolContext) -> Went:
+    async def run(self, arguments: ExperimentArguments, context: ToolContext) -> NavigationResult:
         span = await asyncio.to_thread(self._model_call, arguments.spanId)
         url = new_experiment_link(span.trace_id, span.span_id)
         request = NavigateToExperiment(spanId=span.span_id, url=url)
-        return await go(self._ui, request, url, context)
+        return await navigate(self._ui, request, url, context)
 
-    def view(self, arguments: ExperimentArguments, result: Went) -> ToolView:  # noqa: ARG002
+    def view(self, arguments: ExperimentArguments, result: NavigationResult) -> ToolView:  # noqa: ARG002
         return ToolView(result.message)
 
     def _model_call(self, span_id: str) -> ListedSpan:
-        """The span that is meant. Raises ToolError where there is none to experiment with."""
+        """The span of the model call. Raises ToolError for an unknown span and any other span."""
         try:
             found = listed_call(self._spans, span_id)
         except (NotFoundError, UsageError) as error:

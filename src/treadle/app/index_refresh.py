@@ -14,19 +14,22 @@ from treadle.ids import new_id
 
 
 @asynccontextmanager
-async def building(index: CodeIndex, bus: EventBus) -> AsyncIterator[None]:
-    """Build the index meanwhile, so that what needs none of it need not wait for it."""
+async def refresh_in_background(index: CodeIndex, bus: EventBus) -> AsyncIterator[None]:
+    """Refresh the index until this is left."""
     refreshing = asyncio.create_task(refresh_index(index, bus, new_id()), name="index")
     try:
         yield
     finally:
         refreshing.cancel()
         with contextlib.suppress(asyncio.CancelledError, TreadleError):
-            await refreshing  # a tool that could not use the index has said why
+            await refreshing  # a tool that needs the index reports the failure
 
 
 async def refresh_index(index: CodeIndex, bus: EventBus, request_id: UUID) -> None:
-    """Refresh in a thread; IndexProgress goes out as part of that request. Raises StoreError."""
+    """Refresh the index in a thread, and publish IndexProgress for that request.
+
+    Raises StoreError.
+    """
     loop = asyncio.get_running_loop()
 
     def progress(done: int, total: int) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.write_tool_reference import registry
-from treadle.app.small_windows import ORDER, SHARE, fitted
+from treadle.app.assistant import MAX_PROMPT_PART, TOOL_PRIORITY, fit_to_window
 from treadle.app.tool_groups import REPOSITORY_GROUPS, in_groups
 from treadle.llm.messages import ToolSpec, UserMessage
 from treadle.session.history import build_prompt, output_reserve, tools_tokens
@@ -23,22 +23,22 @@ def specs(offered: Registry) -> list[ToolSpec]:
 
 
 def test_the_order_names_every_tool_of_the_repository(tools: Registry) -> None:
-    assert set(ORDER) == set(tools.names())
+    assert set(TOOL_PRIORITY) == set(tools.names())
 
 
 @pytest.mark.parametrize("window", [2_048, 4_096, 6_000, 8_192, 12_000, 16_384, 128_000])
 def test_prompt_and_schemas_take_at_most_a_quarter_of_the_window(
     tools: Registry, window: int
 ) -> None:
-    offered, role = fitted("/path/to/repository", tools, window)
-    assert estimate(role.system) + tools_tokens(specs(offered)) <= window // SHARE
+    offered, role = fit_to_window("/path/to/repository", tools, window)
+    assert estimate(role.system) + tools_tokens(specs(offered)) <= window // MAX_PROMPT_PART
     assert offered.names()[0] == "request_code_context"
     for name in ("apply_code_edit", "apply_patch", "run_check"):
         assert name in offered.names() or name not in role.system
 
 
 def test_a_large_window_has_every_tool_and_the_whole_prompt(tools: Registry) -> None:
-    offered, role = fitted("/r", tools, 32_000)
+    offered, role = fit_to_window("/r", tools, 32_000)
     assert offered.names() == tools.names()
     assert "#START:END" in role.system
 
@@ -46,7 +46,7 @@ def test_a_large_window_has_every_tool_and_the_whole_prompt(tools: Registry) -> 
 @pytest.mark.parametrize("window", [4_096, 6_000, 8_192])
 def test_seven_hundred_words_are_accepted_by_a_small_window(tools: Registry, window: int) -> None:
     assert len(QUESTION.split()) >= 700
-    offered, role = fitted("/path/to/repository", tools, window)
+    offered, role = fit_to_window("/path/to/repository", tools, window)
     prompt = build_prompt(
         role.system, [UserMessage(QUESTION)], specs(offered), context_window=window
     )
@@ -60,5 +60,5 @@ def test_seven_hundred_words_are_accepted_by_a_small_window(tools: Registry, win
 
 def test_tools_of_a_front_end_do_not_push_out_those_of_the_repository(tools: Registry) -> None:
     first = Registry([*reversed(list(tools))])
-    offered, _ = fitted("/r", first, 6_000)
+    offered, _ = fit_to_window("/r", first, 6_000)
     assert "request_code_context" in offered.names()

@@ -1,0 +1,65 @@
+"""What the tools that control the page share: navigation, and the outcome of a request."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from treadle.tools.contract import Result, ToolContext
+from treadle.ui.messages import Done, NavigateTo, NavigateToExperiment
+from treadle.ui.service import Reply, Ui
+from treadle.ui.state import Change
+
+SpanId = Annotated[str, Field(min_length=1, max_length=500)]
+
+_NO_PAGE = "No page is connected, so nobody saw it"
+_NO_ANSWER = "The page received the request and did not answer in time"
+
+
+class NavigationResult(Result):
+    """Whether the address is valid, and whether the page `page` shows it now.
+
+    `success` without `navigated` means that the next page that opens shows the address.
+    """
+
+    type: str = "navigation"
+    success: bool
+    url: str
+    navigated: bool
+    message: str
+    page: str | None = None
+
+
+async def navigate(
+    ui: Ui, request: NavigateTo | NavigateToExperiment, url: str, context: ToolContext
+) -> NavigationResult:
+    """Ask the page to open the address, and save it as the last address."""
+    reply = await ui.ask(request, request_id=context.request_id)
+    reason = refusal(reply)
+    if reason is None:
+        await ui.change(Change(location=url), by=reply.page if done(reply) else None)
+    return NavigationResult(
+        success=reason is None,
+        url=url,
+        navigated=done(reply),
+        message=reason or outcome_text(reply, f"The page shows {url}", f"it opens at {url}"),
+        page=reply.page,
+    )
+
+
+def done(reply: Reply) -> bool:
+    """Whether a page reports that it did what the request says."""
+    return isinstance(reply.answer, Done) and reply.answer.success
+
+
+def refusal(reply: Reply) -> str | None:
+    """Why a page refused the request; None if it did not refuse."""
+    if not isinstance(reply.answer, Done) or reply.answer.success:
+        return None
+    return reply.answer.error or "The page refused the request without a reason."
+
+
+def outcome_text(reply: Reply, shown: str, otherwise: str) -> str:
+    """The sentence `shown` if a page did it, else the reason and `otherwise`."""
+    if done(reply):
+        return f"{shown}."
+    return f"{_NO_PAGE if reply.page is None else _NO_ANSWER}: {otherwise}."
