@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from treadle.spans.otlp.span_collector import DROPPED, UNREADABLE
 from treadle.spans.span import Span, SpanStatus
-from treadle.spans.vocabularies.columns import parsed
+from treadle.spans.vocabularies.values import parse_json
 
 
 class RecordFaultKind(StrEnum):
@@ -85,7 +85,7 @@ def _truncated(span: Span) -> list[str]:
     for name, text in texts.items():
         at_limit = (limited and len(text) == longest) or _is_round(len(text))
         # A text that begins as JSON and does not end as JSON, at a length that is a limit.
-        broken = at_limit and text[:2] in ("[{", '{"', '["', "[[") and parsed(text) is text
+        broken = at_limit and text[:2] in ("[{", '{"', '["', "[[") and parse_json(text) is text
         if broken or _CUT.search(text[-100:]):
             cut.append(name)
     return cut

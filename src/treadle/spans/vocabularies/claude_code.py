@@ -1,7 +1,8 @@
 """Claude Code: spans named `claude_code.…` with flat attributes such as `input_tokens`."""
 
 from treadle.spans.span import SpanKind
-from treadle.spans.vocabularies.columns import Reading, content, text
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.values import as_content, as_text
 
 _KINDS = {
     "interaction": (SpanKind.AGENT, "invoke_agent"),
@@ -11,33 +12,36 @@ _KINDS = {
 _PREFIX = "claude_code."
 
 
-def read(reading: Reading) -> None:
-    """Read `claude_code.…`; parts of a tool call, such as `tool.execution`, are other spans."""
-    name = reading.raw.name
+def _read(columns: SpanColumns) -> None:
+    # Parts of a tool call, such as `tool.execution`, are spans of another kind.
+    name = columns.raw.name
     if not name.startswith(_PREFIX):
         return
-    said = reading.raw.attributes
-    kind = said.get("span.type", name.removeprefix(_PREFIX))
+    attributes = columns.raw.attributes
+    kind = attributes.get("span.type", name.removeprefix(_PREFIX))
     if isinstance(kind, str) and kind in _KINDS:
-        reading.set_kind(*_KINDS[kind])
-    if reading.kind is SpanKind.TOOL and reading.tool is None:
-        reading.tool = text(said.get("tool_name"))
-    if reading.kind is SpanKind.AGENT and reading.input is None:
-        reading.input = content(said.get("user_prompt"))
-    if reading.kind is SpanKind.MODEL:
-        if reading.model is None:
-            reading.model = text(said.get("model"))
-        reading.set_tokens(
-            input=said.get("input_tokens"),
-            output=said.get("output_tokens"),
-            cached=said.get("cache_read_tokens"),
-            cache_write=said.get("cache_creation_tokens"),
+        columns.set_kind(*_KINDS[kind])
+    if columns.kind is SpanKind.TOOL and columns.tool is None:
+        columns.tool = as_text(attributes.get("tool_name"))
+    if columns.kind is SpanKind.AGENT and columns.input is None:
+        columns.input = as_content(attributes.get("user_prompt"))
+    if columns.kind is SpanKind.MODEL:
+        if columns.model is None:
+            columns.model = as_text(attributes.get("model"))
+        columns.set_tokens(
+            input=attributes.get("input_tokens"),
+            output=attributes.get("output_tokens"),
+            cached=attributes.get("cache_read_tokens"),
+            cache_write=attributes.get("cache_creation_tokens"),
         )
-        if reading.beside is None:
-            reading.beside = True  # Anthropic counts so
-        waited = said.get("ttft_ms")
+        if columns.cache_outside_input is None:
+            columns.cache_outside_input = True  # as Anthropic counts
+        waited = attributes.get("ttft_ms")
         if isinstance(waited, int | float) and not isinstance(waited, bool):
-            reading.set_first(reading.raw.start_ns // 1_000 + round(waited * 1_000))
-    if said.get("success") is False:
-        reading.failed = True
-        reading.error = reading.error or text(said.get("error"))
+            columns.set_first_token(columns.raw.start_ns // 1_000 + round(waited * 1_000))
+    if attributes.get("success") is False:
+        columns.failed = True
+        columns.error = columns.error or as_text(attributes.get("error"))
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"span", "input_tokens"}))

@@ -1,19 +1,16 @@
-"""What the vocabularies fill in, and how single values are read."""
+"""The columns that vocabularies derive from the attributes of a span, and what a vocabulary is."""
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from treadle.llm.usage import MOST_TOKENS, read_cost
 from treadle.spans.raw_span import RawSpan
 from treadle.spans.span import JsonValue, SpanKind
-
-_LONGEST_SECONDS = 1_000_000_000
+from treadle.spans.vocabularies.values import as_count
 
 
 @dataclass(slots=True)
-class Reading:
-    """What is understood of one span so far. Each vocabulary fills in what is still None."""
+class SpanColumns:
+    """The columns of one span so far. Each vocabulary sets those that are still None."""
 
     raw: RawSpan
     kind: SpanKind | None = None
@@ -28,13 +25,12 @@ class Reading:
     cache_write: int | None = None
     reasoning: int | None = None
     total_tokens: int | None = None
-    beside: bool | None = None
-    """Whether the source is known to count cached tokens outside of its input (or else inside)."""
+    cache_outside_input: bool | None = None
+    """Whether the source counts cached tokens outside its input; None if that is not known."""
     cost: float | None = None
     priceable: bool = True
-    """Whether every count that prices depend on was understood."""
-    first_us: int | None = None
-    """Microseconds until the first token."""
+    """False if a count that prices depend on could not be read."""
+    time_to_first_token_us: int | None = None
     labels: list[str] = field(default_factory=list)
     thread_id: str | None = None
     run_id: str | None = None
@@ -44,9 +40,9 @@ class Reading:
     error: str | None = None
 
     def set_kind(self, kind: SpanKind | None, operation: str | None = None) -> None:
-        """Say what the span is; who says it first is right."""
+        """Set the kind and the operation, unless an earlier vocabulary did."""
         if self.kind is None and kind is not None:
-            self.kind, self.operation = kind, operation or OPERATIONS[kind]
+            self.kind, self.operation = kind, operation or _OPERATIONS[kind]
 
     def set_tokens(
         self,
@@ -58,20 +54,34 @@ class Reading:
         reasoning: JsonValue = None,
         total: JsonValue = None,
     ) -> None:
-        """Take what one vocabulary counted, as a whole: counts of two would not fit together."""
+        """Set all counts of one vocabulary: counts of two vocabularies do not fit together."""
         if self.input_tokens is None and self.output_tokens is None:
-            self.input_tokens, self.output_tokens = count(input), count(output)
-            self.cached, self.cache_write = count(cached), count(cache_write)
-            self.reasoning, self.total_tokens = count(reasoning), count(total)
+            self.input_tokens, self.output_tokens = as_count(input), as_count(output)
+            self.cached, self.cache_write = as_count(cached), as_count(cache_write)
+            self.reasoning, self.total_tokens = as_count(reasoning), as_count(total)
 
-    def set_first(self, at_us: int | None) -> None:
-        """Take the moment of the first token, in microseconds since the epoch."""
-        if self.first_us is None and at_us is not None:
+    def set_first_token(self, at_us: int | None) -> None:
+        """Set the time of the first token, in microseconds since the epoch."""
+        if self.time_to_first_token_us is None and at_us is not None:
             after = at_us - self.raw.start_ns // 1_000
-            self.first_us = after if after >= 0 else None
+            self.time_to_first_token_us = after if after >= 0 else None
 
 
-OPERATIONS = {
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The attribute names of one family of programs.
+
+    A span is read if an attribute is in `names`, or if the first dotted part of an attribute is
+    in `prefixes`.
+    """
+
+    read: Callable[[SpanColumns], None]
+    """Sets the columns of a span from its attributes. Never raises."""
+    prefixes: frozenset[str]
+    names: frozenset[str] = frozenset()
+
+
+_OPERATIONS = {
     SpanKind.RUN: "invoke_agent",
     SpanKind.MODEL: "chat",
     SpanKind.TOOL: "execute_tool",
@@ -82,91 +92,3 @@ OPERATIONS = {
     SpanKind.OTHER: "span",
 }
 """The operation of a kind if no attribute is more specific."""
-
-
-def text(value: JsonValue) -> str | None:
-    """A text that is not blank."""
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def name_of(value: JsonValue) -> str | None:
-    """An id or a name: a text, or a number as text; a double that is whole is a whole number."""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else str(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return text(value)
-
-
-def content(value: JsonValue) -> str | None:
-    """Something that was said or given, as text: JSON text when it is none."""
-    if value is None or isinstance(value, str):
-        return value
-    return written(value)
-
-
-def count(value: JsonValue) -> int | None:
-    """A number of tokens; None for what cannot be one."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 12:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if type(value) is int and 0 <= value <= MOST_TOKENS:
-        return value
-    return None
-
-
-def dollars(value: JsonValue) -> float | None:
-    """A cost; None for what cannot be one."""
-    return read_cost(_number(value))
-
-
-def microseconds(value: JsonValue, unit_us: int) -> int | None:
-    """A duration in units of so many microseconds."""
-    number = _number(value)
-    if number is None or not 0 <= number <= _LONGEST_SECONDS:  # which NaN is not
-        return None
-    return round(number * unit_us)
-
-
-def _number(value: JsonValue) -> int | float | None:
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
-
-
-def parsed(value: JsonValue) -> Any:
-    """The value of a JSON text; anything else is returned unchanged."""
-    if not isinstance(value, str) or value[:1] not in _BEGINS:
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-
-
-_BEGINS = frozenset('[{"')
-
-
-def written(value: Any) -> str | None:
-    """JSON text, readable in every language; None when it is nested too deeply to be written."""
-    try:
-        return _WRITER.encode(value)
-    except RecursionError:
-        return None
-
-
-_WRITER = json.JSONEncoder(ensure_ascii=False)
-
-
-def texts(value: JsonValue, *, separator: str | None = None) -> list[str]:
-    """Several short texts: a list, a JSON list, or one text with a separator in it."""
-    value = parsed(value)
-    if isinstance(value, str):
-        return [each.strip() for each in (value.split(separator) if separator else [value])]
-    if isinstance(value, list | tuple):
-        return [each.strip() for each in value if isinstance(each, str)]
-    return []

@@ -1,31 +1,32 @@
 """OpenTelemetry's own vocabulary, `gen_ai.…`: the current names and the earlier ones.
 
-The names are those of opentelemetry-semantic-conventions 0.66b1 and of what came before: messages
-as attributes (JSON text or values), as events, and flattened (`gen_ai.prompt.0.content`).
+The names are those of opentelemetry-semantic-conventions 0.66b1 and of earlier versions: messages
+as attributes (JSON text or values), as events, and with dotted names (`gen_ai.prompt.0.content`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
-from treadle.spans.vocabularies.columns import (
-    Reading,
-    content,
-    dollars,
-    microseconds,
-    name_of,
-    text,
-    written,
-)
-from treadle.spans.vocabularies.flattened import items, nested
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import (
     Message,
-    messages_of_events,
+    messages_json,
+    read_event_messages,
     read_messages,
     tool_call,
-    written_messages,
 )
-from treadle.spans.vocabularies.providers import canonical
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_dollars,
+    as_microseconds,
+    as_name,
+    as_text,
+    canonical_provider,
+    list_items,
+    nest_attributes,
+    to_json,
+)
 
 _KINDS = {
     "chat": SpanKind.MODEL,
@@ -41,63 +42,62 @@ _KINDS = {
     "create_agent": SpanKind.AGENT,
     "invoke_workflow": SpanKind.AGENT,
 }
-_SAME = {"embedding": "embeddings", "completion": "text_completion", "responses": "chat"}
-"""Operations that have another name by now."""
+_RENAMED = {"embedding": "embeddings", "completion": "text_completion", "responses": "chat"}
+"""Operations that the current version names differently."""
 
-EARLIEST = frozenset({"llm.request.type", "llm.usage.total_tokens", "llm.usage.prompt_tokens"})
-"""Names that traceloop used before there was a vocabulary."""
+_EARLIEST = frozenset({"llm.request.type", "llm.usage.total_tokens", "llm.usage.prompt_tokens"})
+"""Names that Traceloop used before OpenTelemetry had a vocabulary."""
 
 _DETAILS = "gen_ai.client.inference.operation.details"
 _FLAT_INPUT, _FLAT_OUTPUT = "gen_ai.prompt.", "gen_ai.completion."
 _SECOND = 1_000_000
 
 
-def read(reading: Reading) -> None:
-    """Read `gen_ai.…`."""
-    said = reading.raw.attributes
-    _read_kind(reading, said)
-    if reading.model is None:
-        model = said.get("gen_ai.response.model")
-        reading.model = text(model) or text(said.get("gen_ai.request.model"))
-    if reading.provider is None:
-        provider = said.get("gen_ai.provider.name") or said.get("gen_ai.system")
-        reading.provider = canonical(text(provider))
-    _read_usage(reading, said)
-    if reading.thread_id is None:
-        reading.thread_id = name_of(said.get("gen_ai.conversation.id"))
-    if reading.kind is SpanKind.TOOL:
-        _read_tool(reading, said)
-    elif reading.kind is SpanKind.RETRIEVAL:
-        if reading.input is None:
-            reading.input = content(said.get("gen_ai.retrieval.query.text"))
-        if reading.output is None:
-            reading.output = content(said.get("gen_ai.retrieval.documents"))
-    elif reading.kind is SpanKind.EMBEDDING:
-        _read_embedding(reading, said)
+def _read(columns: SpanColumns) -> None:
+    attributes = columns.raw.attributes
+    _read_kind(columns, attributes)
+    if columns.model is None:
+        model = attributes.get("gen_ai.response.model")
+        columns.model = as_text(model) or as_text(attributes.get("gen_ai.request.model"))
+    if columns.provider is None:
+        provider = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system")
+        columns.provider = canonical_provider(as_text(provider))
+    _read_usage(columns, attributes)
+    if columns.thread_id is None:
+        columns.thread_id = as_name(attributes.get("gen_ai.conversation.id"))
+    if columns.kind is SpanKind.TOOL:
+        _read_tool(columns, attributes)
+    elif columns.kind is SpanKind.RETRIEVAL:
+        if columns.input is None:
+            columns.input = as_content(attributes.get("gen_ai.retrieval.query.text"))
+        if columns.output is None:
+            columns.output = as_content(attributes.get("gen_ai.retrieval.documents"))
+    elif columns.kind is SpanKind.EMBEDDING:
+        _read_embedding(columns, attributes)
     else:
-        _read_messages(reading, said)
+        _read_messages(columns, attributes)
 
 
-def _read_kind(reading: Reading, said: Attributes) -> None:
-    operation = said.get("gen_ai.operation.name")
+def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
+    operation = attributes.get("gen_ai.operation.name")
     if isinstance(operation, str) and operation:
-        reading.set_kind(_KINDS.get(operation, SpanKind.OTHER), _SAME.get(operation, operation))
-    elif "gen_ai.tool.name" in said or "gen_ai.tool.call.id" in said:
-        reading.set_kind(SpanKind.TOOL)
-    elif (kind := str(said.get("llm.request.type"))) in _KINDS:  # traceloop's, earlier
-        reading.set_kind(_KINDS[kind], _SAME.get(kind, kind))
-    elif "gen_ai.request.model" in said or "gen_ai.response.model" in said:
-        embeds = "gen_ai.embeddings.dimension.count" in said
-        reading.set_kind(SpanKind.EMBEDDING if embeds else SpanKind.MODEL)
-    elif "gen_ai.agent.name" in said or "gen_ai.agent.id" in said:
-        reading.set_kind(SpanKind.AGENT)
+        columns.set_kind(_KINDS.get(operation, SpanKind.OTHER), _RENAMED.get(operation, operation))
+    elif "gen_ai.tool.name" in attributes or "gen_ai.tool.call.id" in attributes:
+        columns.set_kind(SpanKind.TOOL)
+    elif (kind := str(attributes.get("llm.request.type"))) in _KINDS:  # an early name of Traceloop
+        columns.set_kind(_KINDS[kind], _RENAMED.get(kind, kind))
+    elif "gen_ai.request.model" in attributes or "gen_ai.response.model" in attributes:
+        embeds = "gen_ai.embeddings.dimension.count" in attributes
+        columns.set_kind(SpanKind.EMBEDDING if embeds else SpanKind.MODEL)
+    elif "gen_ai.agent.name" in attributes or "gen_ai.agent.id" in attributes:
+        columns.set_kind(SpanKind.AGENT)
 
 
-def _read_usage(reading: Reading, said: Attributes) -> None:
+def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
     def first(*names: str) -> JsonValue:
-        return next((said[name] for name in names if name in said), None)
+        return next((attributes[name] for name in names if name in attributes), None)
 
-    reading.set_tokens(
+    columns.set_tokens(
         input=first(
             "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"
         ),
@@ -129,51 +129,51 @@ def _read_usage(reading: Reading, said: Attributes) -> None:
         ),
         total=first("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
     )
-    if reading.cost is None:
-        reading.cost = dollars(first("gen_ai.usage.cost", "gen_ai.usage.total_cost"))
-    if reading.first_us is None:
+    if columns.cost is None:
+        columns.cost = as_dollars(first("gen_ai.usage.cost", "gen_ai.usage.total_cost"))
+    if columns.time_to_first_token_us is None:
         seconds = first("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token")
-        reading.first_us = microseconds(seconds, _SECOND)
-    if reading.first_us is None and "gen_ai.usage.output_tokens" in said:
+        columns.time_to_first_token_us = as_microseconds(seconds, _SECOND)
+    if columns.time_to_first_token_us is None and "gen_ai.usage.output_tokens" in attributes:
         chunks = ("gen_ai.content.completion.chunk", "llm.content.completion.chunk")
-        moments = [event.at_us for event in reading.raw.events if event.name in chunks]
-        reading.set_first(min(moments, default=None))
+        moments = [event.at_us for event in columns.raw.events if event.name in chunks]
+        columns.set_first_token(min(moments, default=None))
 
 
-def _read_tool(reading: Reading, said: Attributes) -> None:
-    if reading.tool is None:
-        reading.tool = text(said.get("gen_ai.tool.name"))
-    if reading.input is None:
-        reading.input = content(said.get("gen_ai.tool.call.arguments"))
-    if reading.output is None:
-        reading.output = content(said.get("gen_ai.tool.call.result"))
+def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
+    if columns.tool is None:
+        columns.tool = as_text(attributes.get("gen_ai.tool.name"))
+    if columns.input is None:
+        columns.input = as_content(attributes.get("gen_ai.tool.call.arguments"))
+    if columns.output is None:
+        columns.output = as_content(attributes.get("gen_ai.tool.call.result"))
 
 
-def _read_embedding(reading: Reading, said: Attributes) -> None:
-    """What was embedded, which some send as a message: a text, or a list of them."""
-    if reading.input is None:
-        messages = read_messages(said.get("gen_ai.input.messages"), "user")
+def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
+    """The embedded text or texts, which some programs send as messages."""
+    if columns.input is None:
+        messages = read_messages(attributes.get("gen_ai.input.messages"), "user")
         given = [message.get("content") for message in messages]
         if given:
-            reading.input = content(given[0] if len(given) == 1 else given)
+            columns.input = as_content(given[0] if len(given) == 1 else given)
 
 
-def _read_messages(reading: Reading, said: Attributes) -> None:
-    events = reading.raw.events
-    sources = [said, *(event.attributes for event in events if event.name == _DETAILS)]
+def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
+    events = columns.raw.events
+    sources = [attributes, *(event.attributes for event in events if event.name == _DETAILS)]
     for source in sources:
-        if reading.input is None:
+        if columns.input is None:
             value = _either(source, "gen_ai.input.messages", "gen_ai.prompt")
             system = source.get("gen_ai.system_instructions")
             if value is not None or system is not None:
-                reading.input = written_messages(value, "user", system)
-        if reading.output is None:
+                columns.input = messages_json(value, "user", system)
+        if columns.output is None:
             value = _either(source, "gen_ai.output.messages", "gen_ai.completion")
-            reading.output = written_messages(value, "assistant")
-    if reading.input is None or reading.output is None:
-        _read_flat(reading, said)
-    if events and (reading.input is None or reading.output is None):
-        _read_events(reading)
+            columns.output = messages_json(value, "assistant")
+    if columns.input is None or columns.output is None:
+        _read_flat(columns, attributes)
+    if events and (columns.input is None or columns.output is None):
+        _read_events(columns)
 
 
 def _either(source: Attributes, current: str, earlier: str) -> JsonValue:
@@ -181,43 +181,46 @@ def _either(source: Attributes, current: str, earlier: str) -> JsonValue:
     return source.get(earlier) if value is None else value
 
 
-def _read_flat(reading: Reading, said: Attributes) -> None:
-    found = nested(said, _FLAT_INPUT, _FLAT_OUTPUT)
-    if reading.input is None and _FLAT_INPUT in found:
-        reading.input = _flat_messages(found[_FLAT_INPUT], "user")
-    if reading.output is None and _FLAT_OUTPUT in found:
-        reading.output = _flat_messages(found[_FLAT_OUTPUT], "assistant")
+def _read_flat(columns: SpanColumns, attributes: Attributes) -> None:
+    found = nest_attributes(attributes, _FLAT_INPUT, _FLAT_OUTPUT)
+    if columns.input is None and _FLAT_INPUT in found:
+        columns.input = _flat_messages(found[_FLAT_INPUT], "user")
+    if columns.output is None and _FLAT_OUTPUT in found:
+        columns.output = _flat_messages(found[_FLAT_OUTPUT], "assistant")
 
 
 def _flat_messages(found: Mapping[str, Any], role: str) -> str | None:
     messages: list[Message] = []
-    for each in items(found):
+    for each in list_items(found):
         if not isinstance(each, dict):
             continue
         message: Message = {"role": each.get("role") or role, "content": each.get("content")}
         if isinstance(each.get("tool_call_id"), str):
             message["tool_call_id"] = each["tool_call_id"]
-        calls = [call for call in items(each.get("tool_calls")) if isinstance(call, dict)]
+        calls = [call for call in list_items(each.get("tool_calls")) if isinstance(call, dict)]
         if calls:
             message["tool_calls"] = [
                 tool_call(call.get("id"), call.get("name"), call.get("arguments")) for call in calls
             ]
             message["content"] = message["content"] or None
         messages += read_messages(message, role)
-    return written(messages) if messages else None
+    return to_json(messages) if messages else None
 
 
-def _read_events(reading: Reading) -> None:
-    for event in reading.raw.events:  # the names of one short-lived version
-        if event.name == "gen_ai.content.prompt" and reading.input is None:
-            reading.input = written_messages(event.attributes.get("gen_ai.prompt"), "user")
-        elif event.name == "gen_ai.content.completion" and reading.output is None:
+def _read_events(columns: SpanColumns) -> None:
+    for event in columns.raw.events:  # names of one version
+        if event.name == "gen_ai.content.prompt" and columns.input is None:
+            columns.input = messages_json(event.attributes.get("gen_ai.prompt"), "user")
+        elif event.name == "gen_ai.content.completion" and columns.output is None:
             completion = event.attributes.get("gen_ai.completion")
-            reading.output = written_messages(completion, "assistant")
-    told = [(event.name, event.attributes) for event in reading.raw.events]
-    choices = [each for each in told if each[0] == "gen_ai.choice"]
-    others = [each for each in told if each[0] != "gen_ai.choice"]
-    if reading.input is None and (messages := messages_of_events(others)):
-        reading.input = written(messages)
-    if reading.output is None and (messages := messages_of_events(choices)):
-        reading.output = written(messages)
+            columns.output = messages_json(completion, "assistant")
+    named = [(event.name, event.attributes) for event in columns.raw.events]
+    choices = [each for each in named if each[0] == "gen_ai.choice"]
+    others = [each for each in named if each[0] != "gen_ai.choice"]
+    if columns.input is None and (messages := read_event_messages(others)):
+        columns.input = to_json(messages)
+    if columns.output is None and (messages := read_event_messages(choices)):
+        columns.output = to_json(messages)
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"gen_ai"}), names=_EARLIEST)

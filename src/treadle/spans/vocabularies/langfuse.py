@@ -1,21 +1,21 @@
-"""Langfuse: `langfuse.observation.…` and `langfuse.trace.…`, as its client 5.0 and before sends."""
+"""Langfuse: `langfuse.observation.…` and `langfuse.trace.…`, as clients up to 5.0 send them."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from treadle.spans.span import Attributes, SpanKind
-from treadle.spans.vocabularies.columns import (
-    Reading,
-    content,
-    count,
-    dollars,
-    name_of,
-    parsed,
-    text,
-    texts,
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.messages import messages_json
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_count,
+    as_dollars,
+    as_name,
+    as_text,
+    as_texts,
+    parse_json,
 )
-from treadle.spans.vocabularies.messages import written_messages
 
 _KINDS = {
     "generation": (SpanKind.MODEL, "chat"),
@@ -28,99 +28,106 @@ _KINDS = {
     "evaluator": (SpanKind.OTHER, "evaluate"),
     "event": (SpanKind.OTHER, "event"),
 }
-_BESIDE = (
+_CACHE_READS = (
     "input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "input_cached",
     "cached_input_tokens",
 )  # fmt: skip
-_WRITES = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_write")
+_CACHE_WRITES = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_write")
 _REASONING = ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens", "reasoning")
 
 
-def read(reading: Reading) -> None:
-    """Read `langfuse.…`."""
-    said = reading.raw.attributes
-    kind = said.get("langfuse.observation.type")
-    model = said.get("langfuse.observation.model.name")
+def _read(columns: SpanColumns) -> None:
+    attributes = columns.raw.attributes
+    kind = attributes.get("langfuse.observation.type")
+    model = attributes.get("langfuse.observation.model.name")
     if isinstance(kind, str) and kind in _KINDS:
-        reading.set_kind(*_KINDS[kind])
+        columns.set_kind(*_KINDS[kind])
     elif model is not None:
-        reading.set_kind(SpanKind.MODEL)
-    if reading.kind is SpanKind.TOOL and reading.tool is None:
-        reading.tool = text(said.get("gen_ai.tool.name")) or text(reading.raw.name)
-    if reading.model is None:
-        reading.model = text(model)
-    _read_usage(reading, said)
-    given, given_back = (said.get(f"langfuse.observation.{name}") for name in ("input", "output"))
-    if reading.kind is SpanKind.MODEL:
-        reading.input = reading.input or written_messages(given, "user")
-        reading.output = reading.output or written_messages(given_back, "assistant")
-    if reading.input is None:
-        reading.input = content(said.get("langfuse.trace.input") if given is None else given)
-    if reading.output is None:
-        output = said.get("langfuse.trace.output") if given_back is None else given_back
-        reading.output = content(output)
-    _read_trace(reading, said)
+        columns.set_kind(SpanKind.MODEL)
+    if columns.kind is SpanKind.TOOL and columns.tool is None:
+        columns.tool = as_text(attributes.get("gen_ai.tool.name")) or as_text(columns.raw.name)
+    if columns.model is None:
+        columns.model = as_text(model)
+    _read_usage(columns, attributes)
+    given, returned = (
+        attributes.get(f"langfuse.observation.{name}") for name in ("input", "output")
+    )
+    if columns.kind is SpanKind.MODEL:
+        columns.input = columns.input or messages_json(given, "user")
+        columns.output = columns.output or messages_json(returned, "assistant")
+    if columns.input is None:
+        columns.input = as_content(
+            attributes.get("langfuse.trace.input") if given is None else given
+        )
+    if columns.output is None:
+        output = attributes.get("langfuse.trace.output") if returned is None else returned
+        columns.output = as_content(output)
+    _read_trace(columns, attributes)
 
 
-def _read_trace(reading: Reading, said: Attributes) -> None:
+def _read_trace(columns: SpanColumns, attributes: Attributes) -> None:
     for name in ("langfuse.session.id", "langfuse.trace.session_id", "session.id"):
-        if reading.thread_id is None:
-            reading.thread_id = name_of(said.get(name))
+        if columns.thread_id is None:
+            columns.thread_id = as_name(attributes.get(name))
     for name in ("langfuse.trace.tags", "langfuse.tags"):
-        if name in said:
-            reading.labels += texts(said[name])
-    if said.get("langfuse.observation.level") == "ERROR":
-        reading.failed = True
-    reading.error = reading.error or text(said.get("langfuse.observation.status_message"))
+        if name in attributes:
+            columns.labels += as_texts(attributes[name])
+    if attributes.get("langfuse.observation.level") == "ERROR":
+        columns.failed = True
+    columns.error = columns.error or as_text(attributes.get("langfuse.observation.status_message"))
 
 
-def _read_usage(reading: Reading, said: Attributes) -> None:
-    usage = parsed(said.get("langfuse.observation.usage_details"))
+def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
+    usage = parse_json(attributes.get("langfuse.observation.usage_details"))
     if isinstance(usage, dict):
-        _count(reading, usage)
-    if reading.cost is None:
-        costs = parsed(said.get("langfuse.observation.cost_details"))
+        _count(columns, usage)
+    if columns.cost is None:
+        costs = parse_json(attributes.get("langfuse.observation.cost_details"))
         if isinstance(costs, dict):
-            reading.cost = _total(costs)
-        if not reading.cost and not reading.output_tokens:
-            reading.cost = None  # its wrapper of clients says 0 of a request that failed
-    started = parsed(said.get("langfuse.observation.completion_start_time"))
+            columns.cost = _total(costs)
+        if not columns.cost and not columns.output_tokens:
+            columns.cost = None  # its wrapper of clients reports 0 for a failed request
+    started = parse_json(attributes.get("langfuse.observation.completion_start_time"))
     if isinstance(started, str):
         try:
             moment = datetime.fromisoformat(started)
         except ValueError:
             return
-        reading.set_first(round(moment.timestamp() * 1_000_000))
+        columns.set_first_token(round(moment.timestamp() * 1_000_000))
 
 
-def _count(reading: Reading, usage: Mapping[str, Any]) -> None:
-    """Its own buckets lie side by side; what an OpenAI server counted is taken over as it was."""
+def _count(columns: SpanColumns, usage: Mapping[str, Any]) -> None:
+    """Set the counts. Langfuse's own exclude each other; those of an OpenAI server are nested."""
 
     def first(*names: str) -> Any:
-        return next((usage[name] for name in names if count(usage.get(name)) is not None), None)
+        return next((usage[name] for name in names if as_count(usage.get(name)) is not None), None)
 
-    within = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    thought = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-    inner = within if isinstance(within, dict) else {}
-    inner_output = thought if isinstance(thought, dict) else {}
-    beside = first(*_BESIDE, *_WRITES) is not None
-    cached = first(*_BESIDE)
-    reading.set_tokens(
+    def details(*names: str) -> Mapping[str, Any]:
+        return next((usage[name] for name in names if isinstance(usage.get(name), dict)), {})
+
+    input_details = details("prompt_tokens_details", "input_tokens_details")
+    output_details = details("completion_tokens_details", "output_tokens_details")
+    outside = first(*_CACHE_READS, *_CACHE_WRITES) is not None
+    cached = first(*_CACHE_READS)
+    columns.set_tokens(
         input=first("input", "input_tokens", "prompt_tokens", "promptTokens"),
         output=first("output", "output_tokens", "completion_tokens", "completionTokens"),
-        cached=inner.get("cached_tokens") if cached is None else cached,
-        cache_write=first(*_WRITES),
-        reasoning=inner_output.get("reasoning_tokens", first(*_REASONING)),
+        cached=input_details.get("cached_tokens") if cached is None else cached,
+        cache_write=first(*_CACHE_WRITES),
+        reasoning=output_details.get("reasoning_tokens", first(*_REASONING)),
         total=first("total", "total_tokens", "totalTokens"),
     )
-    if reading.beside is None:
-        reading.beside = beside
+    if columns.cache_outside_input is None:
+        columns.cache_outside_input = outside
 
 
 def _total(costs: Mapping[str, Any]) -> float | None:
-    """The whole cost: as reported, else the sum of its parts."""
-    told = dollars(costs.get("total"))
-    if told is not None:
-        return told
-    parts = [part for each in costs.values() if (part := dollars(each)) is not None]
+    """The reported total, or the sum of the costs."""
+    total = as_dollars(costs.get("total"))
+    if total is not None:
+        return total
+    parts = [part for each in costs.values() if (part := as_dollars(each)) is not None]
     return sum(parts) if parts else None
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"langfuse"}))

@@ -1,14 +1,14 @@
-"""Messages of all vocabularies in one form: that of OpenAI's chat requests.
+"""Messages of all vocabularies, in the form of OpenAI's chat requests.
 
-What was said in that form already stays as it is. Arguments of tools are kept letter by letter
-where they came as text; where they came as an object they become JSON text.
+Messages in that form stay unchanged. Tool arguments that are a text stay unchanged too; an object
+becomes JSON text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.spans.span import JsonValue
-from treadle.spans.vocabularies.columns import parsed, written
+from treadle.spans.vocabularies.values import parse_json, to_json
 
 Message = dict[str, Any]
 
@@ -16,51 +16,51 @@ _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 _CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call"})
 _RESULTS = frozenset({"tool_call_response", "tool-result", "tool_result", "function_call_output"})
 _THOUGHTS = frozenset({"reasoning", "thinking"})
-_PICTURES = frozenset({"image", "image-url", "blob", "uri", "file", "binary"})
-_FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _PICTURES
+_IMAGES = frozenset({"image", "image-url", "blob", "uri", "file", "binary"})
+_FOREIGN = _CALLS | _RESULTS | _THOUGHTS | _IMAGES
 
 
-def written_messages(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
-    """The messages in `value`, as JSON text; None when there are none.
+def messages_json(value: JsonValue, role: str, system: JsonValue = None) -> str | None:
+    """The messages in `value` as JSON text; None if it has none.
 
-    `role` is whose words they are where it is not said; `system` is what was instructed apart.
+    `role` is the role of messages without one. `system` holds separate instructions.
     """
-    given = parsed(value)
+    given = parse_json(value)
     messages = read_messages(given, role)
     if messages == given and isinstance(value, str) and "\\u" not in value and system is None:
-        return value  # it has the form already, and nothing in it is escaped
+        return value  # already in that form, without escapes
     if system is not None and not (messages and messages[0].get("role") == "system"):
         messages = [*_instructions(system), *messages]
-    return (written(messages) or _plain(value, role)) if messages else None
+    return (to_json(messages) or _plain(value, role)) if messages else None
 
 
 def read_messages(value: Any, role: str) -> list[Message]:
     """The messages in a text, JSON text, message, list of messages, request or response."""
-    value = parsed(value)
+    value = parse_json(value)
     if value is None:
         return []
     if isinstance(value, dict):
         return _of_object(value, role)
     if isinstance(value, list):
         return _of_list(value, role)
-    return [{"role": role, "content": value if isinstance(value, str) else written(value)}]
+    return [{"role": role, "content": value if isinstance(value, str) else to_json(value)}]
 
 
 def tool_call(call_id: Any, name: Any, arguments: Any) -> Message:
-    """A tool call. `arguments` that are text stay letter by letter; absent ones are None."""
+    """A tool call. `arguments` are None, a text that stays unchanged, or any other value."""
     if arguments is not None and not isinstance(arguments, str):
-        arguments = written(arguments)
+        arguments = to_json(arguments)
     function = {"name": name, "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}
 
 
 def _plain(value: JsonValue, role: str) -> str | None:
-    """The whole as the one text that it came as, for what is nested too deeply."""
-    return written([{"role": role, "content": value}]) if isinstance(value, str) else None
+    """One message with the whole text, for values that are nested too deeply."""
+    return to_json([{"role": role, "content": value}]) if isinstance(value, str) else None
 
 
 def _instructions(system: JsonValue) -> list[Message]:
-    value = parsed(system)
+    value = parse_json(system)
     if isinstance(value, list):  # parts without a message around them
         return _of_parts({"role": "system", "parts": value})
     return read_messages(value, "system")
@@ -68,8 +68,8 @@ def _instructions(system: JsonValue) -> list[Message]:
 
 def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
     if isinstance(choices := value.get("choices"), list):
-        said = [each.get("message") for each in choices if isinstance(each, dict)]
-        return [message for each in said for message in read_messages(each, role)]
+        replies = [each.get("message") for each in choices if isinstance(each, dict)]
+        return [message for reply in replies for message in read_messages(reply, role)]
     for name in ("messages", "prompt", "input"):
         if name in value and "role" not in value:
             messages = read_messages(value[name], role)
@@ -80,7 +80,7 @@ def _of_object(value: Mapping[str, Any], role: str) -> list[Message]:
 
 def _of_list(value: Sequence[Any], role: str) -> list[Message]:
     if value and all(isinstance(each, dict) and "event.name" in each for each in value):
-        return messages_of_events((str(each["event.name"]), each) for each in value)
+        return read_event_messages((str(each["event.name"]), each) for each in value)
     if value and all(_is_part(each) for each in value):
         return _of_parts({"role": role, "parts": list(value)})
     found: list[Message] = []
@@ -88,7 +88,7 @@ def _of_list(value: Sequence[Any], role: str) -> list[Message]:
         if isinstance(each, dict):
             found += _message(each, role)
         elif isinstance(each, list):
-            found += _of_list(each, role)  # one list for each of several prompts
+            found += _of_list(each, role)  # a list for each of several prompts
         else:
             found += read_messages(each, role)
     return found
@@ -98,16 +98,16 @@ def _is_part(value: Any) -> bool:
     return isinstance(value, dict) and "type" in value and "role" not in value
 
 
-def messages_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Message]:
-    """Messages that came as events: `gen_ai.user.message` and its like, and `gen_ai.choice`."""
+def read_event_messages(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Message]:
+    """Messages that are events: `gen_ai.user.message` and other roles, and `gen_ai.choice`."""
     found: list[Message] = []
-    for name, said in events:
+    for name, attributes in events:
         role = _EVENT_ROLES.get(name)
         if role is None:
             continue
-        body = parsed(said.get("gen_ai.event.content"))
-        values = {**said, **body} if isinstance(body, dict) else said
-        inner = parsed(values.get("message"))
+        body = parse_json(attributes.get("gen_ai.event.content"))
+        values = {**attributes, **body} if isinstance(body, dict) else attributes
+        inner = parse_json(values.get("message"))
         if isinstance(inner, dict):  # a choice
             values = {**values, **inner}
         elif isinstance(inner, str):
@@ -115,7 +115,7 @@ def messages_of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> list[
         message: Message = {"role": values.get("role") or role, "content": values.get("content")}
         if role == "tool" and values.get("id"):
             message["tool_call_id"] = values["id"]
-        if calls := parsed(values.get("tool_calls")):
+        if calls := parse_json(values.get("tool_calls")):
             message["tool_calls"] = calls
         found += _message(message, role)
     return found
@@ -131,39 +131,41 @@ _EVENT_ROLES = {
 
 
 def _message(value: Mapping[str, Any], role: str) -> list[Message]:
-    """One message, or several: the results of tools are messages of their own."""
+    """The messages of one object: each tool result becomes a message of its own."""
     if isinstance(value.get("parts"), list):
         return _of_parts(value)
-    if "role" not in value and _kind(value) in _CALLS | _RESULTS:  # of OpenAI's responses
+    if (
+        "role" not in value and _kind(value) in _CALLS | _RESULTS
+    ):  # an item of OpenAI's Responses API
         return _of_parts({"role": "assistant", "parts": [value]})
     if "role" not in value and "content" not in value and "tool_calls" not in value:
-        return [{"role": role, "content": written(value)}]
-    said = value.get("content")
-    if isinstance(said, str) and said.startswith('[{"type"'):
-        said = parsed(said)
-    if isinstance(said, dict) or (
-        isinstance(said, list) and any(_kind(each) in _FOREIGN for each in said)
+        return [{"role": role, "content": to_json(value)}]
+    content = value.get("content")
+    if isinstance(content, str) and content.startswith('[{"type"'):
+        content = parse_json(content)
+    if isinstance(content, dict) or (
+        isinstance(content, list) and any(_kind(each) in _FOREIGN for each in content)
     ):
-        return _of_parts({**value, "parts": said if isinstance(said, list) else [said]})
+        return _of_parts({**value, "parts": content if isinstance(content, list) else [content]})
     message = {"role": role, "content": None, **value}
     message["role"] = _role(message["role"])
-    if isinstance(said, list):
-        message["content"] = said
-    calls = parsed(message.get("tool_calls"))
+    if isinstance(content, list):
+        message["content"] = content
+    calls = parse_json(message.get("tool_calls"))
     if isinstance(calls, list):
         message["tool_calls"] = [_call(each) for each in calls]
     return [message]
 
 
 def _call(value: Any) -> Any:
-    """A call as a message has it; one that is flat (`name`, `arguments`) is put into the form."""
+    """A tool call in OpenAI's form, also from a flat one (`name`, `arguments`)."""
     if not isinstance(value, dict) or "function" in value or "name" not in value:
         return value
     return tool_call(value.get("id"), value["name"], _arguments(value))
 
 
 def _of_parts(value: Mapping[str, Any]) -> list[Message]:
-    """Messages of one that consists of parts, as OpenTelemetry, Vercel and Anthropic have it."""
+    """The messages of one with parts, the form of OpenTelemetry, Vercel and Anthropic."""
     message: Message = {"role": _role(value.get("role") or "user"), "content": None}
     message |= {name: value[name] for name in ("name", "tool_call_id") if name in value}
     shown: list[Any] = []
@@ -185,50 +187,50 @@ def _of_parts(value: Mapping[str, Any]) -> list[Message]:
     texts = [each["text"] for each in shown if is_plain_text(each)]
     if shown and len(texts) == len(shown):
         whole = texts[0] if len(texts) == 1 else shown
-        # An empty text next to calls means that there was no text: some exporters write it so.
+        # Some exporters write an empty text next to tool calls if there was no text.
         message["content"] = None if calls and not any(texts) else whole
     elif shown:
         message["content"] = shown
     if calls:
         message["tool_calls"] = calls
-    said_more = shown or calls or "reasoning_content" in message
-    return results if results and not said_more else [message, *results]
+    has_more = shown or calls or "reasoning_content" in message
+    return results if results and not has_more else [message, *results]
 
 
 def _arguments(value: Mapping[str, Any]) -> Any:
-    """The arguments of a call, under whatever name; None where there are none."""
+    """The arguments of a call, or None."""
     return _first(value, "arguments", "input", "args")
 
 
 def _result(part: Mapping[str, Any]) -> Message:
-    said = _first(part, "response", "result", "output", "content")
-    if isinstance(said, dict) and set(said) == {"type", "value"}:  # Vercel's
-        said = said["value"]
-    plain = said is None or isinstance(said, str)
-    answered = _first(part, "call_id", "id", "toolCallId", "tool_use_id")
+    result = _first(part, "response", "result", "output", "content")
+    if isinstance(result, dict) and set(result) == {"type", "value"}:  # of Vercel
+        result = result["value"]
+    plain = result is None or isinstance(result, str)
+    call_id = _first(part, "call_id", "id", "toolCallId", "tool_use_id")
     return {
         "role": "tool",
-        "tool_call_id": answered,
-        "content": said if plain else written(said),
+        "tool_call_id": call_id,
+        "content": result if plain else to_json(result),
     }
 
 
 def _part(part: Any) -> Any:
-    """A part of a content in OpenAI's form where it has one; else as it is."""
+    """A part of a content in OpenAI's form if there is one, else unchanged."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if not isinstance(part, dict):
         return part
     if part.get("type") == "text":
-        said = _first(part, "text", "content")
-        return {"type": "text", "text": said if isinstance(said, str) else written(said)}
-    if _kind(part) in _PICTURES and (url := _picture(part)):
+        content = _first(part, "text", "content")
+        return {"type": "text", "text": content if isinstance(content, str) else to_json(content)}
+    if _kind(part) in _IMAGES and (url := _image_url(part)):
         return {"type": "image_url", "image_url": {"url": url}}
     return part
 
 
-def _picture(part: Mapping[str, Any]) -> str | None:
-    """The address of an image, which may contain its bytes; None if it is not an image."""
+def _image_url(part: Mapping[str, Any]) -> str | None:
+    """The address of an image, which may be a `data:` URL; None for other parts."""
     source = part.get("source")
     inner = source if isinstance(source, dict) else part
     media = str(_first(inner, "mime_type", "media_type", "mediaType", "mimeType") or "")
@@ -244,21 +246,21 @@ def _picture(part: Mapping[str, Any]) -> str | None:
 
 
 def is_plain_text(part: Any) -> bool:
-    """Whether a part of a content is a text and nothing more."""
+    """Whether a part of a content has only a text."""
     return isinstance(part, dict) and part.get("type") == "text" and set(part) == {"type", "text"}
 
 
 def _kind(part: Any) -> str:
-    """The type of a part; empty when it has none."""
+    """The type of a part, or an empty text."""
     kind = part.get("type") if isinstance(part, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
 def _role(role: Any) -> Any:
-    """The role that OpenAI has for it; what is none stays as it is."""
+    """The role in OpenAI's form. Unknown roles stay unchanged."""
     return _ROLES.get(role, role) if isinstance(role, str) else role
 
 
 def _first(values: Mapping[str, Any], *names: str) -> Any:
-    """The value under the first of these names that is there."""
+    """The value of the first name that is present and not None."""
     return next((values[name] for name in names if values.get(name) is not None), None)

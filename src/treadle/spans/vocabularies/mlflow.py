@@ -1,8 +1,9 @@
-"""MLflow: `mlflow.…`, whose values are JSON in text, as its exporter to OTLP sends them."""
+"""MLflow: `mlflow.…`. The values are JSON text, as the OTLP exporter of MLflow sends them."""
 
 from treadle.spans.span import SpanKind
-from treadle.spans.vocabularies.columns import Reading, content, dollars, parsed, text
-from treadle.spans.vocabularies.messages import written_messages
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.messages import messages_json
+from treadle.spans.vocabularies.values import as_content, as_dollars, as_text, parse_json
 
 _KINDS = {
     "LLM": (SpanKind.MODEL, "chat"),
@@ -19,36 +20,38 @@ _KINDS = {
 }
 
 
-def read(reading: Reading) -> None:
-    """Read `mlflow.…`."""
-    said = reading.raw.attributes
-    kind = parsed(said.get("mlflow.spanType"))
+def _read(columns: SpanColumns) -> None:
+    attributes = columns.raw.attributes
+    kind = parse_json(attributes.get("mlflow.spanType"))
     if isinstance(kind, str) and kind.upper() in _KINDS:
-        reading.set_kind(*_KINDS[kind.upper()])
-    if reading.kind is SpanKind.TOOL and reading.tool is None:
-        reading.tool = text(reading.raw.name)
-    given, answered = said.get("mlflow.spanInputs"), said.get("mlflow.spanOutputs")
-    asked = parsed(given)
-    if reading.model is None:
-        reading.model = text(parsed(said.get("mlflow.llm.model")))
-        if reading.model is None and reading.kind is SpanKind.MODEL and isinstance(asked, dict):
-            reading.model = text(asked.get("model"))
-    usage = parsed(said.get("mlflow.chat.tokenUsage"))
+        columns.set_kind(*_KINDS[kind.upper()])
+    if columns.kind is SpanKind.TOOL and columns.tool is None:
+        columns.tool = as_text(columns.raw.name)
+    given, answered = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
+    request = parse_json(given)
+    if columns.model is None:
+        columns.model = as_text(parse_json(attributes.get("mlflow.llm.model")))
+        if columns.model is None and columns.kind is SpanKind.MODEL and isinstance(request, dict):
+            columns.model = as_text(request.get("model"))
+    usage = parse_json(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(usage, dict):
-        reading.set_tokens(
+        columns.set_tokens(
             input=usage.get("input_tokens"),
             output=usage.get("output_tokens"),
             cached=usage.get("cache_read_input_tokens"),
             cache_write=usage.get("cache_creation_input_tokens"),
             total=usage.get("total_tokens"),
         )
-    costs = parsed(said.get("mlflow.llm.cost"))
-    if reading.cost is None and isinstance(costs, dict):
-        reading.cost = dollars(costs.get("total_cost"))
-    if reading.kind is SpanKind.MODEL:
-        reading.input = reading.input or written_messages(given, "user")
-        reading.output = reading.output or written_messages(answered, "assistant")
-    if reading.input is None:
-        reading.input = content(given)
-    if reading.output is None:
-        reading.output = content(answered)
+    costs = parse_json(attributes.get("mlflow.llm.cost"))
+    if columns.cost is None and isinstance(costs, dict):
+        columns.cost = as_dollars(costs.get("total_cost"))
+    if columns.kind is SpanKind.MODEL:
+        columns.input = columns.input or messages_json(given, "user")
+        columns.output = columns.output or messages_json(answered, "assistant")
+    if columns.input is None:
+        columns.input = as_content(given)
+    if columns.output is None:
+        columns.output = as_content(answered)
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"mlflow"}))

@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
-from treadle.spans.vocabularies.columns import (
-    Reading,
-    content,
-    dollars,
-    name_of,
-    parsed,
-    text,
-    texts,
-    written,
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
+from treadle.spans.vocabularies.messages import Message, messages_json, tool_call
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_dollars,
+    as_name,
+    as_text,
+    as_texts,
+    canonical_provider,
+    list_items,
+    nest_attributes,
+    nest_names,
+    parse_json,
+    to_json,
 )
-from treadle.spans.vocabularies.flattened import items, nested, tree
-from treadle.spans.vocabularies.messages import Message, tool_call, written_messages
-from treadle.spans.vocabularies.providers import canonical
 
 _KINDS = {
     "LLM": (SpanKind.MODEL, "chat"),
@@ -42,177 +44,193 @@ _EMBEDDINGS = "embedding.embeddings."
 _STREAM_BEGINS = "First Token Stream Event"
 
 
-def read(reading: Reading) -> None:
-    """Read OpenInference."""
-    said = reading.raw.attributes
-    _read_kind(reading, said)
-    if reading.kind is SpanKind.MODEL or "llm.token_count.prompt" in said:
-        _read_call(reading, said)
-    if reading.kind in _CONTENTS:
-        _CONTENTS[reading.kind](reading, said)
-    if reading.thread_id is None:
-        reading.thread_id = name_of(said.get("session.id"))
-    if "tag.tags" in said:
-        reading.labels += texts(said["tag.tags"])
-    if reading.input is None:
-        reading.input = content(said.get("input.value"))
-    if reading.output is None:
-        reading.output = content(said.get("output.value"))
+def _read(columns: SpanColumns) -> None:
+    attributes = columns.raw.attributes
+    _read_kind(columns, attributes)
+    if columns.kind is SpanKind.MODEL or "llm.token_count.prompt" in attributes:
+        _read_call(columns, attributes)
+    if columns.kind in _CONTENTS:
+        _CONTENTS[columns.kind](columns, attributes)
+    if columns.thread_id is None:
+        columns.thread_id = as_name(attributes.get("session.id"))
+    if "tag.tags" in attributes:
+        columns.labels += as_texts(attributes["tag.tags"])
+    if columns.input is None:
+        columns.input = as_content(attributes.get("input.value"))
+    if columns.output is None:
+        columns.output = as_content(attributes.get("output.value"))
 
 
-def _read_kind(reading: Reading, said: Attributes) -> None:
-    kind = said.get("openinference.span.kind")
+def _read_kind(columns: SpanColumns, attributes: Attributes) -> None:
+    kind = attributes.get("openinference.span.kind")
     if isinstance(kind, str) and kind.upper() in _KINDS:
-        reading.set_kind(*_KINDS[kind.upper()])
-    elif "llm.model_name" in said or "llm.input_messages.0.message.role" in said:
-        reading.set_kind(SpanKind.MODEL)
-    elif "embedding.model_name" in said:
-        reading.set_kind(SpanKind.EMBEDDING)
-    elif "tool.name" in said or "tool_call.function.name" in said:
-        reading.set_kind(SpanKind.TOOL)
-    elif any(name.startswith((_DOCUMENTS, "reranker.")) for name in said):
-        reading.set_kind(SpanKind.RETRIEVAL)
+        columns.set_kind(*_KINDS[kind.upper()])
+    elif "llm.model_name" in attributes or "llm.input_messages.0.message.role" in attributes:
+        columns.set_kind(SpanKind.MODEL)
+    elif "embedding.model_name" in attributes:
+        columns.set_kind(SpanKind.EMBEDDING)
+    elif "tool.name" in attributes or "tool_call.function.name" in attributes:
+        columns.set_kind(SpanKind.TOOL)
+    elif any(name.startswith((_DOCUMENTS, "reranker.")) for name in attributes):
+        columns.set_kind(SpanKind.RETRIEVAL)
 
 
-def _read_call(reading: Reading, said: Attributes) -> None:
-    if reading.model is None:
+def _read_call(columns: SpanColumns, attributes: Attributes) -> None:
+    if columns.model is None:
         names = ("llm.response.model_name", "llm.model_name", "llm.request.model_name")
-        reading.model = next((name for each in names if (name := text(said.get(each)))), None)
-    if reading.model is None:
-        parameters = parsed(said.get("llm.invocation_parameters"))
+        columns.model = next(
+            (name for each in names if (name := as_text(attributes.get(each)))), None
+        )
+    if columns.model is None:
+        parameters = parse_json(attributes.get("llm.invocation_parameters"))
         if isinstance(parameters, dict):
-            reading.model = text(parameters.get("model"))
-    if reading.provider is None:
-        reading.provider = canonical(text(said.get("llm.provider") or said.get("llm.system")))
-    cached = said.get("llm.token_count.prompt_details.cache_read")
+            columns.model = as_text(parameters.get("model"))
+    if columns.provider is None:
+        columns.provider = canonical_provider(
+            as_text(attributes.get("llm.provider") or attributes.get("llm.system"))
+        )
+    cached = attributes.get("llm.token_count.prompt_details.cache_read")
     if cached is None:
-        cached = said.get("llm.token_count.prompt_details.cache_input")
-    reading.set_tokens(
-        input=said.get("llm.token_count.prompt"),
-        output=said.get("llm.token_count.completion"),
+        cached = attributes.get("llm.token_count.prompt_details.cache_input")
+    columns.set_tokens(
+        input=attributes.get("llm.token_count.prompt"),
+        output=attributes.get("llm.token_count.completion"),
         cached=cached,
-        cache_write=said.get("llm.token_count.prompt_details.cache_write"),
-        reasoning=said.get("llm.token_count.completion_details.reasoning"),
-        total=said.get("llm.token_count.total"),
+        cache_write=attributes.get("llm.token_count.prompt_details.cache_write"),
+        reasoning=attributes.get("llm.token_count.completion_details.reasoning"),
+        total=attributes.get("llm.token_count.total"),
     )
-    if reading.cost is None:
-        reading.cost = dollars(said.get("llm.cost.total"))
-        parts = (dollars(said.get("llm.cost.prompt")), dollars(said.get("llm.cost.completion")))
-        if reading.cost is None and None not in parts:
-            reading.cost = sum(part or 0.0 for part in parts)
-    if reading.first_us is None and reading.raw.events:
-        moments = [each.at_us for each in reading.raw.events if each.name == _STREAM_BEGINS]
-        reading.set_first(min(moments, default=None))
+    if columns.cost is None:
+        columns.cost = as_dollars(attributes.get("llm.cost.total"))
+        parts = (
+            as_dollars(attributes.get("llm.cost.prompt")),
+            as_dollars(attributes.get("llm.cost.completion")),
+        )
+        if columns.cost is None and None not in parts:
+            columns.cost = sum(part or 0.0 for part in parts)
+    if columns.time_to_first_token_us is None and columns.raw.events:
+        moments = [each.at_us for each in columns.raw.events if each.name == _STREAM_BEGINS]
+        columns.set_first_token(min(moments, default=None))
 
 
-def _read_messages(reading: Reading, said: Attributes) -> None:
-    found = _nested(said, _INPUT, _OUTPUT, _PROMPTS, _CHOICES)
-    if reading.input is None:
-        reading.input = _written(found.get(_INPUT)) or _prompts(found.get(_PROMPTS), "user")
-    if reading.output is None:
+def _read_messages(columns: SpanColumns, attributes: Attributes) -> None:
+    found = _nested(attributes, _INPUT, _OUTPUT, _PROMPTS, _CHOICES)
+    if columns.input is None:
+        columns.input = _written(found.get(_INPUT)) or _prompts(found.get(_PROMPTS), "user")
+    if columns.output is None:
         choices = _prompts(found.get(_CHOICES), "assistant")
-        reading.output = _written(found.get(_OUTPUT)) or choices
-    if reading.input is None:
-        reading.input = written_messages(said.get("input.value"), "user")
-    if reading.output is None:
-        reading.output = written_messages(said.get("output.value"), "assistant")
+        columns.output = _written(found.get(_OUTPUT)) or choices
+    if columns.input is None:
+        columns.input = messages_json(attributes.get("input.value"), "user")
+    if columns.output is None:
+        columns.output = messages_json(attributes.get("output.value"), "assistant")
 
 
-def _nested(said: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]:
-    """The flattened lists; some programs send one list as JSON in text instead."""
-    found = nested(said, *prefixes)
+def _nested(attributes: Attributes, *prefixes: str) -> dict[str, dict[str, Any]]:
+    """The lists under dotted names. Some programs send a list as JSON text instead."""
+    found = nest_attributes(attributes, *prefixes)
     for name in prefixes:
-        if name[:-1] in said:
-            listed = tree(parsed(said[name[:-1]]))
-            found[name] = {str(place): each for place, each in enumerate(items(listed))}
+        if name[:-1] in attributes:
+            listed = nest_names(parse_json(attributes[name[:-1]]))
+            found[name] = {str(index): each for index, each in enumerate(list_items(listed))}
     return found
 
 
 def _written(found: Any) -> str | None:
-    messages = [_message(_inner(each, "message")) for each in items(found)]
-    return written(messages) if messages else None
+    messages = [_message(_inner(each, "message")) for each in list_items(found)]
+    return to_json(messages) if messages else None
 
 
 def _prompts(found: Any, role: str) -> str | None:
-    """What models without a chat are given (`prompt.text`) and give (`completion.text`)."""
+    """Prompts and completions of models without a chat: `prompt.text`, `completion.text`."""
     name = "prompt" if role == "user" else "completion"
-    said = [_inner(each, name).get("text") for each in items(found)]
-    messages = [{"role": role, "content": each} for each in said]
-    return written(messages) if messages else None
+    texts = [_inner(each, name).get("text") for each in list_items(found)]
+    messages = [{"role": role, "content": text} for text in texts]
+    return to_json(messages) if messages else None
 
 
 def _inner(value: Any, name: str) -> Mapping[str, Any]:
-    """The value under the one name that every entry of a list has."""
+    """The map under `name`; every entry of a list has one such name."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
-def _message(said: Mapping[str, Any]) -> Message:
-    message: Message = {"role": said.get("role"), "content": said.get("content")}
-    contents = [_content(_inner(each, "message_content")) for each in items(said.get("contents"))]
+def _message(entry: Mapping[str, Any]) -> Message:
+    message: Message = {"role": entry.get("role"), "content": entry.get("content")}
+    contents = [
+        _content(_inner(each, "message_content")) for each in list_items(entry.get("contents"))
+    ]
     if contents and message["content"] is None:
         only = contents[0] if len(contents) == 1 else {}
         message["content"] = only["text"] if only.get("type") == "text" else contents
     for name in ("name", "tool_call_id"):
-        if name in said:
-            message[name] = said[name]
-    calls = [_call(_inner(each, "tool_call")) for each in items(said.get("tool_calls"))]
-    if not calls and "function_call_name" in said:
-        arguments = said.get("function_call_arguments_json")
-        calls = [tool_call(None, said["function_call_name"], arguments)]
+        if name in entry:
+            message[name] = entry[name]
+    calls = [_call(_inner(each, "tool_call")) for each in list_items(entry.get("tool_calls"))]
+    if not calls and "function_call_name" in entry:
+        arguments = entry.get("function_call_arguments_json")
+        calls = [tool_call(None, entry["function_call_name"], arguments)]
     if calls:
         message["tool_calls"] = calls
     return message
 
 
-def _call(said: Mapping[str, Any]) -> Message:
-    function = said.get("function")
+def _call(call: Mapping[str, Any]) -> Message:
+    function = call.get("function")
     values = function if isinstance(function, dict) else {}
-    return tool_call(said.get("id"), values.get("name"), values.get("arguments"))
+    return tool_call(call.get("id"), values.get("name"), values.get("arguments"))
 
 
-def _content(said: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a content."""
-    kind = said.get("type")
-    if kind == "text" or (kind is None and "text" in said):
-        return {"type": "text", "text": said.get("text")}
-    url = _inner(_inner(said, "image"), "image").get("url")
+def _content(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of the content of a message."""
+    kind = part.get("type")
+    if kind == "text" or (kind is None and "text" in part):
+        return {"type": "text", "text": part.get("text")}
+    url = _inner(_inner(part, "image"), "image").get("url")
     if url is not None:
         return {"type": "image_url", "image_url": {"url": url}}
-    return dict(said)
+    return dict(part)
 
 
-def _read_tool(reading: Reading, said: Attributes) -> None:
-    if reading.tool is None:
-        reading.tool = text(said.get("tool.name") or said.get("tool_call.function.name"))
-    if reading.input is None and "input.value" not in said:
-        reading.input = content(said.get("tool_call.function.arguments"))
+def _read_tool(columns: SpanColumns, attributes: Attributes) -> None:
+    if columns.tool is None:
+        columns.tool = as_text(
+            attributes.get("tool.name") or attributes.get("tool_call.function.name")
+        )
+    if columns.input is None and "input.value" not in attributes:
+        columns.input = as_content(attributes.get("tool_call.function.arguments"))
 
 
-def _read_documents(reading: Reading, said: Attributes) -> None:
-    if reading.input is None:
-        query = said.get("reranker.query")
-        reading.input = content(said.get("input.value") if query is None else query)
-    if reading.output is None:
-        found = _nested(said, _DOCUMENTS, _RERANKED)
-        listed = items(found.get(_RERANKED) or found.get(_DOCUMENTS))
+def _read_documents(columns: SpanColumns, attributes: Attributes) -> None:
+    if columns.input is None:
+        query = attributes.get("reranker.query")
+        columns.input = as_content(attributes.get("input.value") if query is None else query)
+    if columns.output is None:
+        found = _nested(attributes, _DOCUMENTS, _RERANKED)
+        listed = list_items(found.get(_RERANKED) or found.get(_DOCUMENTS))
         documents = [_document(_inner(each, "document")) for each in listed]
-        reading.output = written(documents) if documents else None
+        columns.output = to_json(documents) if documents else None
 
 
-def _document(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {**said, "metadata": parsed(said["metadata"])} if "metadata" in said else dict(said)
+def _document(document: Mapping[str, Any]) -> dict[str, Any]:
+    return (
+        {**document, "metadata": parse_json(document["metadata"])}
+        if "metadata" in document
+        else dict(document)
+    )
 
 
-def _read_embedding(reading: Reading, said: Attributes) -> None:
-    if reading.model is None:
-        reading.model = text(said.get("embedding.model_name"))
-    _read_call(reading, said)
-    if reading.input is None:
-        found = nested(said, _EMBEDDINGS).get(_EMBEDDINGS)
-        given: list[JsonValue] = [_inner(each, "embedding").get("text") for each in items(found)]
+def _read_embedding(columns: SpanColumns, attributes: Attributes) -> None:
+    if columns.model is None:
+        columns.model = as_text(attributes.get("embedding.model_name"))
+    _read_call(columns, attributes)
+    if columns.input is None:
+        found = nest_attributes(attributes, _EMBEDDINGS).get(_EMBEDDINGS)
+        given: list[JsonValue] = [
+            _inner(each, "embedding").get("text") for each in list_items(found)
+        ]
         if given:
-            reading.input = content(given[0] if len(given) == 1 else given)
+            columns.input = as_content(given[0] if len(given) == 1 else given)
 
 
 _CONTENTS = {
@@ -221,4 +239,13 @@ _CONTENTS = {
     SpanKind.RETRIEVAL: _read_documents,
     SpanKind.EMBEDDING: _read_embedding,
 }
-"""What reads the content of a span, by its kind."""
+"""The reader of input and output for each kind of span."""
+
+
+VOCABULARY = Vocabulary(
+    _read,
+    prefixes=frozenset(
+        {"openinference", "llm", "tool", "tool_call", "retrieval", "reranker", "embedding",
+         "input", "output", "tag"}
+    ),
+)  # fmt: skip

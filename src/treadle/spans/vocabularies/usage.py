@@ -1,8 +1,9 @@
-"""The tokens of a call, always with cached ones inside the input, and what the call cost.
+"""The tokens of a call, with cached ones inside the input, and the cost of the call.
 
-Providers count in two ways: OpenAI's input holds the tokens that were read from or written to its
-cache, Anthropic's and Bedrock's does not. Most instrumentations add up, as OpenTelemetry asks; the
-others are known by what made the span. If the numbers themselves show it, the numbers count.
+Providers count in two ways. OpenAI's input includes the tokens that were read from or written to
+its cache; Anthropic's and Bedrock's does not. Most instrumentations add cached tokens to the input,
+as OpenTelemetry asks; the instrumentation of a span identifies those that do not. If the counts of
+a span contradict that, the counts decide.
 """
 
 from collections.abc import Mapping
@@ -11,97 +12,100 @@ from treadle.events.types import Usage
 from treadle.llm.prices import price
 from treadle.llm.usage import Meaning, counts_of, with_thoughts
 from treadle.spans.span import CostSource, SpanKind
-from treadle.spans.vocabularies.columns import Reading, count, parsed
+from treadle.spans.vocabularies.columns import SpanColumns
+from treadle.spans.vocabularies.values import as_count, parse_json
 
 _BESIDE_SCOPES = ("opentelemetry.instrumentation.bedrock",)
-"""Instrumentations that forward what the provider counts outside of its input."""
+"""Instrumentations that forward counts of a provider whose input excludes cached tokens."""
 
-_USUAL_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_demand"}
+_TABLE_TIERS = {"", "none", "auto", "default", "standard", "standard_only", "on_demand"}
+"""Service tiers whose prices are in the table."""
 
 
-def usage_of(reading: Reading) -> tuple[Usage, bool | None]:
-    """The tokens, and whether the source counted cached ones inside its input (None: it has none).
+def read_usage(columns: SpanColumns) -> tuple[Usage, bool | None]:
+    """The tokens, and whether the source counts cached ones inside its input.
 
-    What is not known stays unknown.
+    The latter is None without cached tokens. Unknown counts are None.
     """
-    _complete(reading)
-    told = reading.input_tokens
-    cache = (reading.cached or 0) + (reading.cache_write or 0)
-    inside = None if not cache or told is None else _counts_inside(reading, told, cache)
-    given = told + cache if told is not None and inside is False else told
+    _add_unnamed_counts(columns)
+    reported = columns.input_tokens
+    cache = (columns.cached or 0) + (columns.cache_write or 0)
+    inside = None if not cache or reported is None else _counts_inside(columns, reported, cache)
+    whole = reported + cache if reported is not None and inside is False else reported
     usage = Usage(
-        input=given,
-        output=with_thoughts(given, reading.output_tokens, reading.reasoning, reading.total_tokens),
-        cached=reading.cached,
-        reasoning=reading.reasoning,
-        cache_write=reading.cache_write,
+        input=whole,
+        output=with_thoughts(whole, columns.output_tokens, columns.reasoning, columns.total_tokens),
+        cached=columns.cached,
+        reasoning=columns.reasoning,
+        cache_write=columns.cache_write,
     )
     return usage, inside
 
 
-def _complete(reading: Reading) -> None:
-    """Take counts under names that no vocabulary has.
+def _add_unnamed_counts(columns: SpanColumns) -> None:
+    """Set counts from attributes that no vocabulary names.
 
-    Without a place for one of them the price of the call is unknown, rather than wrong.
+    If there is no column for a count, the call is not priced, rather than priced wrongly.
     """
-    if reading.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or reading.input_tokens is None:
+    if columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING) or columns.input_tokens is None:
         return
-    said = {
-        name: value if type(value) is int else _within(value)
-        for name, value in reading.raw.attributes.items()
+    candidates = {
+        name: value if type(value) is int else _json_object(value)
+        for name, value in columns.raw.attributes.items()
         if "sage" in name or "oken" in name
     }
-    found = counts_of(said)
-    if reading.cached is None:
-        reading.cached = count(found.get(Meaning.CACHED))
-        if not reading.cached and found.get(Meaning.UNKNOWN_CACHE):
-            reading.priceable = False
-    if reading.cache_write is None:
-        reading.cache_write = count(found.get(Meaning.CACHE_WRITE))
-    if reading.reasoning is None:
-        reading.reasoning = count(found.get(Meaning.REASONING))
+    found = counts_of(candidates)
+    if columns.cached is None:
+        columns.cached = as_count(found.get(Meaning.CACHED))
+        if not columns.cached and found.get(Meaning.UNKNOWN_CACHE):
+            columns.priceable = False
+    if columns.cache_write is None:
+        columns.cache_write = as_count(found.get(Meaning.CACHE_WRITE))
+    if columns.reasoning is None:
+        columns.reasoning = as_count(found.get(Meaning.REASONING))
     if found.get(Meaning.AUDIO):
-        reading.priceable = False
+        columns.priceable = False
 
 
 def _has_other_prices(attributes: Mapping[str, object]) -> bool:
-    """Whether the call ran in a service tier whose prices are not those of the table."""
-    said = {
+    """Whether the call ran in a service tier whose prices are not in the table."""
+    tiers = {
         name: str(value).lower()
         for name, value in attributes.items()
         if name.replace("_", "").lower().endswith("servicetier")
     }
-    answered = {tier for name, tier in said.items() if "request" not in name.lower()}
-    return bool((answered or set(said.values())) - _USUAL_TIERS)
+    answered = {tier for name, tier in tiers.items() if "request" not in name.lower()}
+    return bool((answered or set(tiers.values())) - _TABLE_TIERS)
 
 
-def _within(value: object) -> object:
-    """An object that was sent as JSON text."""
+def _json_object(value: object) -> object:
+    """`value`, or the object that it is the JSON text of."""
     if not isinstance(value, str) or not value.startswith("{"):
         return value
-    made = parsed(value)
-    return made if isinstance(made, Mapping) else None
+    parsed = parse_json(value)
+    return parsed if isinstance(parsed, Mapping) else None
 
 
-def _counts_inside(reading: Reading, told: int, cache: int) -> bool:
-    if cache > told:
+def _counts_inside(columns: SpanColumns, reported: int, cache: int) -> bool:
+    if cache > reported:
         return False
-    if reading.total_tokens is not None and reading.output_tokens is not None:
-        sums = {told + reading.output_tokens: True, told + cache + reading.output_tokens: False}
-        if reading.total_tokens in sums:
-            return sums[reading.total_tokens]
-    return not (reading.beside or reading.raw.scope.startswith(_BESIDE_SCOPES))
+    if columns.total_tokens is not None and columns.output_tokens is not None:
+        output = columns.output_tokens
+        sums = {reported + output: True, reported + cache + output: False}
+        if columns.total_tokens in sums:
+            return sums[columns.total_tokens]
+    return not (columns.cache_outside_input or columns.raw.scope.startswith(_BESIDE_SCOPES))
 
 
-def cost_of(reading: Reading, usage: Usage) -> tuple[float | None, CostSource | None]:
-    """US dollars, as they were reported, else by the table of prices; None when nobody knows."""
-    if reading.cost is not None:
-        return reading.cost, CostSource.REPORTED
-    if reading.model is None or reading.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
+def price_call(columns: SpanColumns, usage: Usage) -> tuple[float | None, CostSource | None]:
+    """US dollars: the reported cost, else by the table of prices; None if neither is known."""
+    if columns.cost is not None:
+        return columns.cost, CostSource.REPORTED
+    if columns.model is None or columns.kind not in (SpanKind.MODEL, SpanKind.EMBEDDING):
         return None, None
-    if reading.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
-        usage = Usage(input=usage.input, output=0)  # an embedding has no tokens
-    if not reading.priceable or _has_other_prices(reading.raw.attributes):
+    if columns.kind is SpanKind.EMBEDDING and usage.output is None and usage.input is not None:
+        usage = Usage(input=usage.input, output=0)  # an embedding is not text
+    if not columns.priceable or _has_other_prices(columns.raw.attributes):
         return None, None
-    reckoned = price(reading.model, reading.provider, usage, at_us=reading.raw.start_ns // 1_000)
-    return reckoned, None if reckoned is None else CostSource.PRICES
+    calculated = price(columns.model, columns.provider, usage, at_us=columns.raw.start_ns // 1_000)
+    return calculated, None if calculated is None else CostSource.PRICES

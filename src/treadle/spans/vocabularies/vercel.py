@@ -1,73 +1,78 @@
-"""Vercel's AI SDK: `ai.…`, as versions 5 and 6 of the package `ai` write it (and 4, mostly).
+"""Vercel's AI SDK: `ai.…`, as versions 5 and 6 of the package `ai` send it, and mostly version 4.
 
-A call makes two spans: `ai.generateText`, which may make several requests and runs the tools
-between them, and for each request `ai.generateText.doGenerate`. Only the second is a model call.
+A call has spans of two kinds. `ai.generateText` covers all requests and runs the tools between
+them; each request is a span `ai.generateText.doGenerate`. Only the latter is a model call.
 """
 
 from typing import Any
 
 from treadle.spans.span import Attributes, JsonValue, SpanKind
-from treadle.spans.vocabularies.columns import (
-    Reading,
-    content,
-    microseconds,
-    name_of,
-    parsed,
-    text,
-    texts,
-    written,
-)
+from treadle.spans.vocabularies.columns import SpanColumns, Vocabulary
 from treadle.spans.vocabularies.messages import Message, is_plain_text, read_messages, tool_call
-from treadle.spans.vocabularies.providers import canonical
+from treadle.spans.vocabularies.values import (
+    as_content,
+    as_microseconds,
+    as_name,
+    as_text,
+    as_texts,
+    canonical_provider,
+    parse_json,
+    to_json,
+)
 
 _METADATA = "ai.telemetry.metadata."
 _THREADS = ("sessionId", "threadId", "conversationId", "chatId", "session_id", "thread_id")
 _MILLISECOND = 1_000
 
 
-def read(reading: Reading) -> None:
-    """Read `ai.…`."""
-    said = reading.raw.attributes
-    operation = said.get("ai.operationId") or reading.raw.name
-    _read_kind(reading, str(operation), said)
-    if reading.model is None:
-        reading.model = text(said.get("ai.response.model")) or text(said.get("ai.model.id"))
-    if reading.provider is None:
-        reading.provider = canonical(text(said.get("ai.model.provider")))
-    _read_usage(reading, said)
-    if reading.kind is SpanKind.TOOL:
-        reading.tool = reading.tool or text(said.get("ai.toolCall.name"))
-        reading.input = content(said.get("ai.toolCall.args"))
-        reading.output = content(said.get("ai.toolCall.result"))
-    elif reading.kind is SpanKind.EMBEDDING:
-        value = said.get("ai.value")
-        reading.input = content(said.get("ai.values") if value is None else _unquoted(value))
+def _read(columns: SpanColumns) -> None:
+    attributes = columns.raw.attributes
+    operation = attributes.get("ai.operationId") or columns.raw.name
+    _read_kind(columns, str(operation), attributes)
+    if columns.model is None:
+        columns.model = as_text(attributes.get("ai.response.model")) or as_text(
+            attributes.get("ai.model.id")
+        )
+    if columns.provider is None:
+        columns.provider = canonical_provider(as_text(attributes.get("ai.model.provider")))
+    _read_usage(columns, attributes)
+    if columns.kind is SpanKind.TOOL:
+        columns.tool = columns.tool or as_text(attributes.get("ai.toolCall.name"))
+        columns.input = as_content(attributes.get("ai.toolCall.args"))
+        columns.output = as_content(attributes.get("ai.toolCall.result"))
+    elif columns.kind is SpanKind.EMBEDDING:
+        value = attributes.get("ai.value")
+        columns.input = as_content(
+            attributes.get("ai.values") if value is None else _unquoted(value)
+        )
     else:
-        given = said.get("ai.prompt.messages") or said.get("ai.prompt")
-        reading.input = reading.input or _prompt(given)
-        reading.output = reading.output or _reply(said)
-    _read_metadata(reading, said)
+        given = attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")
+        columns.input = columns.input or _prompt(given)
+        columns.output = columns.output or _reply(attributes)
+    _read_metadata(columns, attributes)
 
 
-def _read_kind(reading: Reading, operation: str, said: Attributes) -> None:
-    if operation.startswith("ai.toolCall") or "ai.toolCall.name" in said:
-        reading.set_kind(SpanKind.TOOL)
+def _read_kind(columns: SpanColumns, operation: str, attributes: Attributes) -> None:
+    if operation.startswith("ai.toolCall") or "ai.toolCall.name" in attributes:
+        columns.set_kind(SpanKind.TOOL)
     elif ".doEmbed" in operation:
-        reading.set_kind(SpanKind.EMBEDDING)
+        columns.set_kind(SpanKind.EMBEDDING)
     elif ".doRerank" in operation:
-        reading.set_kind(SpanKind.RETRIEVAL, "rerank")
+        columns.set_kind(SpanKind.RETRIEVAL, "rerank")
     elif ".doGenerate" in operation or ".doStream" in operation:
-        reading.set_kind(SpanKind.MODEL)
+        columns.set_kind(SpanKind.MODEL)
     elif operation.startswith("ai."):
-        reading.set_kind(SpanKind.AGENT)
+        columns.set_kind(SpanKind.AGENT)
 
 
-def _read_usage(reading: Reading, said: Attributes) -> None:
+def _read_usage(columns: SpanColumns, attributes: Attributes) -> None:
     def first(*names: str) -> JsonValue:
-        found = (said[f"ai.usage.{name}"] for name in names if f"ai.usage.{name}" in said)
+        found = (
+            attributes[f"ai.usage.{name}"] for name in names if f"ai.usage.{name}" in attributes
+        )
         return next(found, None)
 
-    reading.set_tokens(
+    columns.set_tokens(
         input=first("inputTokens", "promptTokens", "tokens"),
         output=first("outputTokens", "completionTokens"),
         cached=first("inputTokenDetails.cacheReadTokens", "cachedInputTokens"),
@@ -75,60 +80,65 @@ def _read_usage(reading: Reading, said: Attributes) -> None:
         reasoning=first("outputTokenDetails.reasoningTokens", "reasoningTokens"),
         total=first("totalTokens"),
     )
-    if reading.beside is None:
-        # Version 6 adds up by itself; version 5 hands on what the provider counts.
-        adds = any(name.startswith("ai.usage.inputTokenDetails.") for name in said)
-        reading.beside = not adds and reading.provider == "anthropic"
-    if reading.first_us is None:
-        waited = said.get("ai.response.msToFirstChunk", said.get("ai.stream.msToFirstChunk"))
-        reading.first_us = microseconds(waited, _MILLISECOND)
+    if columns.cache_outside_input is None:
+        # Version 6 adds cached tokens to the input; version 5 forwards the provider's counts.
+        adds = any(name.startswith("ai.usage.inputTokenDetails.") for name in attributes)
+        columns.cache_outside_input = not adds and columns.provider == "anthropic"
+    if columns.time_to_first_token_us is None:
+        waited = attributes.get(
+            "ai.response.msToFirstChunk", attributes.get("ai.stream.msToFirstChunk")
+        )
+        columns.time_to_first_token_us = as_microseconds(waited, _MILLISECOND)
 
 
 def _prompt(given: JsonValue) -> str | None:
-    """The messages. Its contents are always parts; one that is only a text becomes the text."""
+    """The messages. A content of one text part becomes the text."""
     messages = read_messages(given, "user")
     for message in messages:
         parts = message.get("content")
         if isinstance(parts, list) and len(parts) == 1 and is_plain_text(parts[0]):
             message["content"] = parts[0]["text"]
-    return written(messages) if messages else None
+    return to_json(messages) if messages else None
 
 
-def _reply(said: Attributes) -> str | None:
-    """The message that the model answered with, from its parts."""
-    shown = said.get("ai.response.text")
-    calls = parsed(said.get("ai.response.toolCalls"))
-    if shown is None and "ai.response.object" in said:
-        shown = said["ai.response.object"]
+def _reply(attributes: Attributes) -> str | None:
+    """The reply of the model, from its text, reasoning and tool calls."""
+    shown = attributes.get("ai.response.text")
+    calls = parse_json(attributes.get("ai.response.toolCalls"))
+    if shown is None and "ai.response.object" in attributes:
+        shown = attributes["ai.response.object"]
     if shown is None and not calls:
         return None
     message: Message = {"role": "assistant", "content": shown}
-    if thought := said.get("ai.response.reasoning"):
+    if thought := attributes.get("ai.response.reasoning"):
         message["reasoning_content"] = thought
     if isinstance(calls, list) and calls:
         message["content"] = shown or None
         message["tool_calls"] = [_call(each) for each in calls]
-    return written(read_messages(message, "assistant"))
+    return to_json(read_messages(message, "assistant"))
 
 
-def _call(said: Any) -> Any:
-    if not isinstance(said, dict):
-        return said
-    arguments = said.get("input", said.get("args"))
-    return tool_call(said.get("toolCallId"), said.get("toolName"), arguments)
+def _call(call: Any) -> Any:
+    if not isinstance(call, dict):
+        return call
+    arguments = call.get("input", call.get("args"))
+    return tool_call(call.get("toolCallId"), call.get("toolName"), arguments)
 
 
 def _unquoted(value: JsonValue) -> JsonValue:
-    """The text in a JSON string, as which one value is sent."""
-    inner = parsed(value)
+    """The text of a JSON string: Vercel encodes a single value so."""
+    inner = parse_json(value)
     return inner if isinstance(inner, str) else value
 
 
-def _read_metadata(reading: Reading, said: Attributes) -> None:
-    """What the application said of the call: its session, and its tags as langfuse takes them."""
+def _read_metadata(columns: SpanColumns, attributes: Attributes) -> None:
+    """Read the session and the tags that the application attached."""
     for name in _THREADS:
-        if reading.thread_id is None:
-            reading.thread_id = name_of(said.get(_METADATA + name))
+        if columns.thread_id is None:
+            columns.thread_id = as_name(attributes.get(_METADATA + name))
     for name in ("tags", "labels"):
-        if _METADATA + name in said:
-            reading.labels += texts(said[_METADATA + name])
+        if _METADATA + name in attributes:
+            columns.labels += as_texts(attributes[_METADATA + name])
+
+
+VOCABULARY = Vocabulary(_read, prefixes=frozenset({"ai"}))

@@ -1,0 +1,187 @@
+"""Readers of attribute values: text, numbers, JSON, dotted names, and names of providers."""
+
+import json
+from typing import Any
+
+from treadle.llm.usage import MOST_TOKENS, read_cost
+from treadle.spans.span import Attributes, JsonValue
+
+_LONGEST_SECONDS = 1_000_000_000
+_INDEX_DIGITS = 6
+_STEPS = 12
+
+Nested = dict[str, Any]
+
+
+def as_text(value: JsonValue) -> str | None:
+    """A text that is not blank, or None."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def as_name(value: JsonValue) -> str | None:
+    """An id or a name, from a text or a number. A whole double counts as a whole number."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return as_text(value)
+
+
+def as_content(value: JsonValue) -> str | None:
+    """The content of a message, an argument or a result: a text as it is, else JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return to_json(value)
+
+
+def as_count(value: JsonValue) -> int | None:
+    """A number of tokens, or None if the value cannot be one."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 12:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    return None
+
+
+def as_dollars(value: JsonValue) -> float | None:
+    """A cost, or None if the value cannot be one."""
+    return read_cost(_number(value))
+
+
+def as_microseconds(value: JsonValue, unit_us: int) -> int | None:
+    """A duration that is given in units of `unit_us` microseconds."""
+    number = _number(value)
+    if number is None or not 0 <= number <= _LONGEST_SECONDS:  # false for NaN
+        return None
+    return round(number * unit_us)
+
+
+def _number(value: JsonValue) -> int | float | None:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+
+
+def parse_json(value: JsonValue) -> Any:
+    """The value of a JSON text. Any other value is returned unchanged."""
+    if not isinstance(value, str) or value[:1] not in _BEGINS:
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+_BEGINS = frozenset('[{"')
+
+
+def to_json(value: Any) -> str | None:
+    """JSON text without escapes of letters; None if `value` is nested too deeply."""
+    try:
+        return _WRITER.encode(value)
+    except RecursionError:
+        return None
+
+
+_WRITER = json.JSONEncoder(ensure_ascii=False)
+
+
+def as_texts(value: JsonValue, *, separator: str | None = None) -> list[str]:
+    """The texts of a list, of a JSON list, or of one text that `separator` splits."""
+    value = parse_json(value)
+    if isinstance(value, str):
+        return [each.strip() for each in (value.split(separator) if separator else [value])]
+    if isinstance(value, list | tuple):
+        return [each.strip() for each in value if isinstance(each, str)]
+    return []
+
+
+def nest_attributes(attributes: Attributes, *prefixes: str) -> dict[str, Nested]:
+    """The attributes under each prefix, such as `llm.input.`, as maps by the parts of their names.
+
+    One walk over the attributes finds all prefixes.
+    """
+    found: dict[str, Nested] = {}
+    for key, value in attributes.items():
+        if key.startswith(prefixes):
+            for prefix in prefixes:
+                if key.startswith(prefix):
+                    _put(found.setdefault(prefix, {}), key[len(prefix) :], value)
+                    break
+    return found
+
+
+def _put(tree: Nested, key: str, value: Any) -> None:
+    *path, last = key.split(".", _STEPS)
+    for step in path:
+        tree = tree.setdefault(step, {})
+        if not isinstance(tree, dict):
+            return
+    tree[last] = value
+
+
+def list_items(value: Any) -> list[Any]:
+    """The entries of a list, or of a map whose keys are indexes, in order."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return []
+    numbered = [key for key in value if key.isdecimal() and len(key) <= _INDEX_DIGITS]
+    return [value[key] for key in sorted(numbered, key=int)]
+
+
+def nest_names(value: Any) -> Any:
+    """`value` with a map for each part of a dotted name, at every level."""
+    if isinstance(value, list):
+        return [nest_names(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found: Nested = {}
+    for key, each in value.items():
+        _put(found, key, nest_names(each))
+    return found
+
+
+_PROVIDERS = {
+    "az.ai.openai": "azure.ai.openai",
+    "azure": "azure.ai.openai",
+    "azure-openai": "azure.ai.openai",
+    "azure_openai": "azure.ai.openai",
+    "az.ai.inference": "azure.ai.inference",
+    "aws": "aws.bedrock",
+    "bedrock": "aws.bedrock",
+    "amazon-bedrock": "aws.bedrock",
+    "google": "gcp.gen_ai",
+    "vertexai": "gcp.vertex_ai",
+    "vertex_ai": "gcp.vertex_ai",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+    "together": "together_ai",
+    "togetherai": "together_ai",
+}
+
+_APIS = frozenset(
+    {"chat", "responses", "completion", "completions", "messages", "embedding", "embeddings",
+     "textembedding", "generative-ai", "image", "transcription", "speech", "generateContent"}
+)  # fmt: skip
+"""APIs that Vercel's SDK appends to the name of a provider, as in `openai.chat`."""
+
+
+def canonical_provider(name: str | None) -> str | None:
+    """The name of a provider in OpenTelemetry. An unknown name only becomes lower case."""
+    if name is None:
+        return None
+    head, _, api = name.partition(".")
+    if api in _APIS:
+        name = head
+    elif name.startswith("google.vertex"):
+        name = "vertexai"
+    lowered = name.lower()
+    return _PROVIDERS.get(lowered, lowered)
