@@ -16,7 +16,7 @@ from treadle.events.types import MessageQueued, StopReason
 from treadle.ids import new_id
 from treadle.llm.messages import AssistantMessage, UserMessage
 from treadle.session import Conversation
-from treadle.session.keeping import Keeper
+from treadle.session.conversation_writer import ConversationWriter
 
 CLOCK = SystemClock()
 
@@ -39,8 +39,8 @@ async def answer(
     async with conversations.reserve(conversation, message, request_id) as reserved:
         found = [str(entry.message.text) for entry in reserved.entries]  # type: ignore[union-attr]
         await asyncio.sleep(0)
-        keeper = Keeper(reserved, await conversations.store(), CLOCK)
-        await keeper.append(message, AssistantMessage(f"Answer to {text}"), request_id=request_id)
+        writer = ConversationWriter(reserved, await conversations.store(), CLOCK)
+        await writer.append(message, AssistantMessage(f"Answer to {text}"), request_id=request_id)
     return found
 
 

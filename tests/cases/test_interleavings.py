@@ -38,7 +38,7 @@ from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.question import Policy, Subject
 from treadle.tools.contract import Tool, ToolClass, ToolContext, ToolEffect, ToolError
 from treadle.tools.executor import ToolExecutor
-from treadle.tools.external import Bridge, Connection, Offer, ToolDefinition
+from treadle.tools.external import Bridge, CallOffer, Connection, ToolDefinition
 from treadle.tools.registry import Registry
 
 Way = Literal["complete", "fail", "hang", "late", "crash"]
@@ -121,7 +121,7 @@ class World:
         await self.clock.sleep(life.asked_for)
         approvals.answer(question.approval_id, ApprovalScope(str(life.answer)), "Words.")
 
-    async def page(self, connection: Connection, offer: Offer) -> None:
+    async def page(self, connection: Connection, offer: CallOffer) -> None:
         assert isinstance(offer.arguments, dict)
         life = self.lives[int(str(offer.arguments["text"]))]
         if life.way == "hang":
@@ -151,7 +151,7 @@ async def together(world: World, leaves_at: int | None) -> AsyncIterator[tuple[A
         async def connected() -> None:
             with bridge.connect("page") as connection:
                 async for message in connection:
-                    if isinstance(message, Offer):
+                    if isinstance(message, CallOffer):
                         answering = group.create_task(world.page(connection, message))
                         tasks.append(answering)
 

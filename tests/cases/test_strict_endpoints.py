@@ -22,7 +22,7 @@ from treadle.events.types import CallKey, FallbackApplied, RetryScheduled, StopR
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from treadle.session.prompts import system_prompt
+from treadle.session.role import system_prompt
 
 DONE = Answer("Done.")
 RECORDED = Path(__file__).parent / "recorded"

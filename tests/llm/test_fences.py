@@ -27,7 +27,7 @@ from treadle.llm.messages import (
 from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode
-from treadle.session.prompts import assistant_for
+from treadle.session.role import assistant_for
 from treadle.traces.fencing import fenced, recorded
 
 MARKERS = (
@@ -118,7 +118,7 @@ def test_recorded_text_stays_behind_its_bars(text: str, source: str) -> None:
 
 
 def test_the_prompt_of_the_system_says_what_a_fence_means() -> None:
-    from treadle.session.prompts import system_prompt
+    from treadle.session.role import system_prompt
 
     assert "<recorded-NAME" in system_prompt("/repo", ["request_code_context"])
     assert "<recorded-NAME" in system_prompt("/repo", ())

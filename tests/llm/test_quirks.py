@@ -14,7 +14,7 @@ from tests.llm.recording import RecordingObserver
 from treadle.llm.client import HttpChatModel
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.messages import AssistantMessage, ChatRequest, UserMessage
-from treadle.llm.quirks import KeptQuirks
+from treadle.llm.quirks import LearnedQuirks
 
 THOUGHT = replace(
     REQUEST,
@@ -89,7 +89,7 @@ async def test_preferences_go_with_every_request_where_set_so(provider: FakeProv
 async def test_what_an_endpoint_taught_is_known_to_the_next_model_of_it(
     provider: FakeProvider,
 ) -> None:
-    kept = KeptQuirks()
+    kept = LearnedQuirks()
     refusal = error(400, "Tool call id was a but must be a-z, A-Z, 0-9, with a length of 9.")
     no_tools = error(404, "No endpoints found that support tool use")
     provider.add(refusal, Answer("Hi"), no_tools, Answer("Hi"), Answer("Hi"), Answer("Hi"))

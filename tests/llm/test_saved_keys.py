@@ -17,8 +17,8 @@ from treadle.errors import ConfigError, NotFoundError, TreadleError, UsageError
 from treadle.llm import connect, saved_keys
 from treadle.llm.messages import ChatRequest, UserMessage
 from treadle.llm.profiles import hosted_with_key, register_keys
-from treadle.llm.provider_states import KeyState, forget_key, keep_key, state_of
-from treadle.llm.saved_keys import Place
+from treadle.llm.provider_states import KeyState, forget_key, save_key, state_of
+from treadle.llm.saved_keys import KeyLocation
 from treadle.secrets import redact, redacting
 
 QUESTION = ChatRequest((UserMessage("Hi"),))
@@ -78,7 +78,7 @@ async def asked_with(settings: Settings, fake: FakeProvider) -> str | None:
 async def test_a_kept_key_is_asked_with_and_a_deleted_one_is_not() -> None:
     async with FakeProvider([Answer("a"), Answer("b")]) as fake:
         settings = of(fake.base_url)
-        assert keep_key(settings, {}, "desk", f" {KEY}\n") is Place.FILE
+        assert save_key(settings, {}, "desk", f" {KEY}\n") is KeyLocation.FILE
         assert redact(f"it is {KEY}") == "it is [redacted:registered]"
         assert state_of(settings, {}, "desk").key is KeyState.STORED
         assert await asked_with(settings, fake) == f"Bearer {KEY}"
@@ -90,7 +90,7 @@ async def test_a_kept_key_is_asked_with_and_a_deleted_one_is_not() -> None:
 
 @pytest.mark.usefixtures("no_keyring")
 def test_only_the_owner_may_read_the_file(home: Path) -> None:
-    keep_key(Settings(), {}, "openai", KEY)
+    save_key(Settings(), {}, "openai", KEY)
     path = home / "config" / "providers.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -104,7 +104,7 @@ def test_only_the_owner_may_read_the_file(home: Path) -> None:
 @pytest.mark.usefixtures("no_keyring")
 @pytest.mark.parametrize("content", ["", "[]", '{"keys": 3}', '{"keys": {"a": {"key": 1}}}', "{"])
 def test_a_file_of_another_form_is_told(home: Path, content: str) -> None:
-    keep_key(Settings(), {}, "openai", KEY)
+    save_key(Settings(), {}, "openai", KEY)
     path = home / "config" / "providers.key"
     path.write_text(content)
     with pytest.raises(ConfigError, match="is not a valid key file"):
@@ -118,7 +118,7 @@ async def test_a_keyring_that_works_holds_the_key_and_the_file_does_not(
     monkeypatch.setitem(sys.modules, "keyring", keyring)
     async with FakeProvider([Answer("a")]) as fake:
         settings = of(fake.base_url)
-        assert keep_key(settings, {}, "desk", KEY) is Place.KEYRING
+        assert save_key(settings, {}, "desk", KEY) is KeyLocation.KEYRING
         assert KEY not in (home / "config" / "providers.key").read_text()
         assert state_of(settings, {}, "desk").key is KeyState.KEYRING
         assert await asked_with(settings, fake) == f"Bearer {KEY}"
@@ -128,13 +128,13 @@ async def test_a_keyring_that_works_holds_the_key_and_the_file_does_not(
 
 def test_a_keyring_that_keeps_nothing_is_not_relied_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", ForgetfulKeyring())
-    assert keep_key(Settings(), {}, "openai", KEY) is Place.FILE
+    assert save_key(Settings(), {}, "openai", KEY) is KeyLocation.FILE
 
 
 @pytest.mark.usefixtures("no_keyring")
 async def test_a_repository_cannot_send_a_kept_key_elsewhere(tmp_path: Path, home: Path) -> None:
     """Not even a trusted one, which may set addresses."""
-    keep_key(Settings(), {}, "openai", KEY)
+    save_key(Settings(), {}, "openai", KEY)
     repo = tmp_path / "repo"
     (repo / ".treadle").mkdir(parents=True)
     async with FakeProvider([Answer("a")]) as fake:
@@ -159,13 +159,13 @@ def test_a_keyring_entry_of_the_settings_cannot_name_a_kept_key() -> None:
     keyring = Keyring()
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "keyring", keyring)
-        keep_key(Settings(), {}, "openai", KEY)
+        save_key(Settings(), {}, "openai", KEY)
     assert keyring.get_password("treadle", "openai") is None
 
 
 @pytest.mark.usefixtures("no_keyring")
 async def test_the_environment_wins_over_a_kept_key_and_a_kept_one_over_none() -> None:
-    keep_key(Settings(), {}, "openai", KEY)
+    save_key(Settings(), {}, "openai", KEY)
     assert [profile.name for profile in hosted_with_key(Settings(), {})] == ["openai"]
     assert state_of(Settings(), {"OPENAI_API_KEY": "x" * 9}, "openai").key is KeyState.ENVIRONMENT
     model = await connect(Settings(), {})
@@ -177,7 +177,7 @@ async def test_the_environment_wins_over_a_kept_key_and_a_kept_one_over_none() -
 async def test_a_refused_kept_key_is_told_without_it() -> None:
     async with FakeProvider([error(401, f"bad key {KEY}")]) as fake:
         settings = of(fake.base_url)
-        keep_key(settings, {}, "desk", KEY)
+        save_key(settings, {}, "desk", KEY)
         with pytest.raises(TreadleError, match="treadle models key set desk") as caught:
             await asked_with(settings, fake)
     assert KEY not in str(caught.value)
@@ -187,7 +187,7 @@ async def test_a_refused_kept_key_is_told_without_it() -> None:
 def test_kept_keys_are_known_to_redaction_before_they_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    keep_key(Settings(), {}, "openai", KEY)
+    save_key(Settings(), {}, "openai", KEY)
     monkeypatch.setattr(redacting, "_registered", ())
     register_keys(Settings(), {})
     assert KEY not in redact(f"it is {KEY}")
@@ -196,17 +196,17 @@ def test_kept_keys_are_known_to_redaction_before_they_are_used(
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nline", "k\u00e9y", "k" * 20_000])
 def test_what_is_no_key_is_not_kept(key: str) -> None:
     with pytest.raises(UsageError, match="is not a valid key"):
-        keep_key(Settings(), {}, "openai", key)
-    assert saved_keys.kept("openai") is None
+        save_key(Settings(), {}, "openai", key)
+    assert saved_keys.find("openai") is None
 
 
 def test_who_takes_no_key_says_so() -> None:
     with pytest.raises(UsageError, match="needs no key"):
-        keep_key(Settings(), {}, "embedded", KEY)
+        save_key(Settings(), {}, "embedded", KEY)
     with pytest.raises(UsageError, match="TREADLE_API_KEY"):
-        keep_key(Settings(), {"TREADLE_BASE_URL": "http://127.0.0.1:1/v1"}, "custom", KEY)
+        save_key(Settings(), {"TREADLE_BASE_URL": "http://127.0.0.1:1/v1"}, "custom", KEY)
     with pytest.raises(NotFoundError, match="no provider named 'nope'"):
-        keep_key(Settings(), {}, "nope", KEY)
+        save_key(Settings(), {}, "nope", KEY)
     own = Settings.model_validate({"providers": {"openai": {"api_key_keyring": "work"}}})
     with pytest.raises(UsageError, match="api_key_keyring"):
-        keep_key(own, {}, "openai", KEY)
+        save_key(own, {}, "openai", KEY)

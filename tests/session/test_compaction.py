@@ -41,9 +41,8 @@ from treadle.llm.strictness import Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode
 from treadle.session import Conversation, RequestSession
-from treadle.session.calibration import Calibration
-from treadle.session.compaction import coverable
-from treadle.session.history import TokenCounts, begins_turn, build_prompt
+from treadle.session.history import Calibration, TokenCounts, begins_turn, build_prompt
+from treadle.session.model_requests import messages_to_summarize
 from treadle.spans.recorder import Recorder
 from treadle.spans.span import SpanKind
 from treadle.spans.totals import totals
@@ -149,12 +148,14 @@ def test_a_summary_ends_at_the_beginning_of_a_turn_before_the_newest(
     for asks, words in parts:
         text = "word " * words
         conversation.add(UserMessage(text) if asks else AssistantMessage(text), 0)
-    covers = coverable(conversation, room, TokenCounts())
+    covers = messages_to_summarize(conversation, room, TokenCounts())
     starts = [n for n, e in enumerate(conversation.entries) if begins_turn(e.message)]
     assert covers in {0, *starts}
     if covers:
         conversation.add(NoteMessage("Sum.", covers), 0)
-        assert coverable(conversation, room, TokenCounts()) == 0, "never twice for the same"
+        assert messages_to_summarize(conversation, room, TokenCounts()) == 0, (
+            "never twice for the same"
+        )
         kept = conversation.messages
         assert kept[0] == NoteMessage("Sum.", covers)
         assert conversation.entries[starts[-1]].message in kept

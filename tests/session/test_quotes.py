@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.code.snippets import claimed_snippets, parse_snippets, write_snippet
-from treadle.session.quotes import Quote, QuoteVerdict, check_quotes
+from treadle.session.sources import Quote, QuoteVerdict, check_quotes
 
 CODE = "def add(left, right):\n    return left + right\n\n\ndef subtract():\n    pass\n"
 

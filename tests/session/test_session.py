@@ -49,8 +49,8 @@ from treadle.llm.messages import (
 )
 from treadle.session import SessionOutcome
 from treadle.session.conversation import MessageState
-from treadle.session.repetition import Patience
 from treadle.session.role import Role
+from treadle.session.tool_results import RepetitionLimits
 from treadle.tokens import estimate
 
 
@@ -529,7 +529,7 @@ async def test_a_role_has_its_own_prompt_and_ends_with_a_final_call() -> None:
 
 
 async def test_a_role_may_have_less_patience_with_a_call_that_is_repeated() -> None:
-    role = Role("data", "", patience=Patience(hint_at=2, stop_at=3))
+    role = Role("data", "", patience=RepetitionLimits(hint_at=2, stop_at=3))
     async with stage(Echo()) as at:
         again = Say(calls=(("echo", '{"text": "a"}'),))
         outcome = await at.session(FakeModel(again, again, again), role=role).run("Go")

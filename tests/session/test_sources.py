@@ -13,7 +13,7 @@ from treadle.code import CodeIndex
 from treadle.config.model import ToolSettings
 from treadle.events.edits import EditApplied
 from treadle.events.types import RetrievalFinished, SourceRange
-from treadle.session.sources import merge
+from treadle.session.sources import merge_ranges
 from treadle.toolbox.code.read_file import ReadFile
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.toolbox.code.workspace import Workspace
@@ -167,7 +167,7 @@ def test_a_range_inside_another_is_not_told_twice() -> None:
         SourceRange("a", 1, 9),
         SourceRange("a", 8, 12),
     ]
-    assert merge(ranges) == (
+    assert merge_ranges(ranges) == (
         SourceRange("b", 5, 6),
         SourceRange("a", 1, 9, "f"),
         SourceRange("a", 8, 12),

@@ -21,7 +21,7 @@ from treadle.protected_files import why_protected
 from treadle.repository_identity import consent_identity, identity
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Policy, Program, Subject
-from treadle.tools.approvals.rules import Place, Rules
+from treadle.tools.approvals.rules import ResolvedSubject, Rules
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_rule_for_a_program_is_not_about_one_inside_the_repository(tmp_path: P
     elsewhere = Subject(command="ruff check", program=Program("/usr/bin/ruff", inside=False))
     own = Subject(command="ruff check", program=Program(".venv/bin/ruff", inside=True))
     for subject, policy in ((elsewhere, Policy.ALLOW), (own, Policy.ASK)):
-        place = Place.of(subject, tmp_path)
+        place = ResolvedSubject.of(subject, tmp_path)
         assert rules.verdict("run_check", place, Policy.ASK).policy is policy
 
 

@@ -14,7 +14,7 @@ from treadle.config.model import Settings
 from treadle.events import Outcome
 from treadle.events.types import CallKey, ToolCallCompleted, ToolCallRequested
 from treadle.ids import new_id
-from treadle.session.calls import result_message
+from treadle.session.tool_results import result_message
 from treadle.tools.executor import Caller
 
 WRITING = ("create_file", "delete_file", "rename_file", "apply_experiment_data", "run_experiment")

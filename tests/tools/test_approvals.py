@@ -32,7 +32,7 @@ from treadle.private_files import why_private
 from treadle.tools.approvals.gate import Approvals
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Policy, Question, Subject
-from treadle.tools.approvals.rules import Place, Rules
+from treadle.tools.approvals.rules import ResolvedSubject, Rules
 from treadle.tools.contract import Result, Tool, ToolContext, ToolEffect, ToolError
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.registry import AnyTool, Registry
@@ -395,7 +395,7 @@ def test_more_refusals_and_questions_never_allow_more(
     def policy(*lists: list[str]) -> Policy:
         rules = [tuple(f"t path={each}" for each in patterns) for patterns in lists]
         chosen = ApprovalSettings(deny=rules[0], ask=rules[1], allow=rules[2])
-        place = Place(Subject(path=path), (path,))
+        place = ResolvedSubject(Subject(path=path), (path,))
         return Rules(chosen).verdict("t", place, Policy.ALLOW).policy
 
     order = [Policy.ALLOW, Policy.ASK, Policy.DENY]

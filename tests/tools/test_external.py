@@ -28,10 +28,10 @@ from treadle.ids import new_id
 from treadle.tools.contract import ToolEffect
 from treadle.tools.executor import ToolExecutor
 from treadle.tools.external import (
+    AnswerStatus,
     Bridge,
+    CallOffer,
     Connection,
-    Offer,
-    Taken,
     ToolDefinition,
     Withdrawal,
     message_json,
@@ -116,13 +116,13 @@ async def front(*definitions: ToolDefinition) -> AsyncIterator[Front]:
     assert asyncio.all_tasks() == before
 
 
-async def next_of(connection: Connection) -> Offer | Withdrawal:
+async def next_of(connection: Connection) -> CallOffer | Withdrawal:
     return await asyncio.wait_for(anext(aiter(connection)), 5)
 
 
-async def offered(connection: Connection) -> Offer:
+async def offered(connection: Connection) -> CallOffer:
     message = await next_of(connection)
-    assert isinstance(message, Offer)
+    assert isinstance(message, CallOffer)
     return message
 
 
@@ -139,7 +139,7 @@ async def test_a_front_end_runs_a_call_like_any_other() -> None:
             assert (offer.name, offer.arguments, offer.again) == ("open_page", {"url": "/a"}, False)
             assert (offer.request_id, offer.key) == (at.caller.request_id, CallKey(0, 0))
             assert offer.call_id == "call_0"
-            assert await page.answer(offer.request_id, offer.key, {"ok": 1}) is Taken.TAKEN
+            assert await page.answer(offer.request_id, offer.key, {"ok": 1}) is AnswerStatus.TAKEN
             outcome = await asyncio.wait_for(future, 5)
     assert isinstance(outcome, ToolCallCompleted)
     assert json.loads(outcome.content) == {
@@ -254,15 +254,15 @@ async def test_an_open_call_is_offered_again_after_a_reconnection() -> None:
         await at.clock.advance(14)
         with at.bridge.connect("page") as page:
             second = await offered(page)
-            assert second == Offer(**{**_fields(first), "again": True})
-            assert await page.answer(second.request_id, second.key, "done") is Taken.TAKEN
+            assert second == CallOffer(**{**_fields(first), "again": True})
+            assert await page.answer(second.request_id, second.key, "done") is AnswerStatus.TAKEN
             assert isinstance(await future, ToolCallCompleted)
-            assert await page.answer(second.request_id, second.key, "done") is Taken.REPEATED
+            assert await page.answer(second.request_id, second.key, "done") is AnswerStatus.REPEATED
     assert not at.late()
 
 
-def _fields(offer: Offer) -> dict[str, Any]:
-    return {name: getattr(offer, name) for name in Offer.__slots__}
+def _fields(offer: CallOffer) -> dict[str, Any]:
+    return {name: getattr(offer, name) for name in CallOffer.__slots__}
 
 
 async def test_a_new_connection_of_the_same_front_end_takes_the_place_of_the_old() -> None:
@@ -315,8 +315,8 @@ async def test_a_call_that_the_session_ended_is_withdrawn_and_its_answer_late(
             offer = await offered(page)
             await at.end(kind)
             assert await next_of(page) == Withdrawal(offer.request_id, offer.key)
-            assert await page.answer(offer.request_id, offer.key, 1) is Taken.LATE
-            assert await page.answer(offer.request_id, offer.key, 1) is Taken.REPEATED
+            assert await page.answer(offer.request_id, offer.key, 1) is AnswerStatus.LATE
+            assert await page.answer(offer.request_id, offer.key, 1) is AnswerStatus.REPEATED
             await settle()
             assert at.late() == ["completed"]
 
@@ -328,7 +328,7 @@ async def test_an_answer_in_the_moment_of_the_time_out_is_not_lost() -> None:
             offer = await offered(page)
             failing = asyncio.ensure_future(at.end(ErrorKind.TIMEOUT))
             answer = ToolFailure(ErrorKind.CONFLICT, "No.")
-            assert await page.answer(offer.request_id, offer.key, answer) is Taken.TAKEN
+            assert await page.answer(offer.request_id, offer.key, answer) is AnswerStatus.TAKEN
             await failing
             assert at.late() == ["failed"]
 
@@ -338,10 +338,10 @@ async def test_an_answer_to_no_call_or_to_another_s_is_refused() -> None:
         one, two = at.bridge.connect("one"), at.bridge.connect("two")
         _ = await at.called()
         offer = await offered(two)  # the newest
-        assert await one.answer(offer.request_id, offer.key, 1) is Taken.UNKNOWN
-        assert await two.answer(new_id(), offer.key, 1) is Taken.UNKNOWN
+        assert await one.answer(offer.request_id, offer.key, 1) is AnswerStatus.UNKNOWN
+        assert await two.answer(new_id(), offer.key, 1) is AnswerStatus.UNKNOWN
         await at.end(ErrorKind.TIMEOUT)
-        assert await one.answer(offer.request_id, offer.key, 1) is Taken.UNKNOWN
+        assert await one.answer(offer.request_id, offer.key, 1) is AnswerStatus.UNKNOWN
         await settle()
         assert not at.late()
 
@@ -376,7 +376,7 @@ async def test_messages_as_json_there_and_back() -> None:
             progress = json.dumps({"type": "tool_progress", **call, "text": "half"})
             assert await receive(page, progress) is None
             result = json.dumps({"type": "tool_result", **call, "result": [1]})
-            assert await receive(page, result.encode()) is Taken.TAKEN
+            assert await receive(page, result.encode()) is AnswerStatus.TAKEN
             assert isinstance(await future, ToolCallCompleted)
 
             future = await at.called()

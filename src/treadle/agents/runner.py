@@ -18,10 +18,10 @@ from treadle.ids import new_id
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import AssistantMessage
 from treadle.session import Conversation, ConversationStore, RequestSession, SessionOutcome
-from treadle.session.keeping import Keeper
-from treadle.session.repetition import Patience
+from treadle.session.conversation_writer import ConversationWriter
+from treadle.session.limits import UsageTotal
 from treadle.session.role import Role
-from treadle.session.tally import Tally
+from treadle.session.tool_results import RepetitionLimits
 from treadle.spans.span import ANALYST_LABEL
 from treadle.tools.contract import ToolContext
 from treadle.tools.executor import ToolExecutor
@@ -38,7 +38,7 @@ COMMON_INSTRUCTIONS = (
 )
 """Instructions that follow the prompt of every agent."""
 
-_PATIENCE = Patience(hint_at=2, stop_at=3)
+_PATIENCE = RepetitionLimits(hint_at=2, stop_at=3)
 """Records do not change while an agent reads them, so a repeated call returns nothing new."""
 
 Connect = Callable[[str | None], Awaitable[ChatModel]]
@@ -108,7 +108,7 @@ class _QuestionRun:
         self._resources = resources
         self._page = page
         self._request_id = request_id
-        self._tally = Tally()
+        self._tally = UsageTotal()
 
     async def run(
         self,
@@ -182,7 +182,9 @@ class _QuestionRun:
         outcome = await session.run(task)
         verified = await self._verified(outcome)
         if verified.text != outcome.text:
-            await _replace_answer(Keeper(conversation, store, resources.clock), verified.text)
+            await _replace_answer(
+                ConversationWriter(conversation, store, resources.clock), verified.text
+            )
         return verified
 
     async def _context(self, _text: str, _request_id: UUID) -> str:
@@ -220,12 +222,12 @@ def _new_conversation(root: Path, clock: Clock, *, model: str = "") -> Conversat
     return Conversation(new_id(), str(root), model, now, now)
 
 
-async def _replace_answer(keeper: Keeper, text: str) -> None:
+async def _replace_answer(writer: ConversationWriter, text: str) -> None:
     """Save the answer as the person sees it, without wrong lines."""
-    last = keeper.conversation.entries[-1]
+    last = writer.conversation.entries[-1]
     if isinstance(last.message, AssistantMessage):  # else the result of `final` is the answer
         last.message = replace(last.message, text=text)
-        await keeper.save(last)
+        await writer.save(last)
 
 
 def _narrower(settings: LimitSettings, limits: AgentLimits) -> LimitSettings:

@@ -5,7 +5,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from treadle.events.types import StopReason
-from treadle.session.quotes import QuoteVerdict
+from treadle.session.sources import QuoteVerdict
 
 
 class TurnTokens(TypedDict):

@@ -20,11 +20,9 @@ from treadle.llm import connect_with_fallbacks
 from treadle.llm.chat_model import ChatModel
 from treadle.llm.messages import ToolSpec
 from treadle.session import Conversation, RequestSession
-from treadle.session.calibration import Calibration
-from treadle.session.history import tools_tokens
-from treadle.session.prompts import assistant_for, brief_prompt, system_prompt
-from treadle.session.recording import SessionRecording
-from treadle.session.role import Role
+from treadle.session.history import Calibration, tools_tokens
+from treadle.session.recorder import SessionRecording
+from treadle.session.role import Role, assistant_for, brief_prompt, system_prompt
 from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import RequestCodeContext
 from treadle.tools.registry import AnyTool, Registry

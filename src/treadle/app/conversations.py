@@ -21,7 +21,7 @@ from treadle.events.types import MessageQueued, StopReason
 from treadle.ids import new_id
 from treadle.llm.messages import UserMessage
 from treadle.session import Conversation, ConversationStore, Kind
-from treadle.session.keeping import Keeper
+from treadle.session.conversation_writer import ConversationWriter
 
 
 class Conversations:
@@ -110,9 +110,9 @@ class Conversations:
                 yield conversation
             except BaseException as error:
                 if len(conversation.entries) == count:
-                    keeper = Keeper(conversation, store, self._clock)
-                    await keeper.append(message, request_id=request_id)
+                    writer = ConversationWriter(conversation, store, self._clock)
+                    await writer.append(message, request_id=request_id)
                     cancelled = isinstance(error, asyncio.CancelledError)
                     reason = StopReason.CANCELLED if cancelled else StopReason.FAILED
-                    await keeper.end_turn(conversation.entries[-1], reason)
+                    await writer.end_turn(conversation.entries[-1], reason)
                 raise

@@ -18,7 +18,7 @@ from treadle.errors import TreadleError
 from treadle.events import Event, Subscription
 from treadle.events import types as ev
 from treadle.session import SessionOutcome
-from treadle.session.quotes import QuoteVerdict
+from treadle.session.sources import QuoteVerdict
 from treadle.traces.amounts import cost, tokens
 from treadle.visible import printable
 

@@ -16,7 +16,7 @@ from treadle.llm.endpoint import Endpoint
 from treadle.llm.http_limits import HEADERS, AnswerRefusedError, bounds
 from treadle.llm.messages import ChatRequest, ModelReply
 from treadle.llm.provider_errors import ProviderError
-from treadle.llm.quirks import KeptQuirks
+from treadle.llm.quirks import LearnedQuirks
 from treadle.llm.reply_assembler import DeltaAssembler, Shown
 from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 from treadle.llm.valid_history import Dialect
@@ -66,7 +66,7 @@ class HttpChatModel:
         clock: Clock | None = None,
         ids: IdSource = new_id,
         backoff: Backoff | None = None,
-        kept: KeptQuirks | None = None,
+        kept: LearnedQuirks | None = None,
     ) -> None:
         """`kept` is shared by the models of one process: what one learns, the next ones know."""
         self._endpoint = endpoint
@@ -74,7 +74,7 @@ class HttpChatModel:
         self._clock = clock or SystemClock()
         self._ids = ids
         self._backoff = backoff or Backoff()
-        self._kept = kept or KeptQuirks()
+        self._kept = kept or LearnedQuirks()
         self._quirks = self._kept.of(endpoint)
         self._client: openai.AsyncOpenAI | None = None
         if endpoint.api_key:

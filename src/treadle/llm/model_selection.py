@@ -39,13 +39,13 @@ from treadle.llm.profiles import (
     unnamed_endpoint,
 )
 from treadle.llm.provider_errors import ProviderError
-from treadle.llm.quirks import KeptQuirks
+from treadle.llm.quirks import LearnedQuirks
 
 _ANY_MODEL = "default"
 """Sent where a server of one model does not list it; such servers take any name."""
 
 
-_LEARNT = KeptQuirks()
+_LEARNED = LearnedQuirks()
 """Of all endpoints that this process asks: a server connects again for each question."""
 
 
@@ -73,7 +73,7 @@ async def connect(
         context_window=window or DEFAULT_CONTEXT_WINDOW,
         clock=clock,
         ids=ids,
-        kept=_LEARNT,
+        kept=_LEARNED,
     )
     await chosen.prepare()
     return chosen

@@ -99,8 +99,8 @@ async def endpoint_for(
         key = await asyncio.to_thread(_from_keyring, own.api_key_keyring)
     else:
         key = env.get(key_name, "").strip() if key_name else None
-        if not key and saved_keys.kept_for(provider, base_url) is not None:
-            key = await asyncio.to_thread(saved_keys.value, provider, base_url)
+        if not key and saved_keys.find_for(provider, base_url) is not None:
+            key = await asyncio.to_thread(saved_keys.read_key, provider, base_url)
             key_name = f"the stored key (`treadle models key set {provider}`)"
     if key_name and not (key or "").strip():
         raise _no_key(provider, key_name)
@@ -196,7 +196,7 @@ def has_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Whether the key of a provider is in the environment or kept; no keyring is asked."""
     if env.get(variable_of(settings, provider) or "", "").strip():
         return True
-    return saved_keys.kept_for(provider, address_of(settings, provider)) is not None
+    return saved_keys.find_for(provider, address_of(settings, provider)) is not None
 
 
 async def local_servers(settings: Settings, env: Mapping[str, str]) -> list[LocalServer]:
@@ -219,7 +219,7 @@ def _needs_no_key(settings: Settings, provider: str) -> bool:
 
 
 def _no_key(provider: str, key_name: str) -> ProviderError:
-    kept = saved_keys.kept(provider)
+    kept = saved_keys.find(provider)
     elsewhere = f" The stored key is valid only for {kept.base_url}." if kept is not None else ""
     return ProviderError(
         f"{provider} needs a key, and {key_name} is not set.{elsewhere}",

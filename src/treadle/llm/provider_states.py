@@ -43,7 +43,7 @@ class ProviderState:
     key_name: str | None
     wants_key: bool
     takes_key: bool
-    kept: saved_keys.Place | None
+    kept: saved_keys.KeyLocation | None
     kept_for: str | None
     models: tuple[str, ...]
 
@@ -78,9 +78,9 @@ def state_of(settings: Settings, env: Mapping[str, str], provider: str) -> Provi
     return found
 
 
-def keep_key(
+def save_key(
     settings: Settings, env: Mapping[str, str], provider: str, key: str
-) -> saved_keys.Place:
+) -> saved_keys.KeyLocation:
     """Keep the key of a provider for the address that it has now; slow where a keyring is.
 
     Raises UsageError for what is no key or a provider that takes none, NotFoundError, ConfigError.
@@ -94,12 +94,12 @@ def keep_key(
         raise UsageError(
             "The input is not a valid key.", hint="Enter only the key, on one line, without spaces."
         )
-    return saved_keys.keep(provider, base_url, checked)
+    return saved_keys.save(provider, base_url, checked)
 
 
 def forget_key(settings: Settings, env: Mapping[str, str], provider: str) -> bool:
     """Delete what is kept for a provider, also one that is not configured any more."""
-    if saved_keys.kept(provider) is None:
+    if saved_keys.find(provider) is None:
         _takes_key(settings, env, provider)
     return saved_keys.forget(provider)
 
@@ -136,8 +136,8 @@ def _state(settings: Settings, env: Mapping[str, str], name: str) -> ProviderSta
     profile = PROFILES.get(name)
     base_url = own.base_url or (profile.base_url if profile else None)
     variable = variable_of(settings, name)
-    kept = saved_keys.kept(name)
-    usable = saved_keys.kept_for(name, base_url) if base_url else None
+    kept = saved_keys.find(name)
+    usable = saved_keys.find_for(name, base_url) if base_url else None
     key = KeyState(usable.place) if usable else KeyState.NONE
     if own.api_key_keyring:
         key = KeyState.KEYRING

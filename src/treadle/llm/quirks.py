@@ -21,7 +21,7 @@ and proxies pass the words of their upstream on with 502. None is an error witho
 Payload = Mapping[str, Any]
 
 
-class KeptQuirks:
+class LearnedQuirks:
     """What endpoints taught in this process, so that the next session need not learn it again.
 
     That an endpoint has no tools is not kept: a router may find one that has them a little later.

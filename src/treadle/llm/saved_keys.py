@@ -31,10 +31,10 @@ _FORMAT = 1
 Stamp = tuple[int, int, int] | None
 
 _writing = threading.Lock()
-_read: tuple[Path, Stamp, "Mapping[str, KeptKey]"] | None = None
+_read: tuple[Path, Stamp, "Mapping[str, SavedKey]"] | None = None
 
 
-class Place(StrEnum):
+class KeyLocation(StrEnum):
     """Where a kept key is."""
 
     KEYRING = "keyring"
@@ -42,15 +42,15 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptKey:
+class SavedKey:
     """A key for one address. `key` is None where it is in the keyring."""
 
     base_url: str
     key: str | None = field(repr=False)
 
     @property
-    def place(self) -> Place:
-        return Place.KEYRING if self.key is None else Place.FILE
+    def place(self) -> KeyLocation:
+        return KeyLocation.KEYRING if self.key is None else KeyLocation.FILE
 
 
 def path() -> Path:
@@ -67,23 +67,23 @@ def stamp() -> Stamp:
     return status.st_mtime_ns, status.st_ino, status.st_size
 
 
-def kept(provider: str) -> KeptKey | None:
+def find(provider: str) -> SavedKey | None:
     """What is kept for a provider, at whichever address. Raises ConfigError."""
     return _all().get(provider)
 
 
-def kept_for(provider: str, base_url: str) -> KeptKey | None:
+def find_for(provider: str, base_url: str) -> SavedKey | None:
     """What is kept for a provider at this address. Raises ConfigError."""
-    found = kept(provider)
+    found = find(provider)
     return found if found is not None and _same(found.base_url, base_url) else None
 
 
-def value(provider: str, base_url: str) -> str | None:
+def read_key(provider: str, base_url: str) -> str | None:
     """The key itself; may wait until the keyring is unlocked, so call it in a thread.
 
     Raises ConfigError.
     """
-    found = kept_for(provider, base_url)
+    found = find_for(provider, base_url)
     if found is None:
         return None
     key = found.key if found.key is not None else _from_keyring(provider)
@@ -91,13 +91,13 @@ def value(provider: str, base_url: str) -> str | None:
     return key
 
 
-def keep(provider: str, base_url: str, key: str) -> Place:
+def save(provider: str, base_url: str, key: str) -> KeyLocation:
     """Keep a key in the place of the one before; slow as `value`. Raises ConfigError."""
     secrets.register(key)
     with _writing:
         everything = dict(_all())
         inside = _into_keyring(provider, key)
-        everything[provider] = KeptKey(base_url, None if inside else key)
+        everything[provider] = SavedKey(base_url, None if inside else key)
         _write(everything)
     return everything[provider].place
 
@@ -109,7 +109,7 @@ def forget(provider: str) -> bool:
         found = everything.pop(provider, None)
         if found is None:
             return False
-        if found.place is Place.KEYRING:
+        if found.place is KeyLocation.KEYRING:
             _out_of_keyring(provider)
         _write(everything)
     return True
@@ -125,7 +125,7 @@ def _same(one: str, other: str) -> bool:
     return one.rstrip("/") == other.rstrip("/")
 
 
-def _all() -> Mapping[str, KeptKey]:
+def _all() -> Mapping[str, SavedKey]:
     global _read
     at, now = path(), stamp()
     known = _read
@@ -136,7 +136,7 @@ def _all() -> Mapping[str, KeptKey]:
     return everything
 
 
-def _parsed(at: Path) -> dict[str, KeptKey]:
+def _parsed(at: Path) -> dict[str, SavedKey]:
     try:
         status = at.stat()
         refuse_foreign(at, status)
@@ -160,14 +160,14 @@ def _parsed(at: Path) -> dict[str, KeptKey]:
         ) from None  # the cause would show what is in it
 
 
-def _entry(entry: Mapping[str, object]) -> KeptKey:
+def _entry(entry: Mapping[str, object]) -> SavedKey:
     base_url, key = entry["base_url"], entry.get("key")
     if not isinstance(base_url, str) or not isinstance(key, str | None):
         raise TypeError
-    return KeptKey(base_url, key)
+    return SavedKey(base_url, key)
 
 
-def _write(everything: Mapping[str, KeptKey]) -> None:
+def _write(everything: Mapping[str, SavedKey]) -> None:
     """Put the file in place as a whole, readable for its owner alone from its first byte on."""
     entries = {
         name: {"base_url": each.base_url, **({} if each.key is None else {"key": each.key})}

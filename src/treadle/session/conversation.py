@@ -73,7 +73,7 @@ class Conversation:
 
         Messages that a summary replaces are omitted.
         """
-        return told(self.entries, len(self.entries))
+        return messages_for_model(self.entries, len(self.entries))
 
     def add(
         self,
@@ -103,12 +103,12 @@ class Conversation:
         return max(turns, default=-1) + 1
 
 
-def told(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
+def messages_for_model(entries: Sequence[Entry], end: int) -> tuple[Message, ...]:
     """The messages before position `end` of a branch, as a model receives them."""
-    return tuple(_told(entries, end))
+    return tuple(_messages_for_model(entries, end))
 
 
-def _told(entries: Sequence[Entry], end: int) -> Iterator[Message]:
+def _messages_for_model(entries: Sequence[Entry], end: int) -> Iterator[Message]:
     notes = [entry.message for entry in entries if isinstance(entry.message, NoteMessage)]
     summary = next((note for note in reversed(notes) if 0 < note.covers <= end), None)
     if summary is not None:

@@ -32,21 +32,22 @@ from treadle.llm.messages import (
     ToolSpec,
     UserMessage,
 )
-from treadle.session.asking import Asked, Asker
-from treadle.session.calibration import Calibration
-from treadle.session.calls import cut_results, ill_kinds, result_message, split_cut_calls
 from treadle.session.conversation import Conversation, MessageState
+from treadle.session.conversation_writer import ConversationWriter, ReplyDraft
 from treadle.session.conversations import ConversationStore
-from treadle.session.history import result_limit
-from treadle.session.keeping import Draft, Keeper
-from treadle.session.limits import LimitReachedError, Limits
-from treadle.session.prompts import assistant_for
-from treadle.session.quotes import Quote, check_quotes
-from treadle.session.repetition import Repetitions
-from treadle.session.reporting import Reporter
-from treadle.session.role import Role
-from treadle.session.sources import SourceCollector
-from treadle.session.tally import Tally
+from treadle.session.history import Calibration, result_limit
+from treadle.session.limits import LimitReachedError, Limits, UsageTotal
+from treadle.session.model_requests import ModelRequests, ReceivedReply
+from treadle.session.role import Role, assistant_for
+from treadle.session.session_events import SessionReporter
+from treadle.session.sources import Quote, SourceCollector, check_quotes
+from treadle.session.tool_results import (
+    RepeatedCalls,
+    invalid_call_kinds,
+    result_message,
+    split_truncated_calls,
+    truncated_results,
+)
 from treadle.tools.executor import Caller, ToolExecutor
 from treadle.tools.failures import failure_content
 from treadle.tools.registry import Registry
@@ -129,9 +130,9 @@ class RequestSession:
         self._clock = clock or SystemClock()
         self._limits = Limits(limits or LimitSettings(), self._clock)
         self._role = role or assistant_for(conversation.root, registry.names())
-        self._repetitions = Repetitions(self._role.patience)
+        self._repetitions = RepeatedCalls(self._role.patience)
         self._text = ""
-        self._tally = Tally()
+        self._tally = UsageTotal()
         self._tool_calls = 0
         self._root = conversation.root
         self._conversation_id = conversation.id
@@ -141,9 +142,11 @@ class RequestSession:
         self._begun = False
         self._over = False
         self.request_id: UUID = ids()
-        self._keeper = Keeper(conversation, store, self._clock)
-        self._reporter = Reporter(bus, self.request_id, conversation.id, self._tally, self._clock)
-        self._asker = Asker(
+        self._writer = ConversationWriter(conversation, store, self._clock)
+        self._reporter = SessionReporter(
+            bus, self.request_id, conversation.id, self._tally, self._clock
+        )
+        self._model_requests = ModelRequests(
             bus,
             self.request_id,
             model,
@@ -151,7 +154,7 @@ class RequestSession:
             tools=tuple(
                 ToolSpec(spec.name, spec.description, spec.parameters) for spec in registry.specs()
             ),
-            keeper=self._keeper,
+            writer=self._writer,
             reporter=self._reporter,
             tally=self._tally,
             limits=self._limits,
@@ -219,7 +222,7 @@ class RequestSession:
         try:
             return await self._loop()
         except LimitReachedError as limit:
-            await self._keeper.cut_draft(MessageState.CANCELLED)
+            await self._writer.cut_draft(MessageState.CANCELLED)
             await self._reporter.notice("warning", f"Stopped: {limit}.")
             return self._text, limit.reason
 
@@ -232,7 +235,7 @@ class RequestSession:
             ending = self._ending(remaining)
             last = ending is not None and bool(self._registry.names())
             turn, self._turn = self._turn, self._turn + 1
-            asked = await self._asker.ask(turn, last=ending if last else None)
+            asked = await self._model_requests.ask(turn, last=ending if last else None)
             message = asked.reply.message
             text = self._text = message.text or ""
             cut = _CUTS.get((asked.reply.finish_reason or "").lower())
@@ -249,13 +252,13 @@ class RequestSession:
                 continue
             outcomes = await self._run_calls(asked, message, cut_off)
             if cut and not cut_off:
-                await self._keeper.append(_CUT_NOTE)
+                await self._writer.append(_CUT_NOTE)
             cuts = 0 if outcomes else cuts + 1
             if cuts > self._settings.invalid_call_retries:
                 return text, StopReason.LENGTH
             if (final := self._final(message, outcomes)) is not None:
                 return final, StopReason.COMPLETED
-            kinds = ill_kinds(outcomes)
+            kinds = invalid_call_kinds(outcomes)
             ill = [*ill, kinds] if kinds else []
             if len(ill) > self._settings.invalid_call_retries:
                 return text, await self._stop_ill(ill)
@@ -271,7 +274,7 @@ class RequestSession:
         await self._reporter.notice("warning", _CUT_NOTICES[cut])
         if cut is StopReason.CONTENT_FILTER:
             return replace(message, calls=()), ()
-        whole, cut_off = split_cut_calls(message.calls)
+        whole, cut_off = split_truncated_calls(message.calls)
         return replace(message, calls=(*whole, *cut_off)), cut_off
 
     def _ending(self, remaining: int) -> LimitReachedError | None:
@@ -285,7 +288,7 @@ class RequestSession:
         return None
 
     async def _may_run(
-        self, draft: Draft, message: AssistantMessage, ending: LimitReachedError | None
+        self, draft: ReplyDraft, message: AssistantMessage, ending: LimitReachedError | None
     ) -> bool:
         """Whether the calls of a reply may run; where not, each has its refusal as its result.
 
@@ -312,9 +315,9 @@ class RequestSession:
             await self._reporter.notice("warning", f"Automatic context is missing: {error}")
         finally:  # what the person said is kept even when the turn is cancelled here
             if not steers:
-                self._user_place = len(self._keeper.conversation.entries)
+                self._user_place = len(self._writer.conversation.entries)
             message = UserMessage(text, context, steers)
-            await self._keeper.append(message, request_id=self.request_id)
+            await self._writer.append(message, request_id=self.request_id)
 
     async def _take_steering(self) -> None:
         """Put what was said meanwhile into the conversation, for the request that comes."""
@@ -324,7 +327,7 @@ class RequestSession:
             await self._reporter.steering(text, taken=True)
 
     async def _run_calls(
-        self, asked: Asked, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
+        self, asked: ReceivedReply, message: AssistantMessage, cut_off: tuple[ToolCall, ...]
     ) -> Sequence[Outcome]:
         """Run the calls of `message`; it and one result for each are then in the conversation.
 
@@ -354,7 +357,7 @@ class RequestSession:
             self._tool_calls += len(outcomes)
             results = [await result_message(outcome, tokens) for outcome in outcomes]
             noted = self._repetitions.note(message.calls, results, tokens)
-            await self._keeper.append(*noted, *cut_results(cut_off))
+            await self._writer.append(*noted, *truncated_results(cut_off))
         return outcomes
 
     def _request(self, call: ToolCall, parent_id: UUID | None, tokens: int) -> ToolCallRequested:
@@ -383,14 +386,14 @@ class RequestSession:
             None,
         )
 
-    async def _refuse_calls(self, draft: Draft, message: AssistantMessage, why: str) -> None:
+    async def _refuse_calls(self, draft: ReplyDraft, message: AssistantMessage, why: str) -> None:
         """Keep a reply whose calls may not run, each call with its refusal."""
         content = failure_content(ToolFailure(ErrorKind.LIMIT, f"Not run: {why}."))
         results = [ToolMessage(call.key, content, ok=False) for call in message.calls]
         try:
             await draft.complete(message)
         finally:
-            await self._keeper.append(*results)
+            await self._writer.append(*results)
 
     async def _stop_ill(self, ill: Sequence[set[ErrorKind]]) -> StopReason:
         unknown = all(kinds == {ErrorKind.UNKNOWN_TOOL} for kinds in ill)
@@ -403,12 +406,12 @@ class RequestSession:
     async def _end_turn(self, reason: StopReason) -> None:
         """Note on the user message how its turn ended."""
         if self._user_place is not None:
-            entry = self._keeper.conversation.entries[self._user_place]
-            await self._keeper.end_turn(entry, reason)
+            entry = self._writer.conversation.entries[self._user_place]
+            await self._writer.end_turn(entry, reason)
 
     async def _cancelled(self) -> None:
         try:
-            await self._keeper.cut_draft(MessageState.CANCELLED)
+            await self._writer.cut_draft(MessageState.CANCELLED)
             await self._end_turn(StopReason.CANCELLED)
         except TreadleError as error:
             await self._reporter.notice("error", str(error))
@@ -417,7 +420,7 @@ class RequestSession:
 
     async def _failed(self, error: Exception) -> None:
         try:
-            await self._keeper.cut_draft(MessageState.FAILED)
+            await self._writer.cut_draft(MessageState.FAILED)
             await self._end_turn(StopReason.FAILED)
         except TreadleError as saving:
             await self._reporter.notice("error", str(saving))

@@ -1,15 +1,22 @@
-"""Which lines of which files were given to the model in a session."""
+"""The code behind an answer: the lines that the model received and the code that it quotes."""
 
 import json
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
 from uuid import UUID
 
+from treadle.code.files import read_file
+from treadle.code.snippets import Snippet, claimed_snippets
+from treadle.errors import PathRefusedError
 from treadle.events import Envelope, EventBus, Subscription
 from treadle.events.edits import EditApplied
 from treadle.events.listener import Listener
 from treadle.events.types import RetrievalFinished, SourceRange, ToolCallCompleted
+from treadle.paths import resolve_readable
 
 _LINES = re.compile(r"(\d{1,9})-(\d{1,9})")
 
@@ -41,10 +48,10 @@ class SourceCollector(Listener):
 
     def sources(self) -> tuple[SourceRange, ...]:
         """All ranges, in the order of their coming, without those that lie inside another."""
-        return merge(self._found)
+        return merge_ranges(self._found)
 
 
-def merge(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
+def merge_ranges(ranges: Iterable[SourceRange]) -> tuple[SourceRange, ...]:
     """`ranges` without those that lie inside another of the same file; of equal ones the first.
 
     What is stale covers nothing that is not.
@@ -78,3 +85,63 @@ def _lines_read(content: str) -> list[SourceRange]:
         case {"file": str(file), "lines": str(lines)} if found := _LINES.fullmatch(lines):
             return [SourceRange(file, int(found[1]), int(found[2]))]
     return []
+
+
+MOST_QUOTES = 100
+"""Of one answer; more are not looked at."""
+
+
+class QuoteVerdict(StrEnum):
+    """What the disk says of a quote."""
+
+    EXACT = "exact"
+    """The file holds these bytes at this range."""
+    MOVED = "moved"
+    """It holds them elsewhere: the range of the quote is the true one, not the one claimed."""
+    DIFFERENT = "different"
+    """It does not hold them."""
+    UNREADABLE = "unreadable"
+    """There is no such file, or it is none that may be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quote of the bytes `start` to `end` of `file` (relative to the root where it is inside).
+
+    Lines count from 1 and include the last; both are 0 where the file does not hold the quote.
+    """
+
+    file: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    verdict: QuoteVerdict
+
+
+def check_quotes(root: Path, text: str) -> tuple[Quote, ...]:
+    """The code quoted in `text`, in order. Reads files: call it in a thread."""
+    return tuple(_checked(root, snippet) for snippet in claimed_snippets(text)[:MOST_QUOTES])
+
+
+def _checked(root: Path, snippet: Snippet) -> Quote:
+    try:
+        path = resolve_readable(root, snippet.path)
+        real_root = os.path.realpath(root)
+        data, _ = read_file(real_root, path.relative_to(real_root).as_posix())
+    except (PathRefusedError, OSError, ValueError):
+        data, path = None, Path(snippet.path)
+    real_root = os.path.realpath(root)
+    file = path.relative_to(real_root).as_posix() if path.is_relative_to(real_root) else str(path)
+    if data is None:
+        return Quote(file, snippet.start, snippet.end, 0, 0, QuoteVerdict.UNREADABLE)
+    content = snippet.content.encode()
+    verdict, start = QuoteVerdict.EXACT, snippet.start
+    if not content or data[start : snippet.end] != content:
+        verdict, start = QuoteVerdict.MOVED, data.find(content) if content else -1
+    if start < 0:
+        return Quote(file, snippet.start, snippet.end, 0, 0, QuoteVerdict.DIFFERENT)
+    end = start + len(content)
+    first = data.count(b"\n", 0, start) + 1
+    last = first + data.count(b"\n", start, max(start, end - 1))
+    return Quote(file, start, end, first, last, verdict)

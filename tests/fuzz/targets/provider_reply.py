@@ -15,7 +15,7 @@ from treadle.llm.reply_stream import IdleWatchdog, ReplyReader
 from treadle.llm.strictness import NINE_LETTERS, Reasoning, Strictness
 from treadle.llm.valid_history import Dialect
 from treadle.llm.wire import encode, encode_flat
-from treadle.session.calls import split_cut_calls
+from treadle.session.tool_results import split_truncated_calls
 
 _CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 _CHUNKS = (
@@ -88,7 +88,7 @@ async def _read(response: _Response) -> None:
     async for _ in reader.read(response, streamed=True):
         pass
     message = assembler.reply(done=reader.done).message
-    whole, cut = split_cut_calls(message.calls)
+    whole, cut = split_truncated_calls(message.calls)
     kept = AssistantMessage(
         message.text, (*whole, *cut), message.reasoning, message.opaque, "fake", "m"
     )

@@ -19,7 +19,7 @@ from treadle.events import EventBus
 from treadle.ids import new_id
 from treadle.session import SessionOutcome
 from treadle.session.cassette import Cassette
-from treadle.session.recording import SessionRecording
+from treadle.session.recorder import SessionRecording
 from treadle.session.replay import replaying, still_clock
 
 

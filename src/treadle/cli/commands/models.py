@@ -11,7 +11,7 @@ from treadle.config.loader import load
 from treadle.config.model import Settings
 from treadle.errors import ExitStatus
 from treadle.llm import ModelTest, ProviderModels, check_model, connect, list_models, saved_keys
-from treadle.llm.saved_keys import Place
+from treadle.llm.saved_keys import KeyLocation
 
 _SHOWN = 30
 """Models of one provider that are listed; some offer hundreds. `--json` has all."""
@@ -71,7 +71,7 @@ def _list(found: list[ProviderModels], options: argparse.Namespace) -> int:
 
 
 def _key(settings: Settings, options: argparse.Namespace) -> int:
-    from treadle.llm.provider_states import KeyState, forget_key, keep_key, state_of
+    from treadle.llm.provider_states import KeyState, forget_key, save_key, state_of
 
     provider: str = options.provider
     if options.key_action == "delete":
@@ -83,12 +83,12 @@ def _key(settings: Settings, options: argparse.Namespace) -> int:
                 f"The key of {provider} is deleted." if gone else f"No key of {provider} is stored."
             )
         return ExitStatus.DONE
-    place = keep_key(settings, os.environ, provider, _entered(provider))
+    place = save_key(settings, os.environ, provider, _entered(provider))
     state = state_of(settings, os.environ, provider)
     if options.json:
         print_json({"provider": provider, "kept": place, "base_url": state.base_url})
         return ExitStatus.DONE
-    where = "the system keyring" if place is Place.KEYRING else str(saved_keys.path())
+    where = "the system keyring" if place is KeyLocation.KEYRING else str(saved_keys.path())
     say(f"The key of {provider} for {state.base_url} is stored in {where}.")
     if state.key is KeyState.ENVIRONMENT:
         tell(f"! {state.key_name} is set and overrides the stored key.")

@@ -20,11 +20,11 @@ from treadle.llm.provider_states import (
     KeyState,
     ProviderState,
     forget_key,
-    keep_key,
     provider_states,
+    save_key,
     state_of,
 )
-from treadle.llm.saved_keys import Place
+from treadle.llm.saved_keys import KeyLocation
 from treadle.server.configuration import Configuration, Configured
 from treadle.server.routes.effective_settings import ToldOrigin
 
@@ -44,7 +44,7 @@ class ToldKey(BaseModel):
 
     state: KeyState
     name: str | None
-    kept: Place | None
+    kept: KeyLocation | None
     kept_for: str | None
     wanted: bool
     enterable: bool
@@ -144,7 +144,7 @@ async def check(configured: Configured, name: Name, asked: TestAsked | None = No
 async def set_key(configured: Configured, name: Name, entered: EnteredKey) -> ToldProvider:
     """Keep a key for the address that the provider has now. It is in use from the next call on."""
     key = entered.key.get_secret_value()
-    await asyncio.to_thread(keep_key, configured.settings, configured.env, name, key)
+    await asyncio.to_thread(save_key, configured.settings, configured.env, name, key)
     return await _one(configured, name)
 
 

@@ -12,7 +12,7 @@ from treadle.diagnosis.report.results import Focus
 from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView
 from treadle.llm.chat_model import ChatModel, ModelReplacedError
-from treadle.session.observer import ReplyObserver
+from treadle.session.session_events import ReplyObserver
 from treadle.spans.page_links import span_link
 from treadle.spans.span import Span
 from treadle.tokens import estimate

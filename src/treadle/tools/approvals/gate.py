@@ -17,7 +17,7 @@ from treadle.events.types import ApprovalRequested, ApprovalResolved, ApprovalSc
 from treadle.ids import new_id
 from treadle.tools.approvals.grants import Grant, GrantStore
 from treadle.tools.approvals.question import Decision, Policy, Question
-from treadle.tools.approvals.rules import Place, Rules
+from treadle.tools.approvals.rules import ResolvedSubject, Rules
 from treadle.tools.contract import Arguments, ToolContext
 from treadle.tools.registry import AnyTool
 
@@ -155,7 +155,7 @@ class Approvals:
     def _weigh(self, question: Question, tool: str) -> _Weighed:
         weighed = _Weighed()
         for subject in question.subjects:
-            place = Place.of(subject, self._root)
+            place = ResolvedSubject.of(subject, self._root)
             verdict = self._rules.verdict(tool, place, question.policy)
             if place.real is not None and place.private:
                 weighed.private.add(place.real)

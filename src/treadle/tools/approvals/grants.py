@@ -49,7 +49,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StoredGrant:
     """A grant with the number by which it is revoked, and when it was given."""
 
     number: int
@@ -76,7 +76,7 @@ class GrantStore:
                 [(str(root), identity, *astuple(each), at_us) for each in grants],
             )
 
-    def remembered(self, root: Path) -> list[Remembered]:
+    def remembered(self, root: Path) -> list[StoredGrant]:
         """The grants for the repository that is at `root` now, the oldest first."""
         if not self._path.exists():
             return []
@@ -86,7 +86,7 @@ class GrantStore:
                 " FROM bound_grants WHERE root = ? AND identity = ? ORDER BY id",
                 (str(root), consent_identity(root) or ""),
             )
-            return [Remembered(row[0], Grant(*row[1:7]), row[7]) for row in found]
+            return [StoredGrant(row[0], Grant(*row[1:7]), row[7]) for row in found]
 
     def revoke(self, root: Path, number: int | None = None) -> int:
         """Delete the grant with that number, or all of the repository; returns how many."""

@@ -24,7 +24,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedSubject:
     """A subject as rules are matched against it.
 
     `paths` are the spellings of its path relative to the root: as given, and with every link
@@ -36,7 +36,7 @@ class Place:
     real: Path | None = None
 
     @classmethod
-    def of(cls, subject: Subject, root: Path) -> "Place":
+    def of(cls, subject: Subject, root: Path) -> "ResolvedSubject":
         """Where a subject is. Raises PathRefusedError for a path that leads out of the root."""
         if subject.path is None:
             return cls(subject)
@@ -73,7 +73,7 @@ class _Matcher:
         self.rule = rule
         self._path: Callable[[str], bool] | None = None
 
-    def is_about(self, tool: str, place: Place) -> bool:
+    def is_about(self, tool: str, place: ResolvedSubject) -> bool:
         """Whether the rule speaks of this subject of a call of `tool`."""
         if not fnmatchcase(tool, self.rule.tool):
             return False
@@ -107,7 +107,7 @@ class Rules:
         self._allow = _matchers(settings.allow)
 
     def verdict(  # noqa: PLR0911  (one line for each rule, in their order)
-        self, tool: str, place: Place, otherwise: Policy
+        self, tool: str, place: ResolvedSubject, otherwise: Policy
     ) -> Verdict:
         """What is to be done with a call of `tool` about `place`; `otherwise` without a rule.
 
@@ -155,5 +155,5 @@ def _matchers(rules: Iterable[str]) -> list[_Matcher]:
     return [_Matcher(ApprovalRule.parse(rule)) for rule in rules]
 
 
-def _first(matchers: Iterable[_Matcher], *, tool: str, place: Place) -> _Matcher | None:
+def _first(matchers: Iterable[_Matcher], *, tool: str, place: ResolvedSubject) -> _Matcher | None:
     return next((each for each in matchers if each.is_about(tool, place)), None)

@@ -54,7 +54,7 @@ class FrontEndLostError(TreadleError):
         )
 
 
-class Taken(StrEnum):
+class AnswerStatus(StrEnum):
     """The outcome of an answer."""
 
     TAKEN = "taken"
@@ -67,7 +67,7 @@ class Taken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class CallOffer:
     """A call to be run by the front end; `again` when it was offered before it left."""
 
     request_id: UUID
@@ -108,7 +108,7 @@ class _FrontEnd:
 
 @dataclass(slots=True)
 class _Call:
-    offer: Offer
+    offer: CallOffer
     parent_id: UUID | None
     front_end: _FrontEnd
     answer: asyncio.Future[JsonValue]
@@ -192,26 +192,26 @@ class Bridge:
 
     async def settle(
         self, front_end: str, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
-    ) -> Taken:
+    ) -> AnswerStatus:
         """Take the answer of a front end to a call; used by its connection."""
         slot = (request_id, key)
         call = self._open.get(slot)
         if call is not None and call.front_end.name == front_end:
             if call.answer.done():
-                return Taken.REPEATED
+                return AnswerStatus.REPEATED
             if isinstance(answer, ToolFailure):
                 call.answer.set_exception(ToolError.of(answer))
             else:
                 call.answer.set_result(answer)
-            return Taken.TAKEN
+            return AnswerStatus.TAKEN
         ended = self._ended.get(slot)
         if ended is None or ended.call.front_end.name != front_end:
-            return Taken.UNKNOWN
+            return AnswerStatus.UNKNOWN
         if ended.answered:
-            return Taken.REPEATED
+            return AnswerStatus.REPEATED
         ended.answered = True
         await self._tell_late(ended.call, failed=isinstance(answer, ToolFailure))
-        return Taken.LATE
+        return AnswerStatus.LATE
 
     async def report(self, front_end: str, request_id: UUID, key: CallKey, text: str) -> None:
         """Tell how far a call is; nothing is told of a call that is not open."""
@@ -239,7 +239,7 @@ class Bridge:
         if front_end is None:
             raise ToolError.of(no_front_end(tool.name))
         slot = (context.request_id, context.key)
-        offer = Offer(*slot, context.call_id, tool.name, arguments)
+        offer = CallOffer(*slot, context.call_id, tool.name, arguments)
         answer: asyncio.Future[JsonValue] = asyncio.get_running_loop().create_future()
         call = self._open[slot] = _Call(offer, context.parent_id, front_end, answer)
         if front_end.connection is not None:
@@ -327,17 +327,17 @@ class Connection:
         """Use `Bridge.connect` instead."""
         self._bridge = bridge
         self._front_end = front_end
-        self._messages: asyncio.Queue[Offer | Withdrawal | None] = asyncio.Queue()
+        self._messages: asyncio.Queue[CallOffer | Withdrawal | None] = asyncio.Queue()
         self._closed = False
 
-    def send(self, message: Offer | Withdrawal) -> None:
+    def send(self, message: CallOffer | Withdrawal) -> None:
         """Queue a message for the front end; used by the bridge."""
         if not self._closed:
             self._messages.put_nowait(message)
 
     async def answer(
         self, request_id: UUID, key: CallKey, answer: JsonValue | ToolFailure
-    ) -> Taken:
+    ) -> AnswerStatus:
         """Answer a call: with what its tool gave, any JSON value, or with why it failed."""
         return await self._bridge.settle(self._front_end.name, request_id, key, answer)
 
@@ -352,7 +352,7 @@ class Connection:
             self._messages.put_nowait(None)
             self._bridge.left(self._front_end, self)
 
-    async def __aiter__(self) -> AsyncIterator[Offer | Withdrawal]:
+    async def __aiter__(self) -> AsyncIterator[CallOffer | Withdrawal]:
         while (message := await self._messages.get()) is not None:
             yield message
 

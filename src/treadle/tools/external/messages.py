@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from treadle.errors import UsageError
 from treadle.events.encoding import plain
 from treadle.events.types import CallKey, Effect, ErrorKind, ToolFailure
-from treadle.tools.external.bridge import Connection, Offer, Taken, Withdrawal
+from treadle.tools.external.bridge import AnswerStatus, CallOffer, Connection, Withdrawal
 
 MOST_CHARACTERS = 16_000_000
 """Characters of one message; a longer one is refused before it is parsed."""
@@ -49,7 +49,7 @@ Incoming = ToolResult | ToolFailed | Progress
 _INCOMING: TypeAdapter[Incoming] = TypeAdapter(Annotated[Incoming, Field(discriminator="type")])
 
 
-def message_json(message: Offer | Withdrawal) -> dict[str, object]:
+def message_json(message: CallOffer | Withdrawal) -> dict[str, object]:
     """What is sent to a front end, as a dict that `json.dumps` takes.
 
     `{"type": "tool_call", "request_id", "key": {"turn", "slot"}, "call_id", "name", "arguments",
@@ -60,7 +60,7 @@ def message_json(message: Offer | Withdrawal) -> dict[str, object]:
         "request_id": str(message.request_id),
         "key": plain(message.key),
     }
-    if isinstance(message, Offer):
+    if isinstance(message, CallOffer):
         sent["type"] = "tool_call"
         sent["call_id"] = message.call_id
         sent["name"] = message.name
@@ -69,7 +69,7 @@ def message_json(message: Offer | Withdrawal) -> dict[str, object]:
     return sent
 
 
-async def receive(connection: Connection, text: str | bytes) -> Taken | None:
+async def receive(connection: Connection, text: str | bytes) -> AnswerStatus | None:
     """Do what a front end's message says; what became of its answer, None for progress.
 
     The message is a JSON object of one of the types above. Raises UsageError for any other.

@@ -1,6 +1,6 @@
 """The system prompt."""
 
-from treadle.session.prompts import system_prompt
+from treadle.session.role import system_prompt
 from treadle.tokens import estimate
 
 

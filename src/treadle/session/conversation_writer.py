@@ -15,7 +15,7 @@ _SAVE_EVERY = 1.0
 _UNFINISHED = (MessageState.PENDING, MessageState.GENERATING)
 
 
-class Keeper:
+class ConversationWriter:
     """Adds to one conversation. What was added is in memory before a method first waits."""
 
     def __init__(
@@ -24,7 +24,7 @@ class Keeper:
         self.conversation = conversation
         self._store = store
         self._clock = clock
-        self._draft: Draft | None = None
+        self._draft: ReplyDraft | None = None
         for entry in conversation.entries:  # a process that was killed left these as they are
             if entry.state in _UNFINISHED:
                 entry.state = MessageState.FAILED
@@ -37,10 +37,10 @@ class Keeper:
         if self._store and messages:
             await self._store.append(self.conversation, first)
 
-    async def draft(self, model: AssistantMessage) -> "Draft":
+    async def draft(self, model: AssistantMessage) -> "ReplyDraft":
         """Begin a reply; `model` says whose it is and holds nothing yet."""
         entry = self.conversation.add(model, self._clock.now_us(), MessageState.PENDING)
-        self._draft = draft = Draft(self, entry, self._clock)
+        self._draft = draft = ReplyDraft(self, entry, self._clock)
         if self._store:
             await self._store.append(self.conversation, len(self.conversation.entries) - 1)
         return draft
@@ -73,11 +73,11 @@ class Keeper:
             await self._store.remove(self.conversation, entry)
 
 
-class Draft:
+class ReplyDraft:
     """A reply that is being made, kept from its beginning on, so that nothing shown is lost."""
 
-    def __init__(self, keeper: Keeper, entry: Entry, clock: Clock) -> None:
-        self._keeper = keeper
+    def __init__(self, writer: ConversationWriter, entry: Entry, clock: Clock) -> None:
+        self._writer = writer
         self._entry = entry
         self._clock = clock
         self._parts: list[str] = []
@@ -95,24 +95,24 @@ class Draft:
         if self._saved is None or now - self._saved >= _SAVE_EVERY:
             self._saved = now
             self._take_text(MessageState.GENERATING)
-            await self._keeper.save(self._entry)
+            await self._writer.save(self._entry)
 
     async def complete(self, message: AssistantMessage) -> None:
         """Put the whole reply in its place; one that says and calls nothing is taken out."""
-        self._keeper.settled()
+        self._writer.settled()
         if not message.text and not message.calls:
-            await self._keeper.drop(self._entry)
+            await self._writer.drop(self._entry)
             return
         self._entry.message, self._entry.state = message, MessageState.COMPLETED
-        await self._keeper.save(self._entry)
+        await self._writer.save(self._entry)
 
     async def cut(self, state: MessageState) -> None:
         """End it where it is: the text is kept and marked; without any it is taken out."""
         if self._parts:
             self._take_text(state)
-            await self._keeper.save(self._entry)
+            await self._writer.save(self._entry)
         else:
-            await self._keeper.drop(self._entry)
+            await self._writer.drop(self._entry)
 
     def _take_text(self, state: MessageState) -> None:
         begun = self._entry.message

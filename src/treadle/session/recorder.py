@@ -171,7 +171,10 @@ class RecordingModel:
         self._before = messages
         asked = {**whole, "kept": kept, "messages": messages[kept:]}
         model = model_json(self._model)
-        self._writer.write("exchange", {"request": asked, "told": told, "model": model, **end})
+        self._writer.write(
+            "exchange",
+            {"request": asked, "told": told, "model": model, **end},
+        )
 
 
 class _Told:

@@ -1,0 +1,156 @@
+"""The tool messages of a reply: results, truncated calls, and hints about repeated calls."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from treadle.events import Outcome
+from treadle.events.types import (
+    ErrorKind,
+    StopReason,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolFailure,
+)
+from treadle.llm.messages import ToolCall, ToolMessage
+from treadle.session.limits import LimitReachedError
+from treadle.tools.failures import failure_content
+from treadle.tools.message_size import fitted, with_note
+
+_ILL = frozenset({ErrorKind.PARSING, ErrorKind.VALIDATION, ErrorKind.UNKNOWN_TOOL})
+"""Failures that say that the call itself was wrong."""
+
+
+async def result_message(outcome: Outcome, tokens: int) -> ToolMessage:
+    """The message of a result, within so many tokens whoever answered the call."""
+    if ok := isinstance(outcome, ToolCallCompleted):
+        whole, summary = outcome.content, outcome.ui.summary
+    else:
+        whole, summary = failure_content(outcome.error), outcome.error.message
+    return ToolMessage(outcome.key, await fitted(whole, tokens), ok=ok, summary=summary)
+
+
+_CUT_ARGUMENTS = 400
+"""Characters that are kept of the arguments of a call that was cut off."""
+
+_CUT_OFF = failure_content(
+    ToolFailure(
+        ErrorKind.LIMIT,
+        "Not run: the reply reached its maximum length in the middle of this call.",
+        hint="Send less in one reply: one call at a time, and a long text in several parts.",
+    )
+)
+
+
+def split_truncated_calls(
+    calls: Sequence[ToolCall],
+) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
+    """The calls of a cut reply that were finished before the cut, and those that were not.
+
+    Empty arguments may have been about to come. Of arguments that broke off only the beginning is
+    kept, so that the model sees which call it was.
+    """
+    whole = tuple(call for call in calls if _is_whole(call.arguments))
+    cut = tuple(
+        replace(call, arguments=call.arguments[:_CUT_ARGUMENTS])
+        for call in calls
+        if call not in whole and call.name
+    )
+    return whole, cut
+
+
+def truncated_results(calls: Sequence[ToolCall]) -> list[ToolMessage]:
+    """The results of calls that were cut off: not run, and what the model should do instead."""
+    return [ToolMessage(call.key, _CUT_OFF, ok=False, summary="cut off") for call in calls]
+
+
+def invalid_call_kinds(outcomes: Sequence[Outcome]) -> set[ErrorKind]:
+    """The kinds of failure when every call of a reply was itself wrong, else none."""
+    kinds = {outcome.error.kind for outcome in outcomes if isinstance(outcome, ToolCallFailed)}
+    worked = any(isinstance(outcome, ToolCallCompleted) for outcome in outcomes)
+    return set() if worked or not kinds <= _ILL else kinds
+
+
+def _is_whole(arguments: str) -> bool:
+    """Whether arguments are finished JSON; the beginning of a number is not told from a number."""
+    try:
+        return not isinstance(json.loads(arguments, strict=False), int | float)
+    except (ValueError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionLimits:
+    """How often a call may be repeated.
+
+    From reply `hint_at` on a repeated call is told that it is one; reply `stop_at` ends the loop.
+    """
+
+    hint_at: int = 3
+    stop_at: int = 5
+
+
+@dataclass(slots=True)
+class _Seen:
+    content: str
+    replies: int = 1
+
+
+class RepeatedCalls:
+    """Counts the replies that made one call, arguments and result the same. Another result is news.
+
+    Twins in one reply count once: they are no loop.
+    """
+
+    def __init__(self, patience: RepetitionLimits | None = None) -> None:
+        self._patience = patience or RepetitionLimits()
+        self._seen: dict[tuple[str, str], _Seen] = {}
+        self._most = 1
+        """In how many replies the most repeated call of the last reply was made."""
+
+    def note(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolMessage], max_tokens: int
+    ) -> list[ToolMessage]:
+        """The results of one reply's calls, with a hint where a call was made often enough.
+
+        A result stays a JSON object of at most `max_tokens`.
+        """
+        by_key = {call.key: call for call in calls}
+        noted: set[tuple[str, str]] = set()
+        hinted: list[ToolMessage] = []
+        self._most = 1
+        for result in results:
+            call = by_key[result.key]
+            identity = (call.name, _normal(call.arguments))
+            seen = self._seen.get(identity)
+            if seen is None or seen.content != result.content:
+                seen = self._seen[identity] = _Seen(result.content)
+            elif identity not in noted:
+                seen.replies += 1
+            noted.add(identity)
+            self._most = max(self._most, seen.replies)
+            often = seen.replies >= self._patience.hint_at
+            hinted.append(_with_hint(result, seen.replies, max_tokens) if often else result)
+        return hinted
+
+    def check(self) -> None:
+        """Raise LimitReachedError when the last reply repeated a call once too often."""
+        if self._most >= self._patience.stop_at:
+            said = f"the model made the same call in {self._most} replies, with the same result"
+            raise LimitReachedError(StopReason.REPEATED_CALLS, said)
+
+
+def _with_hint(result: ToolMessage, replies: int, max_tokens: int) -> ToolMessage:
+    said = (
+        f"You made this same call in {replies} replies, and its result was the same each time. "
+        "Use the result, call something else, or answer; otherwise the loop ends soon."
+    )
+    return replace(result, content=with_note(result.content, "repeated", said, max_tokens))
+
+
+def _normal(arguments: str) -> str:
+    """`arguments` in one form, whatever the order and the spaces of the JSON."""
+    try:
+        return json.dumps(json.loads(arguments, strict=False), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
