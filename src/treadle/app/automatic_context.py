@@ -1,4 +1,4 @@
-"""Context that comes with each user message without being asked for (`context.automatic`)."""
+"""Retrieves code for each user message before the model sees it (`context.automatic`)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from treadle.tokens import estimate
 from treadle.toolbox.code.request_code_context import only_open
 
 BUDGETS = {"off": 0, "light": 1_200, "full": 6_000}
-"""Tokens that the context may take, by setting."""
+"""The maximum tokens of the context, by setting."""
 
-_SHARE = 8
-"""A context may take one part in so many of the model's window, so that small ones keep room."""
+_MAX_PART = 8
+"""A context takes at most this part of the window: one eighth."""
 
 _HEADING = "Current code of this repository that may be relevant to the message below:"
 
@@ -33,14 +33,14 @@ def automatic_context(
     *,
     open_to: Callable[[str], bool],
 ) -> AutomaticContext | None:
-    """What retrieves the context for a message; None where there is none to be had.
+    """A function that retrieves the context of a message.
 
-    `open_to` says which files may be shown. A model whose window is too small for it goes
-    without: it can still ask.
+    `open_to` decides which files a model may read. None if the setting is off or the window of the
+    model is too small.
     """
     budget = BUDGETS[settings.automatic]
     top_k = most_items(budget)
-    if not budget or model.context_window < budget * _SHARE:
+    if not budget or model.context_window < budget * _MAX_PART:
         return None
 
     async def retrieve(user_text: str, request_id: UUID) -> str:

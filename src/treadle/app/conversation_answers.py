@@ -1,4 +1,4 @@
-"""Conversations as JSON: what the command line and the server both answer with."""
+"""Conversations as JSON, for the command line and the server."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,14 +11,14 @@ from treadle.session import Conversation, ConversationSummary, Entry
 from treadle.session.conversation import MessageState
 
 EXPORT_VERSION = 1
-"""Of the JSON form."""
+"""The version of the JSON format."""
 
 
 class ListedSession(TypedDict):
-    """A conversation of a list.
+    """A conversation in a list.
 
-    `stop_reason` is that of the last turn; null while it runs or when it was killed, or there is
-    none.
+    `stop_reason` states how the last turn ended. It is null if the turn still runs or its process
+    was killed, and if there is no turn.
     """
 
     id: str
@@ -40,10 +40,10 @@ class _Saved(TypedDict):
 
 
 class SavedUserMessage(_Saved):
-    """What the person said. `context` was sent in front of it.
+    """A message of the person. `context` was sent in front of it.
 
-    One that `steers` was said while an earlier one was served. `stop_reason` says how the turn that
-    served it ended; null while that runs, and for ever when it was killed.
+    A message that `steers` arrived while an earlier message was served. `stop_reason` states how
+    its turn ended. It is null if the turn still runs or its process was killed.
     """
 
     role: Literal["user"]
@@ -53,7 +53,7 @@ class SavedUserMessage(_Saved):
 
 
 class SavedCall(TypedDict):
-    """A call that a model made, by its place. `arguments` is its raw JSON text."""
+    """A tool call of a model. `arguments` is the raw JSON text."""
 
     turn: int
     slot: int
@@ -62,7 +62,7 @@ class SavedCall(TypedDict):
 
 
 class SavedReply(_Saved):
-    """A model's reply."""
+    """A reply of a model."""
 
     role: Literal["assistant"]
     text: str | None
@@ -70,7 +70,7 @@ class SavedReply(_Saved):
 
 
 class SavedResult(_Saved):
-    """The one result of the call at that position, as the model received it."""
+    """The result of the call `turn`, `slot`, as the model received it."""
 
     role: Literal["tool"]
     turn: int
@@ -80,7 +80,7 @@ class SavedResult(_Saved):
 
 
 class SavedNote(_Saved):
-    """A remark of ours to the model."""
+    """A note of Treadle to the model."""
 
     role: Literal["note"]
     text: str
@@ -90,7 +90,7 @@ SavedMessage = SavedUserMessage | SavedReply | SavedResult | SavedNote
 
 
 class Session(TypedDict):
-    """Every message of every branch; `branch` holds the numbers of the branch in use."""
+    """All messages of all branches; `branch` has the numbers of the current branch."""
 
     version: int
     id: str
@@ -104,7 +104,7 @@ class Session(TypedDict):
 
 
 def summary_answer(row: ConversationSummary) -> ListedSession:
-    """One conversation of a list."""
+    """A conversation in a list."""
     return {
         "id": str(row.id),
         "root": row.root,
@@ -118,7 +118,7 @@ def summary_answer(row: ConversationSummary) -> ListedSession:
 
 
 def conversation_answer(conversation: Conversation, tree: Sequence[Entry]) -> Session:
-    """Every message of every branch; `branch` holds the numbers of the branch in use."""
+    """All messages of all branches; `branch` has the numbers of the current branch."""
     return {
         "version": EXPORT_VERSION,
         "id": str(conversation.id),
@@ -144,11 +144,11 @@ def _message_answer(entry: Entry) -> SavedMessage:
         case UserMessage(text=text, context=context, steers=steers):
             return {**saved, "role": "user", "text": text, "context": context, "steers": steers}
         case AssistantMessage(text=reply, calls=calls):
-            made: list[SavedCall] = [
+            saved_calls: list[SavedCall] = [
                 {"turn": c.key.turn, "slot": c.key.slot, "name": c.name, "arguments": c.arguments}
                 for c in calls
             ]
-            return {**saved, "role": "assistant", "text": reply, "calls": made}
+            return {**saved, "role": "assistant", "text": reply, "calls": saved_calls}
         case ToolMessage(key=key, content=content, ok=ok):
             return {
                 **saved,

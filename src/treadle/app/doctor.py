@@ -1,4 +1,4 @@
-"""Checks that everything Treadle leans on works here, and says what to do where it does not."""
+"""Checks everything that Treadle depends on, and reports how to fix a failure."""
 
 import shutil
 import sqlite3
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: what was looked at, how it is, and what to do if it is not well."""
+    """The outcome of one check, and how to fix a failure."""
 
     name: str
     verdict: Verdict
@@ -51,7 +51,7 @@ class Finding:
 
 
 async def examine(root: Path, env: Mapping[str, str]) -> list[Finding]:
-    """Look at everything, one finding each; nothing is changed but the index of `root`."""
+    """Run all checks, with one finding each. They change nothing except the index of `root`."""
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("python", _python),
         ("sqlite", _sqlite),
@@ -212,7 +212,7 @@ async def _providers(root: Path, env: Mapping[str, str]) -> list[Finding]:
     try:
         settings = load(root, env, {}).settings
     except TreadleError:
-        return []  # said by the configuration check
+        return []  # the configuration check reports it
     found = await list_models(settings, env)
     findings = [_provider(provider) for provider in found]
     if not any(provider.reachable for provider in found):

@@ -1,7 +1,7 @@
-"""The log: one line for each step of a session, for a file or for `--debug`, without contents.
+"""Writes the log: one line for each step of a session, without contents.
 
-Requested and completed are of level info, failed, timed out and late of level warning. Whatever is
-written is redacted first.
+The lines go to the log file, and to standard error with `--debug`. Failed, timed-out and late calls
+have the level warning, other steps the level info. Secrets are redacted.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from treadle.secrets import redact
 from treadle.visible import in_json, in_line
 
 FILES = 3
-"""Files that are kept: the one that is written and those before it."""
+"""The number of log files: the current file and the earlier ones."""
 
 _LOGGER = logging.getLogger("treadle")
 _EVENTS = logging.getLogger("treadle.events")
 
 _WARNINGS: tuple[type[Event], ...] = (
-    ev.ToolCallRequested,  # not written, but it names the tool of a failure
+    ev.ToolCallRequested,  # not written; it has the name of a tool that fails
     ev.ToolCallFailed,
     ev.ToolCallLate,
     ev.ModelRequestFinished,
@@ -53,16 +53,16 @@ _STEPS: tuple[type[Event], ...] = (
     ev.ApprovalRequested,
     ev.ApprovalResolved,
 )
-"""The events that are written: those of level info as well."""
+"""The events that the level info writes."""
 
 _LEFT_OUT = frozenset(
     {"arguments", "content", "ui", "text", "user_text", "input_text", "output_text", "preview"}
 )
-"""Fields that hold contents: these are in the trace, not in the log."""
+"""Fields with contents. The trace has them, the log does not."""
 
 
 class LineFormatter(logging.Formatter):
-    """A record as one line: a JSON object, or words for a person with key=value behind them."""
+    """Formats a record as one line: a JSON object, or text followed by key=value pairs."""
 
     def __init__(self, form: Literal["json", "text"]) -> None:
         super().__init__()
@@ -83,12 +83,12 @@ class LineFormatter(logging.Formatter):
 
 
 class _File(RotatingFileHandler):
-    """A log must never be what stops the work: what cannot be written is dropped."""
+    """Drops lines that cannot be written, since logging must not stop the work."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
         private_file(path)
-        for number in range(1, FILES):  # left open by an earlier version
+        for number in range(1, FILES):  # an earlier version left them readable
             with suppress(FileNotFoundError):
                 close_to_others(path.with_name(f"{path.name}.{number}"))
         return super()._open()
@@ -98,7 +98,7 @@ class _File(RotatingFileHandler):
 
 
 class _Queue(QueueHandler):
-    """Hands records over as they are: the formatter, in the other thread, sees the traceback."""
+    """Passes records on unchanged: the formatter in the other thread needs the traceback."""
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         return record
@@ -106,7 +106,7 @@ class _Queue(QueueHandler):
 
 @asynccontextmanager
 async def logged(bus: EventBus, settings: LogSettings, path: Path) -> AsyncIterator[None]:
-    """Write what happens on `bus` to the file at `path`, and to where `show_logs` has sent it."""
+    """Log the events of `bus` to the file at `path`, and to the handlers of `show_logs`."""
     debugging = _LOGGER.isEnabledFor(logging.INFO)
     if settings.level == "off" and not debugging:
         yield
@@ -117,13 +117,13 @@ async def logged(bus: EventBus, settings: LogSettings, path: Path) -> AsyncItera
         try:
             yield
         finally:
-            events.close()  # what waits in it is still written
+            events.close()  # the log still writes queued events
             await following
 
 
 @contextmanager
 def _file(settings: LogSettings, path: Path) -> Iterator[None]:
-    """Send the records of this process to the file, in a thread of its own; once for all buses."""
+    """Write the records of this process to the file in a thread, once for all buses."""
     if any(isinstance(each, _Queue) for each in _LOGGER.handlers):
         yield
         return
@@ -144,12 +144,12 @@ def _file(settings: LogSettings, path: Path) -> Iterator[None]:
     finally:
         _LOGGER.removeHandler(sending)
         _LOGGER.setLevel(before)
-        listener.stop()  # after all that waits is written
+        listener.stop()  # after it has written all queued records
         file.close()
 
 
 def show_logs() -> None:
-    """Send the log to standard error as well, as `--debug` does."""
+    """Send the log to standard error too, as `--debug` does."""
     shown = logging.StreamHandler(sys.stderr)
     shown.setFormatter(LineFormatter("text"))
     _LOGGER.addHandler(shown)
@@ -183,7 +183,7 @@ def _level(event: Event) -> int:
 
 
 def _own(event: Event) -> Mapping[str, object]:
-    """The fields of an event that are known and hold no contents."""
+    """The fields of an event that have a value and no contents."""
     named = {field.name: getattr(event, field.name) for field in fields(event)}
     kept = {
         name: plain(value)
@@ -199,7 +199,7 @@ def _own(event: Event) -> Mapping[str, object]:
 
 
 def _flat(values: Mapping[str, object], within: str = "") -> Iterator[tuple[str, object]]:
-    """The values by their names, those within others as `outer.inner`."""
+    """The values by name; nested values are named `outer.inner`."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{within}{name}.")

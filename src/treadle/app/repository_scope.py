@@ -1,4 +1,4 @@
-"""The records of one repository: how they are labelled, and a reader that sees no others."""
+"""Limits records to one repository: its label, and a reader of the spans with that label."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
     class Recorded(TraceReading, RecordedCalls, Protocol):
-        """What is recorded, as the tools of traces and of experiments read it."""
+        """The records that the tools of traces and experiments read."""
 
 
 _EVERYTHING = Query()
@@ -38,10 +38,10 @@ _NO_REPOSITORY = f"{REPOSITORY_LABEL}unknown"
 
 
 def repository_label(root: Path, *, make: bool = True) -> str | None:
-    """The label of what Treadle records in the repository at `root`.
+    """The label of the records of the repository at `root`.
 
-    With `make` the repository gets an id if it has none. None where it cannot be identified: its
-    records then belong to no repository.
+    With `make` a repository without an id gets one. None if the repository cannot be identified:
+    its records then belong to no repository.
     """
     try:
         found = identity(root, make=make)
@@ -53,20 +53,20 @@ def repository_label(root: Path, *, make: bool = True) -> str | None:
 
 
 def records_of(root: Path) -> Query:
-    """The query of everything recorded in the repository at `root`, which gets no id by that."""
+    """The query of all records of the repository at `root`. It does not create an id."""
     return _labelled(repository_label(root, make=False))
 
 
 def _labelled(label: str | None) -> Query:
-    """Without a `label` nothing fits."""
+    """The query of the spans with `label`; None matches nothing."""
     return Query((any_of(Field.LABEL, [label or _NO_REPOSITORY]),))
 
 
 class OfRepository:
-    """Reads only spans with the label of one repository, whatever is asked for."""
+    """Reads only the spans with the label of one repository."""
 
     def __init__(self, reader: "Recorded", label: str | None) -> None:
-        """Without a `label` nothing is found."""
+        """Without a `label` it finds nothing."""
         self._reader = reader
         self._only = _labelled(label)
 
@@ -117,13 +117,13 @@ class OfRepository:
         return self._reader.examinations(query & self._only, examiners=examiners)
 
     def span(self, trace_id: str, span_id: str) -> Span | None:
-        """See `TraceReading`; None for a span of another repository too."""
+        """See `TraceReading`. None also for a span of another repository."""
         named = (any_of(Field.TRACE, [trace_id]), any_of(Field.SPAN, [span_id]))
         found = self.spans(Query(named), limit=1).data
         return self._reader.span(trace_id, span_id) if found else None
 
     def run(self, run_id: str) -> Trace:
-        """See `SpanReader`; without spans of other repositories."""
+        """See `SpanReader`. Leaves out spans of other repositories."""
         found = self._reader.run(run_id)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
@@ -131,7 +131,7 @@ class OfRepository:
         return Trace(found.trace_id, spans)
 
     def trace(self, reference: str) -> Trace:
-        """See `RecordedCalls`; without spans of other repositories."""
+        """See `RecordedCalls`. Leaves out spans of other repositories."""
         found = self._reader.trace(reference)
         spans = tuple(span for span in found.spans if self._is_own(span))
         if not spans:
@@ -143,7 +143,7 @@ class OfRepository:
         return label in span.labels
 
     def skeleton(self, trace_id: str) -> "Skeleton":
-        """See `SpanReader`; only of a trace whose spans are all of this repository."""
+        """See `SpanReader`. Accepts only a trace whose spans all belong to this repository."""
         named = Query((any_of(Field.TRACE, [trace_id]),))
         found = self._reader.skeleton(trace_id)
         if self.spans(named, limit=1).total != len(found.columns.span_ids):

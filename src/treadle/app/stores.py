@@ -1,4 +1,4 @@
-"""Where the records of a user live, and how they are opened."""
+"""The paths of the stores of a user, and functions that open them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,43 +13,43 @@ if TYPE_CHECKING:
 
 
 def traces_path() -> Path:
-    """The file that holds the recorded spans of every repository."""
+    """The spans of all repositories."""
     return data_path("traces.db")
 
 
 def conversations_path() -> Path:
-    """The file that holds the conversations of every repository."""
+    """The conversations of all repositories."""
     return data_path("conversations.db")
 
 
 def approvals_path() -> Path:
-    """The file that holds what is always allowed in each repository."""
-    return user_data_dir() / "approvals.db"  # made with the first of them
+    """The permanent approvals of all repositories."""
+    return user_data_dir() / "approvals.db"  # created with the first entry
 
 
 def proposals_path() -> Path:
-    """The file that holds the proposals for every repository."""
-    return user_data_dir() / "proposals.db"  # made with the first of them
+    """The proposals of all repositories."""
+    return user_data_dir() / "proposals.db"  # created with the first entry
 
 
 def breakpoints_path() -> Path:
-    """The file that holds the breakpoints of the gateway, and what was held at them."""
-    return user_data_dir() / "breakpoints.db"  # made when the gateway opens
+    """The breakpoints of the gateway, and the calls that they held."""
+    return user_data_dir() / "breakpoints.db"  # created when the gateway opens
 
 
 def ui_path() -> Path:
-    """The file that holds what pages show."""
-    return user_data_dir() / "ui.db"  # made with the first page or tool that is about it
+    """The state of the pages, and the requests to them."""
+    return user_data_dir() / "ui.db"  # created by the first page or tool that uses it
 
 
 def experiments_path() -> Path:
-    """The file that holds the experiments."""
-    return user_data_dir() / "experiments.db"  # made with the first of them
+    """The experiments."""
+    return user_data_dir() / "experiments.db"  # created with the first entry
 
 
 def log_path() -> Path:
-    """The log file; older log files are in the same folder."""
-    return user_data_dir() / "treadle.log"  # made with its first line
+    """The log file. Older log files are in the same folder."""
+    return user_data_dir() / "treadle.log"  # created with its first line
 
 
 def open_trace_store() -> "SqliteTraceStore":
