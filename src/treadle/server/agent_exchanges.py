@@ -1,4 +1,4 @@
-"""Conversations with agents as JSON: each question with all that was done for its answer."""
+"""Conversations with agents as JSON: each question with its steps and its answer."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,9 +11,9 @@ from treadle.session import Conversation, ConversationSummary, Entry
 
 
 class ListedConversation(TypedDict):
-    """A conversation of a list. `questions` counts them; times are Unix microseconds.
+    """A conversation in a list. `questions` is their number; times are Unix microseconds.
 
-    `stop_reason` is how the last question ended, null while it is being answered.
+    `stop_reason` states how the last question ended. It is null while the question is served.
     """
 
     id: str
@@ -27,7 +27,7 @@ class ListedConversation(TypedDict):
 
 
 class MadeCall(TypedDict):
-    """A call of a tool. `arguments` is JSON text as the model wrote it.
+    """A tool call. `arguments` is the JSON text of the model.
 
     `ok` and `summary` are null while the call has no result.
     """
@@ -41,7 +41,7 @@ class MadeCall(TypedDict):
 
 
 class Step(TypedDict):
-    """A reply of the model: what it said, and what it called. `state` is that of the reply."""
+    """A reply of the model: its text and its calls. `state` is the state of the reply."""
 
     text: str
     state: str
@@ -49,11 +49,11 @@ class Step(TypedDict):
 
 
 class Exchange(TypedDict):
-    """A question and what came of it, in the order in which it did.
+    """A question, the steps that served it, and the answer.
 
-    `request_id` is that of its events, `trace_id` that of its trace. `context` is what was told
-    beside the question; `stop_reason` is null while it is being answered. `answer` is the last
-    thing that was said, as it was shown.
+    `request_id` is the id of the events, `trace_id` the id of the trace. `context` was sent with
+    the question. `stop_reason` is null while the question is served. `answer` is the last text that
+    the person saw.
     """
 
     request_id: str | None
@@ -67,13 +67,13 @@ class Exchange(TypedDict):
 
 
 class AgentConversation(ListedConversation):
-    """A conversation with its exchanges, the oldest first."""
+    """A conversation with its exchanges, oldest first."""
 
     exchanges: list[Exchange]
 
 
 def listed(row: ConversationSummary) -> ListedConversation:
-    """A conversation as lists have it."""
+    """A conversation as an entry of a list."""
     return ListedConversation(
         id=str(row.id),
         agent=row.agent,
@@ -87,7 +87,7 @@ def listed(row: ConversationSummary) -> ListedConversation:
 
 
 def told(row: ConversationSummary, conversation: Conversation) -> AgentConversation:
-    """The whole of it."""
+    """A conversation with all its exchanges."""
     exchanges = [_exchange(entries) for entries in _by_question(conversation.entries)]
     return AgentConversation(**listed(row), exchanges=exchanges)
 
@@ -145,7 +145,7 @@ def _step(entry: Entry, reply: AssistantMessage, results: dict[CallKey, ToolMess
 
 
 def _answer(replies: Sequence[AssistantMessage], results: dict[CallKey, ToolMessage]) -> str:
-    """What `final` gave, else the text of the last reply."""
+    """The result of `final`, else the text of the last reply."""
     if not replies:
         return ""
     for call in replies[-1].calls:

@@ -1,4 +1,4 @@
-"""The application: the routes, what guards them, and what is open while it runs."""
+"""The web application: its routes, middleware and lifespan."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -65,7 +65,7 @@ _ROUTERS = (
     tool_statistics.router,
 )  # fmt: skip
 _SOCKETS = (front_ends.router, events.sockets)
-"""Routers whose routes are no requests, so that their parameters cannot be checked as those are."""
+"""Routers of WebSockets and streams. The check of query parameters reads HTTP requests only."""
 
 
 def create_app(
@@ -77,11 +77,11 @@ def create_app(
     credentials: Credentials | None = None,
     host: str = "127.0.0.1",
 ) -> FastAPI:
-    """The server of the repository at `root`, called by one of the names in `hosts`.
+    """The server of the repository at `root`.
 
-    `credentials` are what a request may prove itself by; without any there are some that nobody
-    knows. `host` is the address for what has a port of its own, which is OTLP/gRPC if the settings
-    ask for it.
+    `hosts` are the names by which clients may call it. A request proves its sender by
+    `credentials`; the default is a token that nobody knows. `host` is the address of the OTLP/gRPC
+    port, if the settings have one.
     """
     settings = loaded.settings
     credentials = credentials or Credentials(secrets.token_urlsafe())
@@ -90,9 +90,9 @@ def create_app(
         version=__version__,
         description="A code-aware LLM assistant with a flight recorder, served on this machine.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # both pages load scripts from elsewhere
+        docs_url=None,  # both pages load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # the id "/" would be answered with the whole list
+        redirect_slashes=False,  # otherwise the id "/" gets the whole list
         generate_unique_id_function=operation_id,
         default_response_class=AsciiJsonResponse,
         lifespan=_lifespan(root, loaded, env, host, credentials.token),
@@ -105,7 +105,9 @@ def create_app(
         api.include_router(router, dependencies=checked)
     app.include_router(api)
     app.include_router(otlp.router, prefix="/v1")
-    app.router.routes[:0] = gateway_routes()  # first, since there it is every microsecond
+    app.router.routes[:0] = (
+        gateway_routes()
+    )  # first, since calls of the gateway are sensitive to microseconds
     app.router.routes.append(Route("/mcp", _Mcp(), include_in_schema=False))
     page = BuiltPage()
     app.router.routes.extend(page.routes())
@@ -119,7 +121,7 @@ def create_app(
 def _lifespan(
     root: Path, loaded: LoadedConfig, env: Mapping[str, str], host: str, token: str
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Opens what the routes use when the server starts, and closes it when the server ends."""
+    """Opens the state of the server when it starts, and closes it when it ends."""
     settings = loaded.settings
 
     @asynccontextmanager
@@ -149,7 +151,7 @@ def _grpc_endpoint(
 
 
 class _Mcp:
-    """Passes requests on to the MCP server, which is there once the application has started."""
+    """Passes requests to the MCP endpoint, which exists once the application has started."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await scope["app"].state.mcp(scope, receive, send)

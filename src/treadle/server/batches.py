@@ -1,4 +1,4 @@
-"""Batches of experiments that run in the background of a server."""
+"""Runs batches of experiments in the background of a server."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class RunningBatches:
-    """Runs batches while it is entered; on leaving it those that still run are cancelled."""
+    """Runs batches until it is left, and then cancels those that still run."""
 
     def __init__(self, experiments: Experiments) -> None:
         self._experiments = experiments
@@ -34,7 +34,7 @@ class RunningBatches:
     async def start(
         self, batch_id: str, *, budget: Budget | None = None, retry_failed: bool = False
     ) -> None:
-        """Begin or resume a batch; returns once it runs. Raises UsageError where it does."""
+        """Start or resume a batch; returns once it runs. Raises UsageError if it cannot start."""
         begun = asyncio.Event()
         running = self._experiments.run_batch(
             batch_id, lambda _progress: begun.set(), budget=budget, retry_failed=retry_failed
@@ -48,7 +48,7 @@ class RunningBatches:
         finally:
             waiting.cancel()
         if task.done():
-            task.result()  # raises why it could not begin
+            task.result()  # raises the reason
 
     def _ended(self, task: "asyncio.Task[Batch]") -> None:
         self._tasks.discard(task)

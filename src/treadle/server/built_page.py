@@ -1,6 +1,6 @@
-"""The built page: which addresses it has, and how its files are answered.
+"""The built page: the addresses of its screens and files.
 
-A request is only ever compared with the names that a folder holds; no part of an address becomes
+The server compares a request only with the names of existing files. No part of an address becomes
 part of a path.
 """
 
@@ -24,10 +24,10 @@ from treadle.server.security_headers import page_policy
 from treadle.ui.addresses import SCREENS
 
 FOLDER = Path(__file__).parent / "page"
-"""Where `make web` and the wheel put it."""
+"""The folder of the build of `make web`, and of the wheel."""
 
 _NONCE = "__CSP_NONCE__"
-"""What the build writes where the nonce of an answer belongs (`html.cspNonce` of Vite)."""
+"""The build writes this in place of the nonce (`html.cspNonce` of Vite)."""
 
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -40,16 +40,18 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-"""A machine's own list of types may say anything, and a script of a wrong type is not run."""
+"""The content types. The list of a machine may be wrong, and a browser does not run a script with a
+wrong type.
+"""
 
 _TRACE = re.compile(rb"/(traces/[A-Za-z0-9][\w.~-]*)", re.ASCII)
-"""A trace whose id is written in an address just as it is."""
+"""The path of a trace whose id needs no percent-encoding."""
 
 _PROGRAMS = ("/api/", "/v1/", "/mcp", "/assets/")
-"""How the addresses begin that nobody opens."""
+"""The beginnings of addresses that only programs request."""
 
 _ASSET = {"Cache-Control": "max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-"""The name of an asset holds a hash of its content."""
+"""The name of an asset contains a hash of its content."""
 
 _COMPRESSED = frozenset({".css", ".js", ".json", ".svg", ".txt"})
 
@@ -68,9 +70,9 @@ pre { padding: .75rem 1rem; border: 1px solid; border-radius: 6px; overflow: aut
 
 
 def is_of_page(path: str) -> bool:
-    """Whether the address is one that the page answers: a screen, or a file beside the index.
+    """Whether the page answers the address: a screen, or a file next to the index.
 
-    None of them tells anything of the user: they are the same in every copy of Treadle.
+    These answers are the same in every copy of Treadle, so they reveal nothing about the user.
     """
     first, slash, _ = path.removeprefix("/").partition("/")
     if not path.startswith("/"):
@@ -79,15 +81,15 @@ def is_of_page(path: str) -> bool:
 
 
 class BuiltPage:
-    """The page in `folder`, which may be built anew at any time."""
+    """The page in `folder`. A build may replace the files at any time."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._packed: dict[str, bytes] = {}
-        """Assets by name, compressed once, since each start of a page asks for them."""
+        """Compressed assets by name. Each start of a page requests them."""
 
     def routes(self) -> list[Route]:
-        """The addresses for which `is_of_page` is true."""
+        """The routes of the addresses for which `is_of_page` is true."""
         screens = [
             f"/{screen}{below}" for screen in SCREENS for below in ("", "/" + rest_of_path("below"))
         ]
@@ -98,9 +100,9 @@ class BuiltPage:
         ]
 
     def or_else(self, otherwise: ASGIApp) -> ASGIApp:
-        """What answers where no route leads: the page, which says so to a person, or `otherwise`.
+        """The fallback for addresses without a route.
 
-        Programs and the addresses that are theirs get the latter.
+        A person gets the page, which reports the unknown address. Programs get `otherwise`.
         """
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,10 +123,10 @@ class BuiltPage:
             return _not_built()
         nonce = secrets.token_urlsafe(16)
         headers = {"Cache-Control": "no-store", "Content-Security-Policy": page_policy(nonce)}
-        # A browser sends no key with it: only a connection of this user can be answered.
+        # A browser sends no key here, so only connections of this user get the link.
         known = request.scope.get("state", {}).get(OWN_PEER) is True
         if known and (trace := _TRACE.fullmatch(request.scope["raw_path"])):
-            # Read while the scripts still load: the page asks for the same, and takes it from here.
+            # The browser reads the trace while the scripts load; the page then uses that answer.
             wanted = f"</api/v1/{trace[1].decode()}>"
             headers["Link"] = f"{wanted}; rel=preload; as=fetch; crossorigin=anonymous"
         return HTMLResponse(index.replace(_NONCE, nonce), headers=headers)
@@ -132,9 +134,11 @@ class BuiltPage:
     async def _file(self, request: Request) -> Response:
         *folders, name = request.scope["path"].removeprefix("/").split("/", 1)
         takes_gzip = "gzip" in request.headers.get("accept-encoding", "")
-        if folders and takes_gzip and name in self._packed:  # at once: a screen has many
+        if (
+            folders and takes_gzip and name in self._packed
+        ):  # without a look at the disk: a screen has many assets
             return _asset(self._packed[name], name)
-        folder = self._folder.joinpath(*folders)  # none, or "assets": the routes have no other
+        folder = self._folder.joinpath(*folders)  # "assets" or no folder: the routes have no other
         path = await asyncio.to_thread(_held, folder, name)
         if path is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "The page has no such file.")
@@ -148,7 +152,7 @@ class BuiltPage:
 
 
 def _is_opened(request: Request) -> bool:
-    """Whether a person opens an address that is none of the programs'."""
+    """Whether a person opens an address that programs do not use."""
     reads = request.method in {"GET", "HEAD"} and "text/html" in request.headers.get("accept", "")
     return reads and not request.url.path.startswith(_PROGRAMS)
 
@@ -167,7 +171,7 @@ def _is_file(name: str) -> bool:
 
 
 def _held(folder: Path, name: str) -> Path | None:
-    """The file of that very name in the folder."""
+    """The file with exactly that name in the folder."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -179,7 +183,7 @@ def _held(folder: Path, name: str) -> Path | None:
 
 
 def _not_built() -> HTMLResponse:
-    """A page that says how to build the page."""
+    """A page that explains how to build the page."""
     nonce = secrets.token_urlsafe(16)
     title = "The page is not built."
     body = (

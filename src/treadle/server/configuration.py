@@ -1,4 +1,4 @@
-"""The settings that the server was started with, and which model answers by them."""
+"""The settings at the start of the server, and the model that they select."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,16 +17,18 @@ from treadle.llm import default_model, saved_keys
 from treadle.llm.profiles import EMBEDDED
 
 _MAX_AGE = 30.0
-"""Seconds that a choice of the model is remembered: finding local servers takes a moment."""
+"""The seconds after which the server looks for the default model again. The search for local
+servers takes a moment.
+"""
 _PATIENCE = 1.0
-"""Seconds that is waited for it; a page shows the rest meanwhile."""
+"""The seconds that a request waits for the default model. The page shows the rest meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """Who answers where nobody is named; without `model`, `error` says why there is none.
+    """The model that answers if a request names none; `error` states why there is none.
 
-    Neither is known yet while it is still looked for.
+    All fields are None while the server looks for it.
     """
 
     provider: str | None = None
@@ -35,12 +37,12 @@ class DefaultModel:
 
     @property
     def embedded(self) -> bool:
-        """Whether it is the demonstration model."""
+        """Whether it is the embedded model."""
         return self.provider == EMBEDDED
 
 
 class Configuration:
-    """What the server was configured with. The files are read at its start alone, but for keys."""
+    """The configuration of the server. Only API keys are read again after its start."""
 
     def __init__(self, root: Path, loaded: LoadedConfig, env: Mapping[str, str]) -> None:
         self.root = root
@@ -67,7 +69,7 @@ class Configuration:
         return self.loaded.settings
 
     async def default_model(self) -> DefaultModel:
-        """The model that is asked by default, as far as it can be told within a second."""
+        """The default model. All its fields are None if the search takes more than a second."""
         now, keys = asyncio.get_running_loop().time(), saved_keys.stamp()
         if (
             self._looking is None

@@ -1,7 +1,7 @@
-"""Connections of clients: who holds the other end, and how long and how much they may keep waiting.
+"""Limits for connections: their number, their duration and the memory that they use.
 
-uvicorn limits neither the head of a request nor the time that it takes to arrive, so a client could
-fill the memory with one, or use up the descriptors with requests that it never finishes.
+uvicorn limits neither the head of a request nor its duration. A client could fill the memory with
+one request, or use up the file descriptors with requests that it never finishes.
 """
 
 import asyncio
@@ -14,31 +14,35 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from treadle.server.peers import OWN_PEER, PeerUsers
 
 _HEAD_BYTES = 64 << 10
-"""Most bytes in a row that are not body: heads, trailers, the framing of chunks."""
+"""The maximum number of bytes in a row outside of a body: heads, trailers, the framing of chunks.
+"""
 _HEAD_SECONDS = 20.0
-"""From the connection, or the end of the request before, to the end of the head."""
+"""The maximum time from the start of the connection, or the end of the previous request, to the end
+of the head.
+"""
 _BODY_SECONDS = 60.0
-"""How long nothing of a body may arrive, and how long one that nobody reads is taken."""
+"""The maximum time without a byte of the body, and without a reader of the body."""
 _LOOK_SECONDS = 5.0
 _PIPELINED = 16
-"""Requests that a client may send before the answer to an earlier one. uvicorn reads on after each
-answer, so their number has no bound otherwise: 14 MB of requests took 470 MB."""
+"""The maximum number of requests that a client sends before an answer. uvicorn continues to read
+after each answer, so their number was unlimited: 14 MB of requests took 470 MB.
+"""
 _WANTED_DESCRIPTORS = 8192
 
 
 @dataclass(slots=True)
 class Admission:
-    """What all connections of a server share."""
+    """The state that all connections of a server share."""
 
     peers: PeerUsers | None
-    """None where everybody needs the token."""
+    """None if every client needs the token."""
     most_strangers: int
-    """Connections at once of those who have not proven anything by the connection itself."""
+    """The maximum number of open connections of unknown users."""
     strangers: set[object] = field(default_factory=set)
 
 
 class ServerConfig(uvicorn.Config):
-    """uvicorn's configuration, with what our connections share."""
+    """The configuration of uvicorn, with the shared state of the connections."""
 
     def __init__(self, app: Any, admission: Admission, **options: Any) -> None:
         super().__init__(app, http=Connection, proxy_headers=False, **options)
@@ -46,18 +50,18 @@ class ServerConfig(uvicorn.Config):
 
 
 class _TooManyRequestsError(Exception):
-    """More requests wait for their turn on one connection than may."""
+    """A client sent too many requests ahead of their answers."""
 
 
 class Connection(HttpToolsProtocol):
-    """One connection, until it ends or becomes a WebSocket."""
+    """A connection, until it ends or becomes a WebSocket."""
 
     _unread = 0
-    """Bytes that arrived since a part of a body, or the end of a request."""
+    """The bytes since the last part of a body or the end of a request."""
     _in_head = True
     _complete = False
     _moved = 0.0
-    """When something that counts arrived last, by the loop's clock."""
+    """The time of the last progress, by the clock of the loop."""
     _looking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,7 +92,7 @@ class Connection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def data_received(self, data: bytes) -> None:
-        if self._complete:  # what follows a request begins another one
+        if self._complete:  # further bytes begin the next request
             self._in_head, self._complete = True, False
             self._moved = self.loop.time()
         self._unread += len(data)
@@ -108,7 +112,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if len(self.pipeline) > _PIPELINED:
             self.transport.close()
-            raise _TooManyRequestsError  # what else has arrived is not parsed
+            raise _TooManyRequestsError  # the rest of the data is not parsed
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -122,10 +126,10 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _look(self) -> None:
-        """End the connection if it is the client that keeps it waiting, and look again later."""
+        """End the connection if the client lets the server wait; else check again later."""
         waited = self.loop.time() - self._moved
         if self._complete or self.flow.read_paused:
-            waiting = False  # for an answer, or for the one who reads the body
+            waiting = False  # the client waits for an answer, or the application does not read
         elif self._in_head:
             waiting = waited > _HEAD_SECONDS
         else:
@@ -136,7 +140,7 @@ class Connection(HttpToolsProtocol):
             self._looking = self.loop.call_later(_LOOK_SECONDS, self._look)
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Say why where no answer has begun, and close."""
+        """Send the reason if no answer has started, and close the connection."""
         if self._in_head and (self.cycle is None or self.cycle.response_complete):
             head = f"HTTP/1.1 {status} {reason}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
             self.transport.write(head.encode())
@@ -150,13 +154,14 @@ class Connection(HttpToolsProtocol):
 
 
 def most_strangers() -> int:
-    """How many connections strangers may hold: a quarter of the descriptors, at most 2,048.
+    """The maximum number of connections of unknown users.
 
-    The number of descriptors is raised to what its limit allows.
+    It is a quarter of the file descriptors, at most 2,048. Raises the number of descriptors to the
+    hard limit, at most 8,192.
     """
     try:
         import resource
-    except ImportError:  # not everywhere
+    except ImportError:  # not on every system
         return 128
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (

@@ -1,8 +1,8 @@
-"""The secrets that prove to the server who sends a request, and where a request carries them.
+"""The secrets that prove the sender of a request.
 
-The token is for programs. It lasts: it is kept in a file that only this user can read. The key is
-for the page. It lasts as long as one server: what listens at its port later, in the place of the
-server, receives a key that opens nothing.
+The token is for programs. It lasts: a file that only this user can read contains it. The key is for
+the page. It lasts as long as the server, so a program that later listens on the same port gets a
+key that is worthless.
 """
 
 import hmac
@@ -25,16 +25,16 @@ VARIABLE = "TREADLE_SERVE_TOKEN"
 FILE_NAME = "server-token"
 HEADER = "x-treadle-token"
 SUBPROTOCOL = "treadle"
-"""What the page asks for at a WebSocket, whose headers a browser does not let it choose."""
+"""The subprotocol of the page. A browser does not let a page choose the headers of a WebSocket."""
 SUBPROTOCOL_PREFIX = "treadle.key."
-"""How the subprotocol begins that carries the key. It is read here and never answered."""
+"""The prefix of the subprotocol with the key. The server reads it and never returns it."""
 
 _LEAST_CHARACTERS = 16
 _MOST_BYTES = 4_096
 
 
 class Credentials:
-    """Knows whether a request carries the token, or the key of the page."""
+    """Recognizes the token and the key of the page."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -44,7 +44,7 @@ class Credentials:
         register(self.page_key)
 
     def taken_from(self, scope: Scope, headers: Headers) -> bool:
-        """Whether the request carries either. It is taken out of it: nothing passes it on."""
+        """Whether the request has the token or the key. Removes both from the request."""
         found = False
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._fits(given):
@@ -69,20 +69,20 @@ class Credentials:
 
 
 def token_path() -> Path:
-    """The file of the token, in the data folder, which is made if missing."""
+    """The path of the token file. Creates the data folder."""
     return data_path(FILE_NAME)
 
 
 def load_token(env: Mapping[str, str]) -> str:
-    """The token: from the variable TREADLE_SERVE_TOKEN, else from the file, made at the first call.
+    """The token of TREADLE_SERVE_TOKEN, else of the file, which the first call creates.
 
-    Raises ConfigError when the file or the variable does not hold one, OSError when the file
+    Raises ConfigError if the variable or the file has no valid token, and OSError if the file
     cannot be used.
     """
     if given := env.get(VARIABLE, "").strip():
         return _checked(given, f"The variable {VARIABLE}", "Set a longer one, or unset it.")
     path = token_path()
-    if path.is_symlink():  # closing it to others would change the file that it leads to
+    if path.is_symlink():  # changing its permissions would change the target of the link
         raise ConfigError(
             f"{path} is a link.", hint="Delete it; the next start creates a file with a new token."
         )
@@ -105,7 +105,7 @@ def _checked(token: str, where: str, hint: str) -> str:
 
 
 def _make(path: Path) -> None:
-    """Put a file with a new token in place as a whole; the first of several processes wins."""
+    """Create the file with a new token in one step. The first of several processes wins."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE_NAME}.")  # mode 0600
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:

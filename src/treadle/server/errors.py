@@ -1,4 +1,4 @@
-"""How errors are told over HTTP: `{"error": {"message", "hint"}}` with the status that fits."""
+"""Errors over HTTP: `{"error": {"message", "hint"}}` and the status."""
 
 import difflib
 import logging
@@ -27,14 +27,14 @@ _log = logging.getLogger(__name__)
 
 
 class More(TypedDict, total=False):
-    """What else is told of some errors: the field that is wrong, or all that is."""
+    """Further fields of some errors: the wrong field, or all problems."""
 
     field: str | None
     problems: Sequence[Annotated[Mapping[str, str], DocumentedAs(Problem)]]
 
 
 class ErrorDetail(More):
-    """What is wrong in one sentence, and what to do."""
+    """The error in one sentence, and what to do."""
 
     message: str
     hint: str | None
@@ -53,7 +53,7 @@ ERRORS = json_responses(
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Let every error that can reach a client be one sentence and a hint."""
+    """Answer every error with a sentence and a hint."""
     app.add_exception_handler(TreadleError, _treadle_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -69,9 +69,9 @@ def error_body(message: str, hint: str | None = None, **more: Unpack[More]) -> E
 
 
 def refuse_wrong_parameters(request: Request) -> None:
-    """Raise UsageError for a query parameter that the route does not have, as a slip of the pen.
+    """Raise UsageError for an unknown query parameter, which may be a typing error.
 
-    The same for one that is given twice and has one value, since the first would not be heeded.
+    Also for a repeated parameter with a single value, since the route would ignore the first one.
     """
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
@@ -87,7 +87,7 @@ def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _parameters(route: APIRoute) -> dict[str, object]:
-    """Names and types of the query parameters of a route, be they its own or those of a model."""
+    """The names and types of the query parameters of a route, including the fields of models."""
     known: dict[str, object] = {}
     for field in route.dependant.query_params:
         kind = field.field_info.annotation
@@ -113,7 +113,7 @@ async def _treadle_error(_request: Request, error: Exception) -> AsciiJsonRespon
 
 
 async def _system_error(_request: Request, error: Exception) -> AsciiJsonResponse:
-    """What the operating system refuses: a name that cannot be, a disk that is full."""
+    """A refusal of the operating system: an impossible name, a full disk."""
     assert isinstance(error, OSError)
     reason = error.strerror or type(error).__name__
     body = error_body(
@@ -128,7 +128,7 @@ _OF_INPUT: Mapping[type[Exception], str] = {
     OverflowError: "A number in it is too large.",
     RecursionError: "It is nested too deeply.",
 }
-"""What Python raises of values that only a caller can have sent, and that no check foresaw."""
+"""Exceptions that only the input of a caller can cause, and that no check prevented."""
 
 
 async def _unfit(_request: Request, error: Exception) -> AsciiJsonResponse:

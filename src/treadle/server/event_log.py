@@ -1,4 +1,4 @@
-"""The newest events of a bus, kept so that a client that lost its connection can go on."""
+"""The newest events of a bus, saved so that a client can resume after a lost connection."""
 
 import asyncio
 import json
@@ -15,32 +15,32 @@ from treadle.events.listener import Listener
 from treadle.events.types import SessionStarted
 
 MOST_CHARACTERS = 16_000_000
-"""Of JSON kept; the newest event is kept whatever its size."""
+"""The maximum size of the saved JSON. The newest event is always saved."""
 
 
 class LoggedEvent(NamedTuple):
-    """An event by its number in the log, as one line of JSON."""
+    """An event as one line of JSON, with its number in the log."""
 
     seq: int
     type: str
     request_id: UUID
     text: str
     part_of: UUID | None = None
-    """The request whose call began this one, told by the event that it began with."""
+    """The request whose tool call started this request. Only the first event has it."""
 
 
 class Gap(NamedTuple):
-    """Events after `after` that are kept no more, or were another log's; `next` comes next."""
+    """The events between `after` and `next` are dropped, or from an earlier server."""
 
     after: int
     next: int
 
 
 class EventLog(Listener):
-    """Reads a bus while it is entered. Any number of readers follow it, each at its own speed.
+    """Reads a bus until it is left. Any number of readers follow it, each at its own speed.
 
-    Events are numbered from `begin` on. Whoever starts a log in the place of one that ended gives a
-    number beyond its last, so that a reader who goes on from there is told of the gap.
+    The numbers of events start at `begin`. The log of a new server starts above the last number of
+    the earlier server, so that its readers notice the gap.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EventLog(Listener):
         self._events: deque[LoggedEvent] = deque()
         self._characters = 0
         self._forgotten = begin
-        """The number of the newest event that is kept no more."""
+        """The number of the newest dropped event."""
         self._grown = asyncio.Event()
 
     async def __aexit__(
@@ -66,16 +66,16 @@ class EventLog(Listener):
 
     @property
     def newest(self) -> int:
-        """The number of the newest event, that of the beginning before the first."""
+        """The number of the newest event, or `begin` before the first event."""
         return self._events[-1].seq if self._events else self._forgotten
 
     async def follow(
         self, *, after: int | None = None, request_id: UUID | None = None
     ) -> AsyncIterator[LoggedEvent | Gap]:
-        """The events after number `after`, then those to come, without end.
+        """The events after number `after`, then all further events, without end.
 
-        With None from now on, with 0 from the first. Of one request, if it is named. A `Gap` tells
-        of events that can be had no more.
+        None starts with the next event, 0 with the first saved event. `request_id` selects the
+        events of one request. A `Gap` reports events that are not available.
         """
         seen = self.newest if after is None else after or self._begin
         while True:
@@ -93,7 +93,7 @@ class EventLog(Listener):
                 yield event
 
     def of_turn(self, request_id: UUID) -> list[LoggedEvent]:
-        """The events of a request that are kept, and of the requests that its calls began."""
+        """The saved events of a request, and of the requests that its calls started."""
         parts, found = {request_id}, []
         for event in self._events:
             if event.part_of in parts:

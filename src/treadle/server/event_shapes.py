@@ -1,4 +1,4 @@
-"""What events look like as JSON: each field of the event, its type, its number and its moment."""
+"""The JSON of events: the fields, the type, the number and the time."""
 
 import functools
 import operator
@@ -19,12 +19,12 @@ from treadle.ui.messages import AnyRequest
 
 _ABSTRACT = (ProposalEvent, SpanWritten)
 _CLOSER: dict[tuple[type[Event], str], Any] = {(UiRequested, "request"): AnyRequest}
-"""What a field of an event holds, where its own floor cannot say it."""
+"""The types of fields that the package of the events cannot name."""
 
 
 @functools.cache
 def any_event() -> Any:
-    """Any event, told apart by `type`: the data of each message of `/events`."""
+    """Any event, distinguished by `type`: the data of each message of `/events`."""
     shapes = [_shape(kind) for kind in sorted(_kinds(Event), key=lambda kind: kind.__name__)]
     either = functools.reduce(operator.or_, shapes)
     return TypeAliasType("Event", Annotated[either, Field(discriminator="type")])
@@ -32,7 +32,7 @@ def any_event() -> Any:
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:
     for kind in base.__subclasses__():
-        # One with slots was made anew: the class from before is there as well, until it is freed.
+        # `slots=True` creates a second class; the first exists until it is collected.
         if getattr(sys.modules[kind.__module__], kind.__name__, None) is kind:
             if kind not in _ABSTRACT:
                 yield kind

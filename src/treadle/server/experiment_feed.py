@@ -1,4 +1,4 @@
-"""Publishes which experiments and batches changed, in any process, on a server's bus."""
+"""Publishes changes of experiments and batches, by any process, on the bus of a server."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from treadle.ids import NO_REQUEST
 
 POLL_SECONDS = 0.2
 _BATCHES = 50
-"""The newest batches are looked at."""
+"""The number of newest batches that the feed reads."""
 
 _EXPERIMENTS_SQL = "SELECT id, updated_us FROM experiments"
 _BATCHES_SQL = """
@@ -27,12 +27,12 @@ _BATCHES_SQL = """
 
 _Place = tuple[str, str | None]
 _Seen = tuple[object, int | None, int | None]
-"""A state as comparable values, the number of finished runs, and the number of all runs."""
+"""A comparable state, the number of finished runs, and the number of all runs."""
 
 
 @asynccontextmanager
 async def experiments_followed(path: Path, bus: EventBus) -> AsyncIterator[None]:
-    """Publish what changes in the file at `path` until it is left; there need not be one yet."""
+    """Publish the changes of the file at `path` until this is left. The file may not exist yet."""
     feed = _Feed(path)
     following = asyncio.create_task(_follow(feed, bus), name="experiments")
     try:
@@ -61,7 +61,7 @@ async def _follow(feed: "_Feed", bus: EventBus) -> None:
 
 
 class _Feed:
-    """Compares the file with what it was. Methods block."""
+    """Compares the file with its last state. Methods block."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,12 +75,12 @@ class _Feed:
             self._connection.close()
 
     def changes(self) -> Mapping[_Place, _Seen]:
-        """What is different since the last call; at first nothing. What fails is tried again."""
+        """The changes since the last call, or none at the first call and after a failed read."""
         if self._connection is None and not self._path.exists():
             return {}
         try:
             return self._compared()
-        except sqlite3.Error:  # it is being made, or locked
+        except sqlite3.Error:  # another process creates or locks the file
             return {}
 
     def _compared(self) -> dict[_Place, _Seen]:

@@ -1,10 +1,10 @@
-"""Who may talk to the server: its user, or whoever has the token; pages only its own.
+"""Decides who may call the server: its user, clients with the token, and its own page.
 
-A request proves who sends it by the token, by the key of the page, or by its connection: over
-loopback the system says that a process of the same user holds the other end. The user's browser is
-such a process, and a page of another site can make it send requests. That page cannot choose the
-Host of a request (which stops names that are made to mean this machine), hide its Origin, or say
-itself in Sec-Fetch-Site where a request comes from.
+A request proves its sender by the token, by the key of the page, or by its connection: over
+loopback the system reports whether a process of the same user has the other end. The browser of the
+user is such a process, and a page of another site can make it send requests. That page cannot
+choose the Host of a request, hide its Origin, or change Sec-Fetch-Site. The check of the Host stops
+names that other sites point at this machine.
 """
 
 import re
@@ -30,7 +30,7 @@ _FORWARDING = frozenset({
     "x-envoy-external-address",
     "cf-connecting-ip", "fastly-client-ip", "fly-client-ip", "x-azure-clientip",
 })  # fmt: skip
-"""Headers of proxies: whoever holds the other end then speaks for somebody else."""
+"""Headers of proxies: a proxy on this machine may forward requests of other users."""
 
 
 class _Refusal(NamedTuple):
@@ -40,16 +40,16 @@ class _Refusal(NamedTuple):
 
 
 class Guard:
-    """Refuses what is meant for another host, comes from another site, or is from a stranger."""
+    """Refuses requests for another host, from another site, and from unknown senders."""
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], credentials: Credentials) -> None:
-        """`hosts` are the names, without a port, by which the server may be called."""
+        """`hosts` are the names of the server, without a port."""
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it with what is wrong."""
+        """Pass the request on, or answer with the refusal."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
@@ -64,7 +64,7 @@ class Guard:
             await _refuse_socket(refusal, scope, receive, send)
 
     def _foreign(self, headers: Headers, opens_page: bool) -> _Refusal | None:
-        """What is wrong with a request for another host or from another site."""
+        """The refusal of a request for another host or from another site."""
         host = headers.get("host", "")
         if _name(host) not in self._hosts or len(headers.getlist("host")) != 1:
             known = ", ".join(sorted(self._hosts))
@@ -78,7 +78,7 @@ class Guard:
                 f"Requests from pages of {shown} are refused.",
                 "Open the page from this server.",
             )
-        # Requests that load images, scripts or frames have no Origin. A link may lead to the page.
+        # Requests for images, scripts or frames have no Origin. A link may open the page.
         follows_link = opens_page and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if site not in {"none", "same-origin"} and not follows_link:
@@ -88,7 +88,7 @@ class Guard:
         return None
 
     def _stranger(self, headers: Headers, scope: Scope, opens_page: bool) -> _Refusal | None:
-        """What to tell a sender who proves nothing; the page itself tells nothing of the user."""
+        """The refusal of an unknown sender. The files of the page are public."""
         proven = self._credentials.taken_from(scope, headers)
         if proven or opens_page or _is_own_peer(scope, headers):
             return None
@@ -106,7 +106,7 @@ def _opens_page(scope: Scope) -> bool:
 
 
 def _is_own_peer(scope: Scope, headers: Headers) -> bool:
-    """Whether this user sent it, and not a proxy of theirs for somebody else."""
+    """Whether a process of this user sent it, and not a proxy."""
     own = scope.get("state", {}).get(OWN_PEER) is True
     return own and not any(
         name in _FORWARDING or name.startswith(_FORWARDED)
@@ -115,7 +115,7 @@ def _is_own_peer(scope: Scope, headers: Headers) -> bool:
 
 
 def _name(host: str) -> str | None:
-    """The host of a Host header without its port, in lower case; None if it cannot be one."""
+    """The host of a Host header without its port, in lower case. None for an invalid header."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else None
 
@@ -127,7 +127,7 @@ def _answer(refusal: _Refusal) -> JSONResponse:
 
 
 def _choosing(scope: Scope, send: Send) -> Send:
-    """`send`, which answers a page that offers subprotocols at a WebSocket with ours."""
+    """`send`, with the subprotocol of Treadle in the answer to a WebSocket that offers it."""
     if scope["type"] != "websocket" or SUBPROTOCOL not in scope.get("subprotocols", ()):
         return send
 
@@ -140,7 +140,7 @@ def _choosing(scope: Scope, send: Send) -> Send:
 
 
 async def _refuse_socket(refusal: _Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the request for a WebSocket like any other, before it becomes one."""
+    """Answer the request for a WebSocket with an HTTP error."""
     await receive()
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.message})

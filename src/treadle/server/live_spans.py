@@ -1,4 +1,4 @@
-"""Publishes the spans that any process wrote, soon and in bounded batches."""
+"""Publishes new spans of all processes, within a bounded time and in bounded batches."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from treadle.ids import NO_REQUEST
 from treadle.traces.store.protocol import Changes, SpanChange
 
 TICK_SECONDS = 0.1
-"""Spans written within this time are published together, each once."""
+"""The feed publishes spans of this period together, each once."""
 POLL_SECONDS = 0.25
-"""How often the store is asked what other processes wrote."""
+"""How often the feed checks for spans of other processes."""
 TOLD_AT_ONCE = 100
 """Maximum spans published in one tick; the others are only counted."""
 
@@ -31,7 +31,7 @@ class Changing(Protocol):
 
 
 class LiveSpans:
-    """Follows the store's revisions while it is entered."""
+    """Follows the revisions of the store until it is left."""
 
     def __init__(self, store: Changing, bus: EventBus) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class LiveSpans:
         loop = asyncio.get_running_loop()
 
         def wake(_revision: int) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended before the writer
+            with contextlib.suppress(RuntimeError):  # the loop ended before the writer
                 loop.call_soon_threadsafe(self._written.set)
 
         self._store.on_commit(wake)
@@ -62,12 +62,12 @@ class LiveSpans:
 
     async def _follow(self) -> None:
         while True:
-            # Not `wait_for`, which in Python 3.11 loses a cancellation that comes as it ends.
+            # Not `wait_for`: in Python 3.11 it loses a cancellation that comes at its end.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._written.wait()
             self._written.clear()
-            # One that cannot be read now is read later: nothing is seen as told before it is.
+            # A failed read is repeated later, since `_seen` has not changed.
             with contextlib.suppress(StoreError):
                 await self._tell()
             await asyncio.sleep(TICK_SECONDS)
@@ -81,7 +81,7 @@ class LiveSpans:
             await self._leave_out()
 
     async def _leave_out(self) -> None:
-        """Go on from what is newest now, and tell how much that skips."""
+        """Continue with the newest revision, and publish the number of skipped spans."""
         before = self._seen
         newest: Changes = await asyncio.to_thread(self._store.changes, None)
         self._seen = newest.newest
@@ -102,7 +102,7 @@ def _event(change: SpanChange) -> Event:
 
 
 def _request(trace_id: str) -> UUID:
-    """The request whose trace that is: of our own its very id, of others one that stays."""
+    """The request of a trace: for traces of Treadle their id, for others a constant derived id."""
     try:
         return UUID(hex=trace_id)
     except ValueError:

@@ -1,4 +1,4 @@
-"""MCP over HTTP, opened by its first request: its library is slow to load."""
+"""MCP over HTTP. The first request opens it, since the MCP library is slow to load."""
 
 import asyncio
 from importlib import import_module
@@ -11,7 +11,7 @@ from treadle.app.application import App
 
 
 class McpEndpoint:
-    """The application at `/mcp`, while it is entered."""
+    """The application at `/mcp`, until it is left."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class McpEndpoint:
         await application(scope, receive, send)
 
     async def _serve(self) -> None:
-        """In a task of its own, since what is opened has to be left by the task that opened it."""
+        """Runs in its own task: the task that opens an async context must also leave it."""
         try:
             serve_http = (await asyncio.to_thread(import_module, "treadle.mcp.server")).serve_http
             async with serve_http(self._app) as application:

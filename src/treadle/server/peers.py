@@ -1,8 +1,8 @@
-"""Which user holds the other end of a connection over loopback.
+"""Finds the user of the other end of a connection over loopback.
 
-Linux answers that exactly: `NETLINK_SOCK_DIAG` looks up one socket by its two addresses and says
-who made it. The answer comes with the call, within microseconds, so the event loop may ask. Other
-systems do not answer; there, and wherever anything is in doubt, a peer is unknown.
+On Linux, `NETLINK_SOCK_DIAG` looks up a socket by its two addresses and returns its user. The
+answer comes within microseconds, so the event loop may wait for it. On other systems, and in case
+of doubt, a peer is unknown.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 OWN_PEER = "treadle_own_peer"
-"""In the state of a scope: whether a process of this user holds the other end."""
+"""The key in the state of a scope: whether a process of this user has the other end."""
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -22,7 +22,7 @@ _NLM_F_REQUEST = 1
 
 _ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT = 1, 4, 5, 8
 _CONNECTED = frozenset({_ESTABLISHED, _FIN_WAIT1, _FIN_WAIT2, _CLOSE_WAIT})
-"""States of linux/tcp_states.h in which a socket has been connected and still is."""
+"""The states of linux/tcp_states.h of a connected socket."""
 
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
 _SOCKET_ID = struct.Struct(
@@ -42,7 +42,7 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, name: object) -> Self | None:
-        """From what a socket says of itself; None for other kinds of addresses."""
+        """The address of a socket name. None for other kinds of addresses."""
         match name:
             case (str() as host, int() as port, *_):
                 try:
@@ -54,7 +54,7 @@ class Address(NamedTuple):
 
 
 class PeerUsers:
-    """Says whether a connection comes from a process of this user. Used by one thread."""
+    """Decides whether a connection comes from a process of this user. Not thread-safe."""
 
     def __init__(self) -> None:
         self._user = _own_user()
@@ -62,14 +62,14 @@ class PeerUsers:
         self._asked = 0
 
     def close(self) -> None:
-        """From now on every peer is unknown."""
+        """Close it. Every peer is then unknown."""
         if self._netlink is not None:
             self._netlink.close()
             self._netlink = None
 
     @property
     def works(self) -> bool:
-        """Whether this system answers at all: asked of a connection made for that."""
+        """Whether this system answers, tested with an own connection."""
         try:
             with (
                 socket.create_server(("127.0.0.1", 0)) as server,
@@ -82,10 +82,10 @@ class PeerUsers:
             return False
 
     def is_own(self, accepted: socket.socket) -> bool:
-        """Whether a process of this user holds the other end of an accepted connection.
+        """Whether a process of this user has the other end of an accepted connection over loopback.
 
-        Only over loopback. The state of `accepted` is read after the look-up: as long as it is
-        connected, no other socket can have taken the peer's address, so what was found is the peer.
+        Reads the state of `accepted` after the look-up: while it is connected, no other socket can
+        have the address of the peer, so the look-up found the peer.
         """
         try:
             peer, own = Address.of(accepted.getpeername()), Address.of(accepted.getsockname())
@@ -96,7 +96,7 @@ class PeerUsers:
             return False
 
     def _owner(self, peer: Address, own: Address) -> int | None:
-        """The user of the socket at `peer` that is connected to `own`; None where unknown."""
+        """The user of the socket at `peer` that is connected to `own`. None if unknown."""
         if self._netlink is None or self._user is None or peer.ip.version != own.ip.version:
             return None
         self._asked += 1
@@ -110,24 +110,24 @@ class PeerUsers:
         head = (_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, self._asked, 0)
         self._netlink.send(_HEADER.pack(*head) + request)
         while True:
-            answer = self._netlink.recv(4096)  # raises BlockingIOError where none came
+            answer = self._netlink.recv(4096)  # raises BlockingIOError without an answer
             _, kind, _, sequence, _ = _HEADER.unpack_from(answer)
             if sequence == self._asked:
-                break  # anything else answers a question that was given up
+                break  # other answers belong to an abandoned request
         if kind != _SOCK_DIAG_BY_FAMILY:
             return None  # no such socket
         _, state, _, _, found, _, _, _, uid, inode = _ANSWER.unpack_from(answer, _HEADER.size)
-        # Where no connected socket fits, the kernel answers with one that listens at the port.
+        # Without a connected socket, the kernel returns a socket that listens on the port.
         if _SOCKET_ID.unpack(found)[:4] != wanted or state not in _CONNECTED:
             return None
-        # A socket whose process closed it has no inode, and its user reads as root.
+        # A socket that its process closed has no inode, and its user is root.
         return int(uid) if inode else None
 
 
 def _own_user() -> int | None:
-    """The id of this user; None where it does not tell users apart.
+    """The id of this user. None if the system cannot distinguish users.
 
-    The kernel shows the users of other namespaces as the overflow id.
+    The kernel reports users of other namespaces as the overflow id.
     """
     if sys.platform != "linux":
         return None
@@ -145,7 +145,7 @@ def _open_netlink() -> socket.socket | None:
         return None
     try:
         opened.setblocking(False)
-        opened.connect((0, 0))  # the kernel; nobody else's messages arrive
+        opened.connect((0, 0))  # the kernel is the only peer
     except OSError:
         opened.close()
         return None

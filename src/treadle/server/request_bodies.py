@@ -1,4 +1,4 @@
-"""Bodies of requests: how large they may be, and how compressed ones are unpacked within that."""
+"""Limits the size of request bodies, and decompresses them within the limit."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,35 +12,37 @@ from treadle.errors import UsageError
 
 _PIECE = 1_000_000
 _READ = 64_000
-"""Bytes that are handed to zlib at once: it copies what is left of them for each piece."""
+"""The number of bytes for one call of zlib, which copies the unused rest each time."""
 _MEMBER = 1_000
-"""What a member of a gzip body counts for beside its content, lest there be millions of them."""
+"""The size that each member of a gzip body adds to the limit, to bound the number of members."""
 _DRAINED = 16
-"""How many times the limit is read on and thrown away, so that a client sees the answer."""
+"""After a refusal the server reads up to this many times the limit, so that the client sees the
+answer.
+"""
 
 _TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 _WINDOWS = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
-"""How zlib is to read each encoding; `deflate` comes with and without a header."""
+"""The window sizes for zlib; `deflate` exists with and without a header."""
 
 
 class TooLargeError(UsageError):
-    """A body is larger than it may be."""
+    """The body exceeds the limit."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"The body is larger than {most:,} bytes.", hint="Send smaller requests.")
 
 
 class EncodingError(UsageError):
-    """A body has a `Content-Encoding` that is not understood."""
+    """The `Content-Encoding` of the body is unknown."""
 
 
 def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -> bytes:
-    """The body without its `Content-Encoding`, of at most `most` bytes.
+    """The decompressed body, of at most `most` bytes.
 
-    `hold` is told of every piece, and may refuse it by raising. Raises TooLargeError,
-    EncodingError, and UsageError for what is not so encoded; there is never more of it than
-    `most` and one piece.
+    `hold` receives the size of every part, and may raise an error to refuse it. Raises
+    TooLargeError, EncodingError, and UsageError for invalid data. The memory use is at most `most`
+    and one part.
     """
     encoding = encoding.strip().lower()
     if encoding in {"", "identity"}:
@@ -59,7 +61,7 @@ def unpack(body: bytes, encoding: str, most: int, hold: Callable[[int], None]) -
 
 def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -> Iterator[bytes]:
     size = at = 0
-    while at < len(body):  # gzip may have several members
+    while at < len(body):  # a gzip body may have several members
         stream, rest = zlib.decompressobj(window), b""
         size += _MEMBER
         while not stream.eof:
@@ -81,10 +83,10 @@ def _inflate(body: bytes, window: int, most: int, hold: Callable[[int], None]) -
 
 
 class BodyLimit:
-    """Refuses requests with more than `most` bytes in their body, as they come over the wire.
+    """Refuses request bodies of more than `most` bytes on the wire.
 
-    Who reads such a body gets a TooLargeError, and may answer 413 in a form of its own; any other
-    answer is replaced by one.
+    An application that reads such a body gets a TooLargeError, and may answer 413 in its own
+    format. The middleware replaces any other answer.
     """
 
     def __init__(self, app: ASGIApp, *, most: int) -> None:
@@ -92,7 +94,7 @@ class BodyLimit:
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, counting what is read of its body."""
+        """Pass the request on, and count the bytes of its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -111,7 +113,7 @@ class BodyLimit:
 
 
 class _CountedBody:
-    """The two ends of one request, as its application gets them."""
+    """The `receive` and `send` of one request, with the limit."""
 
     def __init__(self, receive: Receive, send: Send, most: int, *, too_large: bool) -> None:
         self._receive = receive
@@ -130,7 +132,7 @@ class _CountedBody:
                 return message
         if not self.refused:
             self.refused = True
-            # Read on and keep nothing: who still sends does not see an answer.
+            # Read and discard the rest: a client that still sends does not read an answer.
             while not self._ended and self._read < _DRAINED * self._most:
                 await self._next()
         raise TooLargeError(self._most)

@@ -1,4 +1,4 @@
-"""Headers that keep what is served from being read, framed or run as something else."""
+"""Security headers: other sites cannot read, frame or run the answers of the server."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,14 +15,14 @@ _OF_DOCUMENTS = (
     ),
 )
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-"""For what is no page: nothing of it runs or loads, should a browser show it."""
+"""The policy for answers that are not a page: a browser runs and loads nothing."""
 
 
 def page_policy(nonce: str) -> str:
-    """The Content-Security-Policy of a page whose own style elements bear the nonce.
+    """The Content-Security-Policy of a page whose style elements have the nonce.
 
-    Text from traces is never taken for markup: `require-trusted-types-for` makes every way of
-    turning text into markup or code an error, and no Trusted Types policy is made.
+    Text from traces never becomes markup: `require-trusted-types-for` makes every conversion of
+    text to markup or code an error, and no Trusted Types policy exists.
     """
     return "; ".join((
         "default-src 'none'",
@@ -41,7 +41,7 @@ def page_policy(nonce: str) -> str:
 
 
 class SecurityHeaders:
-    """Adds them to every answer that does not have them."""
+    """Adds the headers that an answer does not have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Running the server: the address it binds to, who may call it by which name, and its end."""
+"""Starts the server: binds its address, determines its names, and waits for its end."""
 
 import asyncio
 import logging
@@ -21,24 +21,24 @@ from treadle.server.guard import LOOPBACK_NAMES
 from treadle.server.peers import PeerUsers
 
 _GRACE_SECONDS = 1
-"""How long connections may end by themselves when the server stops; event streams never do."""
+"""The time for connections to end when the server stops. Event streams never end by themselves."""
 
 _NAME_SECONDS = 2.0
-"""How long the start waits for the full name of this machine; a name service may take minutes."""
+"""The maximum wait for the full name of this machine. A name service may take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """How the server that now runs is reached."""
+    """The address of the running server, and the access to it."""
 
     address: str
     page: str
-    """A link that gives the page access for as long as the server runs."""
+    """A link that gives the page access until the server ends."""
     knows_user: bool
-    """Whether programs of this user on this machine are let in without the token."""
+    """Whether programs of this user on this machine need no token."""
     token: str = field(repr=False)
     token_path: Path | None
-    """The file that holds the token; None where the variable does."""
+    """The file with the token. None if the variable has it."""
 
 
 async def serve(
@@ -51,11 +51,11 @@ async def serve(
     require_token: bool = False,
     ready: Callable[[Ready], None],
 ) -> None:
-    """Serve the repository until the process is told to end (port 0: any free one).
+    """Serve the repository until the process receives a signal. Port 0 chooses a free port.
 
-    Programs of this user need no token on loopback, where the system tells users apart, unless
-    `require_token` says so. Beyond loopback every request needs it. Raises UsageError when the
-    address cannot be used, ConfigError when there is no usable token.
+    On loopback, programs of this user need no token if the system can distinguish users, unless
+    `require_token` is set. On other addresses every request needs the token. Raises UsageError for
+    an unusable address, and ConfigError without a usable token.
     """
     host = _unmapped(host)
     listening = _bind(host, port)
@@ -102,9 +102,9 @@ async def serve(
 
 
 _NO_FAULTS = frozenset({
-    # An answer is cut on purpose, since the provider's was.
+    # The gateway cuts an answer where the answer of the provider was cut.
     "ASGI callable returned without completing response.",
-    # A WebSocket was refused with an answer of its own, which uvicorn has sent.
+    # A WebSocket was refused with an HTTP answer.
     "ASGI callable returned without completing handshake.",
 })  # fmt: skip
 
@@ -114,7 +114,7 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it can be called."""
+    """Calls `ready` when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -130,7 +130,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with ExitStack() as stack:
-            # Only a socket that says so is known as TCP, and its small pieces are sent at once.
+            # uvicorn recognizes TCP by this argument, and then sends small parts at once.
             listening = stack.enter_context(
                 socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             )
@@ -146,7 +146,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _unmapped(host: str) -> str:
-    """The same address as IPv4 where IPv6 merely wraps one: `127.0.0.1` for `::ffff:127.0.0.1`."""
+    """The IPv4 address of an IPv6 address that wraps one: `127.0.0.1` for `::ffff:127.0.0.1`."""
     try:
         ip = ip_address(host)
     except ValueError:
@@ -155,9 +155,9 @@ def _unmapped(host: str) -> str:
 
 
 def _machine_names() -> frozenset[str]:
-    """The names of this machine, by which a server beyond loopback may be called.
+    """The names of this machine, by which clients may call a server beyond loopback.
 
-    The full one is left out where the name service does not answer soon.
+    Without the full name if the name service does not answer in time.
     """
     names = [socket.gethostname()]
     asking = Thread(target=lambda: names.append(socket.getfqdn()), daemon=True)
@@ -167,5 +167,5 @@ def _machine_names() -> frozenset[str]:
 
 
 def _reachable(address: str) -> str:
-    """The same server at an address that every browser takes, if it is bound to all of them."""
+    """The address with a host that every browser accepts, if the server is bound to all hosts."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

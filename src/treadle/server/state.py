@@ -1,4 +1,4 @@
-"""What the routes work with: one repository, its tools, its turns, and the log of its events."""
+"""What the routes use: the application, the turns, the agents, the event log and the feeds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -37,7 +37,7 @@ from treadle.ui.service import Ui
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Everything that is open while the server runs, for the routes."""
+    """Everything that is open while the server runs."""
 
     app: App
     turns: Turns
@@ -103,7 +103,7 @@ class ServerState:
 
 @asynccontextmanager
 async def _pruned(store: SqliteTraceStore, settings: TraceSettings) -> AsyncIterator[None]:
-    """Delete what the settings say is not kept, now and then, until it is left."""
+    """Delete old spans by the settings at intervals, until this is left."""
     retention = Retention(
         seconds=None if settings.keep is None else age_us(settings.keep) // 1_000_000,
         max_bytes=None if settings.max_size is None else size_bytes(settings.max_size),
