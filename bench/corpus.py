@@ -5,7 +5,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from treadle.code.parse import parse_file
+from treadle.code.parse.file import parse_file
 
 
 def make_corpus(target: Path, items: int) -> None:

@@ -22,11 +22,11 @@ from bench.corpus import make_corpus
 from bench.processes import run
 from bench.query import QUERIES
 from treadle.code import CodeIndex, View
-from treadle.code.dense.embedder import own_embedding
-from treadle.code.dense.held import HeldVectors, nothing_held, read_held
-from treadle.code.dense.static import LENGTH, StaticEmbedding
-from treadle.code.postings import terms_of_items
-from treadle.code.store import Store, store_path
+from treadle.code.dense import own_embedding
+from treadle.code.dense.static_embedding import LENGTH, StaticEmbedding
+from treadle.code.dense.vector_index import HeldVectors, nothing_held, read_held
+from treadle.code.storage.postings import terms_of_items
+from treadle.code.storage.store import Store, store_path
 
 LOAD = (
     "import sys, time, numpy; from pathlib import Path; import treadle.code.terms\n"

@@ -23,8 +23,8 @@ from bench.processes import Cost, run
 from bench.retrieval.packages import CACHE, Package, UnreachableError, unpacked
 from bench.retrieval.peers import SEMBLE, environment
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import own_embedding
-from treadle.code.files import walk
+from treadle.code.dense import own_embedding
+from treadle.code.files.walk import walk
 
 PACKAGES = (
     Package("pip", "pydantic-ai-slim", "2.68.0"),
@@ -37,7 +37,7 @@ REPEATS = 5
 
 BUILD = (
     "import sys; from pathlib import Path; from treadle.code import CodeIndex\n"
-    "from treadle.code.dense.embedder import own_embedding as static\n"
+    "from treadle.code.dense import own_embedding as static\n"
     "with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), static=static) as index:\n"
     "    index.refresh()"
 )

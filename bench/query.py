@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.corpus import make_corpus
 from treadle.code import CodeIndex, ContextEntry, View
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 
 QUERIES = (
     "How are tool calls matched to their results?",
@@ -37,7 +37,7 @@ BYTE_CODE = {"PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
 
 PROCESS = (
     "import sys; from pathlib import Path; from treadle.code import CodeIndex;"
-    "from treadle.code.dense.embedder import own_embedding as static;"
+    "from treadle.code.dense import own_embedding as static;"
     "index = CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2]), static=static);"
     "'refresh' in sys.argv and index.refresh();"
     "index.search(sys.argv[3])"

@@ -27,7 +27,7 @@ from bench.edits.variants import (
     written_file,
 )
 from bench.retrieval.packages import CORPORA, Corpus, UnreachableError, unpacked
-from treadle.code.parse import parse_file
+from treadle.code.parse.file import parse_file
 from treadle.edits.model import content_hash
 from treadle.edits.patches import parse_patch
 from treadle.edits.requests import EditRequest, LineRangeEdit, RangeEdit, ReplaceEdit

@@ -20,9 +20,9 @@ from bench.retrieval.packages import CACHE, CORPORA, UnreachableError
 from bench.retrieval.peers import SEMBLE, semble
 from bench.retrieval.scoring import MEASURES, Rank, row
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import own_embedding
-from treadle.code.dense.static import StaticEmbedding
-from treadle.code.parse import parse_file
+from treadle.code.dense import own_embedding
+from treadle.code.dense.static_embedding import StaticEmbedding
+from treadle.code.parse.file import parse_file
 
 HEAD = f"| method | {' | '.join(MEASURES)} |\n|---|{'---|' * len(MEASURES)}"
 SYMBOLS = 300

@@ -12,10 +12,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from bench.retrieval.packages import CACHE, Corpus, unpacked
-from treadle.code.extract import Lines, extract
 from treadle.code.languages import Language, language_of
-from treadle.code.limits import TooMuchError, nested_too_deep
+from treadle.code.languages.limits import TooMuchError, nested_too_deep
 from treadle.code.model import Item, Kind
+from treadle.code.parse.items import extract
+from treadle.code.text import Lines
 
 QUERIES = 300
 """Of the test, and at most as many others for tuning: no query is in both. The rest was never tuned

@@ -11,8 +11,8 @@ import numpy
 
 from bench.retrieval.dataset import FUNCTIONS, Function
 from treadle.code import CodeIndex, View
-from treadle.code.dense.static import StaticEmbedding
-from treadle.code.parse import parse_file
+from treadle.code.dense.static_embedding import StaticEmbedding
+from treadle.code.parse.file import parse_file
 from treadle.code.terms import terms_in
 
 _WORD = re.compile(r"\w+")

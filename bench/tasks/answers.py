@@ -14,8 +14,8 @@ from bench.retrieval.peers import semble
 from bench.tasks.making import GoldItem, Task
 from bench.tasks.trees import FunctionKey, Texts
 from treadle.code import CodeIndex, View, most_items
+from treadle.code.context.budget import Room
 from treadle.code.model import FUNCTION_KINDS
-from treadle.code.room import Room
 from treadle.tokens import estimate
 
 Key = TypeVar("Key", str, FunctionKey)

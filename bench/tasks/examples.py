@@ -17,9 +17,8 @@ from bench.tasks.asking import query_of
 from bench.tasks.making import Task
 from bench.tasks.repositories import Repository
 from bench.tasks.trees import by_anchor, opened
-from treadle.code.curves import Columns
-from treadle.code.evidence import file_columns, item_columns
 from treadle.code.model import FUNCTION_KINDS
+from treadle.code.retrieval.task_ranking import Columns, file_columns, item_columns
 
 Figures = NDArray[numpy.float32]
 Flags = NDArray[numpy.bool_]

@@ -1,4 +1,4 @@
-"""Fit the step functions of `treadle.code.curves` to the tasks of tuning repositories.
+"""Fit the step functions of `retrieval/task_ranking.py` to the tasks of tuning repositories.
 
 Boosting with trees of one split gives a sum of step functions, one for each signal. It runs with
 LightGBM and scikit-learn, which only this command needs and which are installed by hand:
@@ -16,8 +16,7 @@ import numpy
 
 from bench.tasks.answers import Answer, Method
 from bench.tasks.examples import Candidates, Example, Figures, read
-from treadle.code.curves import PLACE, Curve, Curves
-from treadle.code.evidence import behind_best
+from treadle.code.retrieval.task_ranking import CURVES_FILE, Curve, Curves, behind_best
 
 FOLDS = 5
 _ROUNDS = 300
@@ -162,7 +161,7 @@ def load(folder: Path) -> list[Example]:
     return [example for path in sorted(folder.glob("*.npz")) for example in read(path)]
 
 
-def write(curves: Mapping[str, Curves], path: Path = PLACE) -> None:
+def write(curves: Mapping[str, Curves], path: Path = CURVES_FILE) -> None:
     """Write the curves that Treadle ships."""
     path.write_text(
         json.dumps({kind: of_kind.by_signal for kind, of_kind in curves.items()}, indent=None)

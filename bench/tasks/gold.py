@@ -7,8 +7,8 @@ from typing import NamedTuple
 from bench.tasks.history import Hunk
 from treadle.code.languages import Language, language_of
 from treadle.code.model import TEXT_KINDS, Item, Kind
-from treadle.code.parse import read_content
-from treadle.code.ranking import is_test
+from treadle.code.parse.content import read_content
+from treadle.code.retrieval.hits import is_test
 
 _WITHOUT_GOLD = TEXT_KINDS | {Kind.MODULE}
 

@@ -19,7 +19,7 @@ from bench.tasks.making import Task, Tree, task_of
 from bench.tasks.repositories import Part, Repository
 from bench.tasks.trees import cache_path
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 
 LIST = Path(__file__).with_name("issues.tsv")
 

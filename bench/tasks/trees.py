@@ -10,10 +10,10 @@ from bench.retrieval.methods import Bm25
 from bench.tasks.making import Task, tree_path
 from bench.tasks.repositories import Repository
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 from treadle.code.languages import Language, language_of
 from treadle.code.model import FUNCTION_KINDS
-from treadle.code.store import Store, store_path
+from treadle.code.storage.store import Store, store_path
 from treadle.code.terms import terms_in
 
 FunctionKey = tuple[str, int]

@@ -16,7 +16,7 @@ from bench.tasks.measures import clustered, file_recall, function_recall, hit_at
 from bench.tasks.messages import informative_words, is_routine, query_of, without_names
 from bench.tasks.repositories import Part, Repository, listed
 from bench.tasks.trees import opened
-from treadle.code.curves import shipped
+from treadle.code.retrieval.task_ranking import shipped
 
 QUEUE = '''
 def push_entry(queue, entry):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code import processes, workers
+from treadle.code.sandbox import processes, workers
 
 
 @pytest.fixture(params=["forked", "started"])

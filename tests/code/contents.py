@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES
-from treadle.code.store import store_path
+from treadle.code.storage.postings import GROUP_BITS, PLACE_BITS, PLACES
+from treadle.code.storage.store import store_path
 
 
 def contents(root: Path, cache: Path) -> dict[str, Any]:

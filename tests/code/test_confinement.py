@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code import confinement, processes, workers
-from treadle.code.syntax import new_problems
-from treadle.code.workers import Worker, call_apart
+from treadle.code.sandbox import confinement, processes, workers
+from treadle.code.sandbox.workers import Worker, call_apart
+from treadle.code.syntax.problems import new_problems
 
 ON_LINUX = sys.platform.startswith("linux")
 LANDLOCK = ctypes.CDLL(None).syscall(444, None, 0, 1) if ON_LINUX else 0

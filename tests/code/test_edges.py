@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from treadle.code import CodeIndex, Direction, Edge, EdgeKind
-from treadle.code.graph.families import SEPARATORS
+from treadle.code.graph.language_rules import SEPARATORS
 from treadle.code.languages import LANGUAGES
 
 Build = Callable[[Mapping[str, str]], CodeIndex]

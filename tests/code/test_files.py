@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code.files import walk
+from treadle.code.files.walk import walk
 
 
 def paths(root: Path) -> list[str]:

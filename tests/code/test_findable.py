@@ -10,7 +10,8 @@ from tests.foreign.samples import ForeignFile, installed_files, sample_files
 from treadle.code import CodeIndex
 from treadle.code.languages import Outline, language_of
 from treadle.code.model import Item, Kind
-from treadle.code.parse import Content, parse_file, read_content
+from treadle.code.parse.content import Content, read_content
+from treadle.code.parse.file import parse_file
 
 _WORD = re.compile(rb"[A-Za-z0-9\x80-\xff]")
 

@@ -22,9 +22,10 @@ from hypothesis.stateful import (
 )
 
 from tests.code.contents import contents
-from treadle.code import CodeIndex, ContextEntry, View, refreshing
-from treadle.code.files import read_file, walk
+from treadle.code import CodeIndex, ContextEntry, View
+from treadle.code.files.walk import read_file, walk
 from treadle.code.snippets import parse_snippets
+from treadle.code.storage import refresh
 
 PATHS = ("a.py", "b.py", "pkg/a.py", "pkg/sub/c.py", "d.ts", "notes.md", "pkg")
 WORDS = ("spindle", "shuttle", "bobbin", "heddle")
@@ -212,7 +213,7 @@ def test_an_unchanged_file_is_read_again_only_once(
         reads.append(path)
         return read_file(root, path)
 
-    monkeypatch.setattr(refreshing, "read_file", counted)
+    monkeypatch.setattr(refresh, "read_file", counted)
     clock = time.time_ns
     with CodeIndex.open(root, cache_dir=tmp_path / "cache") as index:
         index.refresh()
@@ -257,9 +258,9 @@ def test_a_search_where_nothing_changed_loads_little(tmp_path: Path) -> None:
     assert ours == {
         f"treadle.code.{name}"
         for name in (
-            "git_folders", "history", "history.head", "history.stored", "history.updating",
-            "fields", "files", "fusing", "git_excludes", "ignore", "index", "model", "nearest",
-            "nested_copies", "notes", "postings", "questions", "ranking", "refreshing", "related",
-            "store", "terms", "whole_files",
+            "files", "files.git", "files.ignore", "files.walk", "history", "history.head",
+            "history.tables", "history.update", "index", "model", "retrieval", "retrieval.hits",
+            "retrieval.item_ranking", "retrieval.lexical", "retrieval.notes", "retrieval.query",
+            "storage", "storage.postings", "storage.refresh", "storage.store", "terms",
         )
     }  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treadle.code import CodeIndex
-from treadle.code.graph.families import SELF_NAMES
+from treadle.code.graph.language_rules import SELF_NAMES
 from treadle.code.languages import LANGUAGES
 
 Files = Mapping[str, str]

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.code import CodeIndex
-from treadle.code.history import git as git_module
-from treadle.code.history import updating
-from treadle.code.history.past import History, Past
-from treadle.code.history.updating import update_history
-from treadle.code.store import Store, store_path
+from treadle.code.history import commits as git_module
+from treadle.code.history import update
+from treadle.code.history.file_history import History, Past
+from treadle.code.history.update import update_history
+from treadle.code.storage.store import Store, store_path
 from treadle.code.terms import query_terms
 
 NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -414,8 +414,8 @@ def test_past_is_the_same_however_it_was_read(
     for name in "abcde":
         (root / f"{name}.py").write_text("def f(): return 1\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updating, "WINDOW", 8)
-        patch.setattr(updating, "MAX_NUMBER", 20)
+        patch.setattr(update, "WINDOW", 8)
+        patch.setattr(update, "MAX_NUMBER", 20)
         stores = []
         for name in ("moved", "once"):
             cache = root.with_name(f"{root.name}-{name}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from treadle.code.languages import LANGUAGES, OUTLINES
-from treadle.code.parse import parse_file
+from treadle.code.parse.file import parse_file
 
 SIZE = 100_000
 TEXTS = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from treadle.code.files import IgnoreRules, walk
+from treadle.code.files.walk import IgnoreRules, walk
 
 
 def git_ignored(root: Path, paths: list[str]) -> set[str]:

@@ -17,9 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.code.contents import contents
-from treadle.code import CodeIndex, ContextEntry, View, refreshing
+from treadle.code import CodeIndex, ContextEntry, View
 from treadle.code.snippets import parse_snippets
-from treadle.code.store import SCHEMA_VERSION, store_path
+from treadle.code.storage import refresh
+from treadle.code.storage.store import SCHEMA_VERSION, store_path
 from treadle.errors import StoreError
 
 FILES = {
@@ -161,8 +162,8 @@ def test_progress_counts_files(root: Path, tmp_path: Path) -> None:
 def test_workers_give_the_same_index(
     index: CodeIndex, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refreshing, "_POOL_BYTES", 0)
-    monkeypatch.setattr(refreshing, "_TASK_BYTES", 100)
+    monkeypatch.setattr(refresh, "_POOL_BYTES", 0)
+    monkeypatch.setattr(refresh, "_TASK_BYTES", 100)
     with CodeIndex.open(root, cache_dir=tmp_path / "workers") as other:
         other.refresh()
         assert other.search("cart total").results == index.search("cart total").results
@@ -172,8 +173,8 @@ def test_workers_give_the_same_index(
 def test_workers_that_cannot_start_are_done_without(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refreshing, "_POOL_BYTES", 0)
-    monkeypatch.setattr(refreshing, "_TASK_BYTES", 100)
+    monkeypatch.setattr(refresh, "_POOL_BYTES", 0)
+    monkeypatch.setattr(refresh, "_TASK_BYTES", 100)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with CodeIndex.open(root, cache_dir=tmp_path / "alone") as index:
         assert index.refresh().files == 5
@@ -457,8 +458,9 @@ def test_processes_refresh_at_once(root: Path, tmp_path: Path) -> None:
 def test_kill_leaves_a_usable_index(root: Path, tmp_path: Path) -> None:
     write(root, {f"k{n}.py": f"def killed_{n}(): return 'word_{n}'\n" * 20 for n in range(300)})
     script = (
-        "import sys; from pathlib import Path; from treadle.code import CodeIndex, refreshing;"
-        "refreshing._BATCH_BYTES = 1000;"
+        "import sys; from pathlib import Path; from treadle.code import CodeIndex;"
+        "from treadle.code.storage import refresh;"
+        "refresh._BATCH_BYTES = 1000;"
         "CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])).refresh("
         "lambda done, total: print(done, flush=True))"
     )

@@ -14,10 +14,11 @@ from treadle.code import CodeIndex
 REFRESH = """
 import sys
 from pathlib import Path
-from treadle.code import CodeIndex, refreshing
-refreshing._BATCH_BYTES = 20_000
-refreshing._POOL_BYTES = int(sys.argv[3])
-refreshing._TASK_BYTES = 4_000
+from treadle.code import CodeIndex
+from treadle.code.storage import refresh
+refresh._BATCH_BYTES = 20_000
+refresh._POOL_BYTES = int(sys.argv[3])
+refresh._TASK_BYTES = 4_000
 with CodeIndex.open(Path(sys.argv[1]), cache_dir=Path(sys.argv[2])) as index:
     print("open", flush=True)
     index.refresh()

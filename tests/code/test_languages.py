@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from treadle.code.languages import LANGUAGES, language_of
 from treadle.code.model import Kind
-from treadle.code.parse import IndexedItem, read_content
+from treadle.code.parse.content import IndexedItem, read_content
 
 
 def items(path: str, source: str) -> list[IndexedItem]:

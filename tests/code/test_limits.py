@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code import limits
+from treadle.code.languages import limits
 from treadle.code.model import Reading
-from treadle.code.parse import parse_file
+from treadle.code.parse.file import parse_file
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,19 @@ from contextlib import suppress
 import pytest
 
 from treadle import toml
-from treadle.code.frames import frames_in
-from treadle.code.git_index import _entries
-from treadle.code.history.messages import message_terms
-from treadle.code.ignore import _RuleSet
+from treadle.code.files.git import _entries
+from treadle.code.files.ignore import _RuleSet
+from treadle.code.files.origins import origin_of
+from treadle.code.history.commits import message_terms
 from treadle.code.languages import language_of
-from treadle.code.limits import nested_too_deep
-from treadle.code.mentions import mentioned_names
-from treadle.code.nearest import nearest
-from treadle.code.origins import origin_of
-from treadle.code.parse import read_content
-from treadle.code.reports import read_report
-from treadle.code.syntax import problems
+from treadle.code.languages.limits import nested_too_deep
+from treadle.code.parse.content import read_content
+from treadle.code.parse.names import names, type_name
+from treadle.code.retrieval.candidates import mentioned_names
+from treadle.code.retrieval.lookup import nearest_paths
+from treadle.code.retrieval.report import frames_in, read_report
+from treadle.code.syntax.problems import problems
 from treadle.code.terms import query_terms, terms_in
-from treadle.code.written import names, type_name
 
 _LARGEST_RATIO = 9.0
 _LEAST_SECONDS = 0.004
@@ -105,7 +104,7 @@ FUNCTIONS: dict[str, Work] = {
     "ignore pattern": lambda text: ignored(text, "a/b/c.py"),
     "ignored path": lambda text: ignored("*a*b*c*d*e*f*g*h*", text),
     "ignored folders": lambda text: ignored("**/a*/**/b*/**/c*/**/d*/x", text),
-    "path": lambda text: nearest(text, ["src/app.py"] * 20, 5),
+    "path": lambda text: nearest_paths(text, ["src/app.py"] * 20, 5),
     "index of git": lambda text: _entries(b"DIRC\0\0\0\x02\0\xff\xff\xff" + text.encode()),
 }
 

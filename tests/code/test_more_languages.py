@@ -3,7 +3,7 @@
 import pytest
 
 from treadle.code.languages import language_of
-from treadle.code.parse import read_content
+from treadle.code.parse.content import read_content
 
 SOURCES = {
     "docs/guide.md": """\

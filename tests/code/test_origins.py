@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from treadle.code.model import Origin
-from treadle.code.parse import parse_file
+from treadle.code.parse.file import parse_file
 
 
 @pytest.mark.parametrize(

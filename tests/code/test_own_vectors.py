@@ -18,7 +18,7 @@ from tests.code.contents import contents
 from tests.code.test_killed import change
 from tests.fakes.embedding import write_embedding
 from treadle.code import CodeIndex, View
-from treadle.code.store import store_path
+from treadle.code.storage.store import store_path
 
 TERMS = [
     "bobbin", "cone", "def", "load", "loom", "number", "other", "return", "self", "shuttl",
@@ -174,8 +174,8 @@ RENEW = """
 import sys
 from pathlib import Path
 from treadle.code import CodeIndex
-from treadle.code.dense import renewing
-renewing._FILES = 2
+from treadle.code.dense import item_vectors
+item_vectors._FILES = 2
 root, cache, model = map(Path, sys.argv[1:])
 with CodeIndex.open(root, cache_dir=cache, static=lambda: model, patience=None) as index:
     print("open", flush=True)

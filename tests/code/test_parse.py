@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.code.files import MAX_FILE_BYTES, content_hash
+from treadle.code.files.walk import MAX_FILE_BYTES, content_hash
 from treadle.code.languages import LANGUAGES
-from treadle.code.parse import ParsedFile, parse_file
+from treadle.code.parse.file import ParsedFile, parse_file
 
 
 def parse(root: Path, name: str, data: bytes) -> ParsedFile:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from treadle.code import CodeIndex, processes, workers
-from treadle.code.processes import Process, StartedProcess
-from treadle.code.workers import CallFailedError, Worker, answers_of_many, call_apart
+from treadle.code import CodeIndex
+from treadle.code.sandbox import processes, workers
+from treadle.code.sandbox.processes import Process, StartedProcess
+from treadle.code.sandbox.workers import CallFailedError, Worker, answers_of_many, call_apart
 
 SOUND = "def sound_{0}():\n    return {0}\n"
 

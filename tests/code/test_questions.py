@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.code.questions import (
+from treadle.code.retrieval.query import (
     PHRASE_FILES,
     SENTENCE,
     SENTENCE_FILES,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.embedding import write_embedding
 from treadle.code import CodeIndex, View
-from treadle.code.mentions import mentioned_names
+from treadle.code.retrieval.candidates import mentioned_names
 
 TERMS = ["carton", "def", "lid", "pass", "shuttl", "spindl", "thread", "weav"]
 

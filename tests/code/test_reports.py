@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from treadle.code import CodeIndex, SearchResults, View
-from treadle.code.questions import Question
-from treadle.code.reports import read_report
+from treadle.code.retrieval.query import Question
+from treadle.code.retrieval.report import read_report
 
 ISSUE = """Session cookie is lost after a redirect
 

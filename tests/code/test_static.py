@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.embedding import DIMENSION, write_embedding
-from treadle.code.dense.embedder import EmbeddingError
-from treadle.code.dense.held import LEAST_ALIKE, SIEVED, HeldVectors, signs_of
-from treadle.code.dense.static import LENGTH, StaticEmbedding
+from treadle.code.dense import EmbeddingError
+from treadle.code.dense.static_embedding import LENGTH, StaticEmbedding
+from treadle.code.dense.vector_index import LEAST_ALIKE, SIEVED, HeldVectors, signs_of
 
 TERMS = ["load", "read", "write", "spindl", "naïv", "x9"]
 Items = list[dict[str, int]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.code.syntax import new_problems, problems
+from treadle.code.syntax.problems import new_problems, problems
 
 SOUND = {
     "a.py": b"def f():\n    return 1\n",

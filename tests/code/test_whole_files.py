@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle.code import CodeIndex, View
 from treadle.code.languages import OUTLINES
-from treadle.code.whole_files import TEXT_LANGUAGES
+from treadle.code.model import TEXT_LANGUAGES
 
 SPREAD = {
     "pool.py": "def lease(slot):\n    return slot.connection\n\n\n"

@@ -3,8 +3,8 @@
 import pytest
 
 from treadle.code.languages import language_of
-from treadle.code.languages.wide import WIDE, installed
-from treadle.code.parse import read_content
+from treadle.code.languages.extra import WIDE, installed
+from treadle.code.parse.content import read_content
 
 pytestmark = pytest.mark.skipif(not installed(), reason="needs the extra grammars")
 

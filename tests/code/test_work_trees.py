@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from treadle.code import CodeIndex
-from treadle.code.files import walk
-from treadle.code.git_index import tracked_below
+from treadle.code.files.git import tracked_below
+from treadle.code.files.walk import walk
 
 
 def git(root: Path, *arguments: str) -> None:

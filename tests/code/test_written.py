@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.code.languages import Language, language_of
-from treadle.code.parse import read_content
-from treadle.code.written import names, type_name
+from treadle.code.parse.content import read_content
+from treadle.code.parse.names import names, type_name
 
 
 @pytest.mark.parametrize(

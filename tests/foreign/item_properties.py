@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from treadle.code.editable import Editable, Entry, NotEditableError
+from treadle.code.item_edits.editable import Editable, Entry, NotEditableError
 from treadle.edits.model import EditError, splice
 from treadle.edits.plan import plan
 from treadle.edits.requests import RangeEdit

@@ -8,7 +8,7 @@ import pytest
 
 from tests.foreign.item_properties import Tally, check_deletion, check_own_code_changes_nothing
 from tests.foreign.samples import ForeignFile, installed_files, sample_files
-from treadle.code.editable import Editable, NotEditableError
+from treadle.code.item_edits.editable import Editable, NotEditableError
 
 _ITEMS_OF_A_FILE = 4
 

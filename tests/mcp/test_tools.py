@@ -15,7 +15,7 @@ from mcp import Client
 
 from tests.cli.command import environment, start_of, treadle
 from tests.mcp.serving import client, failure, ok, recorded, spoken
-from treadle.code.store import store_path
+from treadle.code.storage.store import store_path
 
 CALLS: dict[str, dict[str, Any]] = {
     "request_code_context": {"token_budget": 2000, "hint": "add"},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.project.pages import ROOT
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 from treadle.server.built_page import FOLDER
 
 PAGE = "treadle/server/page/"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import treadle
-from treadle.code.files import walk
+from treadle.code.files.walk import walk
 
 
 def _found(root: Path) -> list[str]:

@@ -13,9 +13,9 @@ from treadle.checks import scratch
 from treadle.checks.environment import in_copy
 from treadle.checks.finding import find_checks
 from treadle.checks.scratch import scratch_copy
-from treadle.code import git_index
-from treadle.code.files import walk
-from treadle.code.git_index import tracked_below
+from treadle.code.files import git as git_files
+from treadle.code.files.git import tracked_below
+from treadle.code.files.walk import walk
 from treadle.config.model import CheckSettings
 from treadle.inside import MAX_DEPTH
 from treadle.repository_identity import identity
@@ -168,7 +168,7 @@ def test_an_index_that_repeats_a_long_path_is_not_read(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Version 4 names only what differs from the path before: few bytes, many long paths."""
-    monkeypatch.setattr(git_index, "_MAX_PATH_BYTES", MIB)
+    monkeypatch.setattr(git_files, "_MAX_PATH_BYTES", MIB)
     (repo / ".git").mkdir()
 
     def entry(removed: int, rest: bytes) -> bytes:
@@ -179,7 +179,7 @@ def test_an_index_that_repeats_a_long_path_is_not_read(
         data = b"DIRC" + struct.pack(">II", 4, count + 1) + long
         data += b"".join(entry(1, bytes([97 + n % 26]) + b"\0") for n in range(count))
         (repo / ".git" / "index").write_bytes(data)
-        assert len(git_index._entries(data)) == read
+        assert len(git_files._entries(data)) == read
 
     deep = index_of(*(f"{n}" + "/d" * 700 for n in range(20)))
     (repo / ".git" / "index").write_bytes(deep)

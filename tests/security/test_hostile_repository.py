@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.command import environment, treadle
 from tests.security.hostile_repository import SECRET, make
-from treadle.code.files import read_file, walk
+from treadle.code.files.walk import read_file, walk
 from treadle.inside import Folders, read_inside
 
 COMMANDS = (

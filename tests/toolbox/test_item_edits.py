@@ -5,8 +5,9 @@ import os
 import pytest
 
 from tests.toolbox.edit_bench import Bench
-from treadle.code import processes, syntax, workers
-from treadle.code.soundness import broken
+from treadle.code.sandbox import processes, workers
+from treadle.code.syntax import problems
+from treadle.code.syntax.check import broken
 from treadle.events.types import ErrorKind
 
 
@@ -545,7 +546,7 @@ def test_grammar_checks_what_crashes_the_compiler(monkeypatch: pytest.MonkeyPatc
 
     workers._shared.close()
     monkeypatch.setattr(processes, "_alone", lambda: True)  # a fork has the same compiler
-    monkeypatch.setattr(syntax, "compile_errors", crash)
+    monkeypatch.setattr(problems, "compile_errors", crash)
     (warning,) = broken("a.py", b"x = 1\n", b"x = 1\ny = = 2\n")
     assert "a.py has new syntax errors at line 2" in warning
     workers._shared.close()

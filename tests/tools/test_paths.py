@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from treadle.code.languages import LANGUAGES
-from treadle.code.languages.wide import WIDE
+from treadle.code.languages.extra import WIDE
 from treadle.errors import PathRefusedError
 from treadle.paths import (
     data_path,

@@ -14,7 +14,7 @@ from tools.train_embedding.bags import Bags, Pairs, collect
 from tools.train_embedding.examples import Example
 from tools.train_embedding.training import Recipe, train
 from tools.train_embedding.writing import write
-from treadle.code.dense.static import StaticEmbedding
+from treadle.code.dense.static_embedding import StaticEmbedding
 from treadle.code.terms import term_counts
 
 SYNONYMS = {"erase": "remov", "fetch": "load", "begin": "start", "mend": "repair"}

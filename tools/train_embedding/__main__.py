@@ -15,7 +15,7 @@ from tools.train_embedding.bags import collect
 from tools.train_embedding.examples import examples
 from tools.train_embedding.training import Recipe, train
 from tools.train_embedding.writing import write
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 
 TERMS = 38_000
 """Rows of the table: with 384 parts each and their names, the files stay below 16 MB."""

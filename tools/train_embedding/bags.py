@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.train_embedding.examples import Example
-from treadle.code.dense.static import saturated
+from treadle.code.dense.static_embedding import saturated
 from treadle.code.terms import terms_in
 
 Floats = NDArray[np.float32]

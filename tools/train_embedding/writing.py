@@ -1,4 +1,4 @@
-"""The files of a trained embedding, as `treadle.code.dense.static` reads them."""
+"""The files of a trained embedding, as `treadle.code.dense.static_embedding` reads them."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tools.train_embedding.training import Parameters
-from treadle.code.dense.static import FORMAT
+from treadle.code.dense.static_embedding import FORMAT
 
 _MOST = 127
 

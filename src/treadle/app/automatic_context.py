@@ -6,7 +6,7 @@ from uuid import UUID
 
 from treadle.clock import Clock
 from treadle.code import CodeIndex, ContextEntry, most_items
-from treadle.code.room import Room
+from treadle.code.context.budget import Room
 from treadle.config.model import ContextSettings
 from treadle.events import EventBus
 from treadle.events.types import RetrievalFinished, SourceRange

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.code import CodeIndex
-from treadle.code.dense.embedder import own_embedding
+from treadle.code.dense import own_embedding
 from treadle.inside import read_regular
 from treadle.paths import cache_folder, user_config_dir
 

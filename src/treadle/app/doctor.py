@@ -115,8 +115,8 @@ def _grammars() -> Finding:
 
 
 def _parsing() -> Finding:
-    from treadle.code.confinement import means
-    from treadle.code.workers import call_apart
+    from treadle.code.sandbox.confinement import means
+    from treadle.code.sandbox.workers import call_apart
 
     try:
         found = call_apart(means)

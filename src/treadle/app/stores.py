@@ -65,7 +65,7 @@ def open_edits(root: Path) -> "Iterator[Edits]":
 
     Raises StoreError when the data folder cannot be written.
     """
-    from treadle.code.soundness import broken
+    from treadle.code.syntax.check import broken
     from treadle.edits.proposal_store import ProposalStore
     from treadle.edits.service import Edits
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from treadle.code import refreshing
-from treadle.code.history.stored import WINDOW
-from treadle.code.history.updating import STEP, drop_history, update_history
+from treadle.code.history.tables import WINDOW
+from treadle.code.history.update import STEP, drop_history, update_history
 from treadle.code.model import (
     ContextEntry,
     ContextResult,
@@ -26,24 +25,17 @@ from treadle.code.model import (
     SearchResults,
     View,
 )
-from treadle.code.nearest import nearest
-from treadle.code.questions import MAX_CHARACTERS, Question
-from treadle.code.ranking import (
-    Alike,
-    Found,
-    Hit,
-    by_words,
-    definitions,
-    owners_of,
-    rank_items,
-)
-from treadle.code.store import Store, store_path
-from treadle.code.whole_files import best_files, files_of
+from treadle.code.retrieval.hits import Alike, Found, Hit, definitions, files_of, owners_of
+from treadle.code.retrieval.item_ranking import rank_items
+from treadle.code.retrieval.lexical import best_files, by_words
+from treadle.code.retrieval.query import MAX_CHARACTERS, Question
+from treadle.code.storage.refresh import difference, refresh_index
+from treadle.code.storage.store import Store, store_path
 
 if TYPE_CHECKING:
-    from treadle.code.dense.own import OwnVectors
+    from treadle.code.dense.item_vectors import OwnVectors
     from treadle.code.graph.tables import Graph
-    from treadle.code.history.past import History
+    from treadle.code.history.file_history import History
 
 T = TypeVar("T")
 
@@ -106,7 +98,7 @@ class CodeIndex:
         store = Store(store_path(cache_dir, resolved))
         own = None
         if static is not None:
-            from treadle.code.dense.own import OwnVectors
+            from treadle.code.dense.item_vectors import OwnVectors
 
             own = OwnVectors(store, static, patience=patience, monotonic=monotonic)
         return cls(resolved, store, own, history)
@@ -143,7 +135,7 @@ class CodeIndex:
 
     def _refresh(self, progress: Callable[[int, int], None] | None = None) -> RefreshReport:
         embedding = None if self._own is None else self._own.folder
-        report = refreshing.refresh(self.root, self._store, progress, embedding)
+        report = refresh_index(self.root, self._store, progress, embedding)
         self._read_history()
         return report
 
@@ -168,7 +160,7 @@ class CodeIndex:
                 hits = rank_items(found, alike, top_k)
                 results = [hit.result(rank) for rank, hit in enumerate(hits, start=1)]
             else:
-                from treadle.code.ranking_files import rank_files  # not needed by most
+                from treadle.code.retrieval.file_ranking import rank_files  # not needed by most
 
                 with self._store.reading() as connection:
                     results = rank_files(connection, found, alike, top_k)
@@ -180,7 +172,7 @@ class CodeIndex:
         return self._guarded(run)
 
     def _notes(self, query: str, files: Iterable[str]) -> tuple[str, ...]:
-        from treadle.code.notes import notes
+        from treadle.code.retrieval.notes import notes
 
         with self._store.reading() as connection:
             title, _, _ = query[:MAX_CHARACTERS].strip().partition("\n")
@@ -196,7 +188,7 @@ class CodeIndex:
             parts: tuple[str, ...] = ("lexical",)
             defined = definitions(connection, question.text)
             if not defined:
-                from treadle.code.connected import users_asked_for  # loads the graph
+                from treadle.code.retrieval.candidates import users_asked_for  # loads the graph
 
                 defined = users_asked_for(connection, self._graph(connection), question.text)
                 parts = ("lexical", "graph")
@@ -209,7 +201,7 @@ class CodeIndex:
 
     def _found_by_all(self, question: Question, view: View) -> tuple[Found, Alike, tuple[str, ...]]:
         """What the words, the own vectors, the graph and the git history find together."""
-        from treadle.code.candidates import find_candidates  # loads the graph
+        from treadle.code.retrieval.candidates import find_candidates  # loads the graph
 
         if self._own is not None:
             self._own.renew()
@@ -242,7 +234,7 @@ class CodeIndex:
 
     def _history(self, connection: sqlite3.Connection) -> "History":
         """The git history, unpacked once as long as it stays as it is."""
-        from treadle.code.history.past import History
+        from treadle.code.history.file_history import History
 
         self._unpacked_history = History.read(connection, self._unpacked_history)
         return self._unpacked_history
@@ -256,11 +248,11 @@ class CodeIndex:
         budget. Snippets are read now and checked against the indexed hash; where a file has
         changed since, the index is refreshed first. Never stale, never above the budget.
         """
-        from treadle.code import assembly, retrieved  # a search needs none of them
+        from treadle.code.context import assembly, selection  # searches need neither
 
-        def retrieve() -> retrieved.Retrieved:
+        def retrieve() -> selection.Retrieved:
             question, hits, named = self._ranked(query)
-            return retrieved.retrieve(
+            return selection.retrieve(
                 self.root, question, hits, self._owners, exact=named, top_k=top_k
             )
 
@@ -304,7 +296,9 @@ class CodeIndex:
 
     def nearest_paths(self, name: str, limit: int = 5) -> tuple[str, ...]:
         """The paths most like `name`, best first: for a path that does not exist."""
-        return self._guarded(lambda: nearest(name, self._store.paths(), limit))
+        from treadle.code.retrieval.lookup import nearest_paths
+
+        return self._guarded(lambda: nearest_paths(name, self._store.paths(), limit))
 
     def lookup(
         self, name: str, *, file: str | None = None, kind: str | None = None, limit: int = 10
@@ -314,15 +308,15 @@ class CodeIndex:
         `file` is a path or the end of one, `kind` one of `Kind`. Where nothing fits, the items
         with the names that are most alike. As of the last refresh.
         """
-        from treadle.code.graph import naming
+        from treadle.code.retrieval import lookup
 
         def run() -> Lookup:
             with self._store.reading() as connection:
-                items, total = naming.lookup(connection, name, file=file, kind=kind, limit=limit)
+                items, total = lookup.lookup(connection, name, file=file, kind=kind, limit=limit)
                 near = (
                     []
                     if items
-                    else naming.nearest_items(connection, name, file=file, kind=kind, limit=5)
+                    else lookup.nearest_items(connection, name, file=file, kind=kind, limit=5)
                 )
             return Lookup(tuple(items), total, tuple(near))
 
@@ -340,8 +334,8 @@ class CodeIndex:
 
         Those that have no target are listed as such, with the reason.
         """
+        from treadle.code.graph.edges import walk
         from treadle.code.graph.tables import Graph
-        from treadle.code.graph.walking import walk
 
         def run() -> EdgeList:
             with self._store.reading() as connection:
@@ -369,7 +363,7 @@ class CodeIndex:
 
         def run() -> IndexStatus:
             files, items, skipped = self._store.counts()
-            fresh = refreshing.difference(self.root, self._store.files()).empty
+            fresh = difference(self.root, self._store.files()).empty
             return IndexStatus(files, items, skipped, fresh, self._store.path.stat().st_size)
 
         return self._guarded(run)

@@ -9,6 +9,9 @@ from typing import Annotated, NamedTuple
 
 from treadle.json_values import JsonField, json_property
 
+EXTRA_GRAMMARS = "semble_grammars"
+"""The package of the extra `grammars`."""
+
 
 class Kind(StrEnum):
     """What an item is.
@@ -57,6 +60,10 @@ class Origin(StrEnum):
     OWN = "own"
     GENERATED = "generated"
     VENDORED = "vendored"
+
+
+TEXT_LANGUAGES = frozenset({"markdown", "toml", "yaml", "json", "go.mod", "notebook"})
+"""Languages of documents and settings, as `files.language` has them."""
 
 
 class View(StrEnum):

@@ -1,7 +1,7 @@
 """What the code of a file refers to: calls, types, bases and imports, with the scope they are in.
 
-Read at parse time from one file alone (`treadle.code.collecting`); what a reference means is found
-later, from these and the items of the files concerned (`treadle.code.graph`).
+They are read from one file when it is parsed (`treadle.code.parse.references`). A query resolves
+them later, with the items of the other files (`treadle.code.graph`).
 """
 
 from collections.abc import Sequence

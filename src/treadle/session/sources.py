@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
-from treadle.code.files import read_file
+from treadle.code.files.walk import read_file
 from treadle.code.snippets import Snippet, claimed_snippets
 from treadle.errors import PathRefusedError
 from treadle.events import Envelope, EventBus, Subscription

@@ -4,28 +4,28 @@ A module is found where the compiler looks for it, by its file; only its items b
 private is not told apart: code that compiles does not name what it may not.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from treadle.code.graph.modules import ancestors, folder_of, joined
-from treadle.code.graph.places import CrateRoot, Place, Reason
-from treadle.code.graph.tables import Node
+from treadle.code.graph.tables import Graph, Node
+from treadle.code.graph.targets import CrateRoot, FindMember, Place, Reason
 from treadle.code.model import TYPE_KINDS, Kind
 from treadle.code.references import FILE_SCOPE, Import
-
-if TYPE_CHECKING:
-    from treadle.code.graph.resolving import Resolver
 
 _ROOTS = ("lib.rs", "main.rs")
 _OWN_CRATES = frozenset({"tests", "benches", "examples"})
 _SUFFIX = ".rs"
+PassedOn = Callable[[int, int, str, int], Place | None]
+"""Finds what the module of a file and scope passes on to its importers under a name."""
 
 
 class Crates:
     """The crates of a repository, and the module tree of each."""
 
-    def __init__(self, resolver: "Resolver") -> None:
-        self._resolver = resolver
-        self._graph = resolver.graph
+    def __init__(self, graph: Graph, find_member: FindMember, passed_on: PassedOn) -> None:
+        self._graph = graph
+        self._find_member = find_member
+        self._passed_on = passed_on
         self._folders: set[str] = set()
         """Those of `Cargo.toml`."""
         self._named: dict[str, CrateRoot] = {}
@@ -107,7 +107,7 @@ class Crates:
         if below is not None:
             return below
         scope = FILE_SCOPE if whole_file else module.id - items[0].id
-        passed_on = self._resolver.imports.passed_on(module.file_id, scope, name, depth)
+        passed_on = self._passed_on(module.file_id, scope, name, depth)
         return passed_on or next(iter(blocks), None)
 
     def _at(self, path: str) -> Node | None:
@@ -161,7 +161,7 @@ class Crates:
         else:
             return None
         for name in reversed(inline):
-            found = self._resolver.member(found, name) if found is not None else None
+            found = self._find_member(found, name, 0) if found is not None else None
         return found
 
     def _file_of(self, folder: str, crate: CrateRoot) -> Place | None:
@@ -194,11 +194,11 @@ class Crates:
             place = self.keyword(file_id, entry.scope, first)
         else:
             module = self.around(file_id, entry.scope)
-            place = self._resolver.member(module, first) or self.named(first)
+            place = self._find_member(module, first, 0) or self.named(first)
         for part in parts[1:]:
             if place is None or isinstance(place, Reason):
                 return None
-            place = self._resolver.member(place, part)
+            place = self._find_member(place, part, 0)
         return None if isinstance(place, Reason) else place
 
     def parts(self, item: Node) -> list[Node]:

@@ -1,16 +1,12 @@
 """What an import leads to in the repository, and what a module passes on to its importers."""
 
-from typing import TYPE_CHECKING
-
 from treadle.code.graph import modules
-from treadle.code.graph.families import ES, GO, PACKAGED, PYTHON, RUST, C
-from treadle.code.graph.places import Folder, Place
-from treadle.code.graph.tables import Graph, Node
+from treadle.code.graph.crates import Crates
+from treadle.code.graph.language_rules import ES, GO, PACKAGED, PYTHON, RUST, C
+from treadle.code.graph.tables import Graph, Node, top_level, unique_definition
+from treadle.code.graph.targets import FindMember, Folder, Place
 from treadle.code.model import Kind
 from treadle.code.references import FILE_SCOPE, Import
-
-if TYPE_CHECKING:
-    from treadle.code.graph.resolving import Resolver
 
 _DEPTH = 32
 """Imports followed in a row, through modules that pass names on."""
@@ -19,10 +15,10 @@ _DEPTH = 32
 class Imports:
     """Answers for the imports of all files of one index."""
 
-    def __init__(self, resolver: "Resolver") -> None:
-        self._resolver = resolver
-        self._graph = resolver.graph
-        self._crates = resolver.crates
+    def __init__(self, graph: Graph, crates: Crates, find_member: FindMember) -> None:
+        self._graph = graph
+        self._crates = crates
+        self._find_member = find_member
         self._busy: set[object] = set()
 
     def target(self, file_id: int, entry: Import) -> Place | None:
@@ -42,8 +38,10 @@ class Imports:
         if module is None:
             language = self._graph.file(file_id)[1]
             packaged = language in PACKAGED
-            return self._resolver.exact(name, f"{entry.module}.{name}") if packaged else None
-        return self._resolver.member(module, name)
+            return (
+                unique_definition(self._graph, name, f"{entry.module}.{name}") if packaged else None
+            )
+        return self._find_member(module, name, 0)
 
     def passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
         """What a module re-exports under a name; in Rust all that it imports."""
@@ -59,7 +57,7 @@ class Imports:
                 stars.append(entry)
         for entry in stars:
             module = self.target(file_id, entry)
-            found = self._resolver.member(module, name, depth + 1) if module is not None else None
+            found = self._find_member(module, name, depth + 1) if module is not None else None
             if found is not None:
                 return found
         return None
@@ -78,20 +76,18 @@ class Imports:
         if language in PACKAGED:
             return self._packaged(entry)
         if language in ES and not entry.module:
-            own = self._resolver.defined_in(
-                self._graph.items(file_id), None, entry.member, language
-            )
+            own = top_level(self._graph.items(file_id), entry.member)
             return own or self._local_import(file_id, entry)
         module = self.module(_FINDERS.get(language, _nowhere)(self._graph, path, entry.module))
-        return self._resolver.member(module, entry.member) if module and entry.member else module
+        return self._find_member(module, entry.member, 0) if module and entry.member else module
 
     def _packaged(self, entry: Import) -> Place | None:
         """A type by its full name, or a static member of one, maybe an inherited one."""
         canonical = f"{entry.module}.{entry.member}" if entry.member else entry.module
-        found = self._resolver.exact(canonical.rpartition(".")[2], canonical)
+        found = unique_definition(self._graph, canonical.rpartition(".")[2], canonical)
         if found is None and entry.member:
-            outer = self._resolver.exact(entry.module.rpartition(".")[2], entry.module)
-            return self._resolver.member(outer, entry.member) if outer is not None else None
+            outer = unique_definition(self._graph, entry.module.rpartition(".")[2], entry.module)
+            return self._find_member(outer, entry.member, 0) if outer is not None else None
         return found
 
     def _local_import(self, file_id: int, entry: Import) -> Place | None:

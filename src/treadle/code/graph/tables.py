@@ -2,11 +2,13 @@
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from treadle.code.graph.packing import Unpacked, mention, mentions, pack
-from treadle.code.postings import GROUP_BITS, PLACE_BITS, PLACES, groups
+from treadle.code.graph.reference_blobs import Unpacked, mention, mentions, pack
+from treadle.code.model import TEXT_KINDS, Kind
 from treadle.code.references import FileReferences
+from treadle.code.storage.postings import GROUP_BITS, PLACE_BITS, PLACES, groups
 
 SCHEMA = """
 CREATE TABLE refs (file_id INTEGER PRIMARY KEY, data BLOB NOT NULL);
@@ -21,6 +23,8 @@ _ITEM = (
     " end_line, signature_start, signature_end"
 )
 
+_NAMELESS = TEXT_KINDS | {Kind.METHOD, Kind.IMPL}
+"""Kinds that define no name outside of their type, and parts of texts."""
 _MAX_MANIFESTS = 1_000
 _MAX_REMEMBERED = 500
 """Files of which a graph that is kept remembers the references."""
@@ -41,6 +45,24 @@ class Node(NamedTuple):
     end_line: int
     signature_start: int
     signature_end: int
+
+
+def top_level(items: Iterable[Node], name: str) -> Node | None:
+    """The definition of a name outside of all other items of a file."""
+    return next(
+        (
+            node
+            for node in items
+            if node.name == name and node.parent_id is None and node.kind not in _NAMELESS
+        ),
+        None,
+    )
+
+
+def unique_definition(graph: "Graph", name: str, canonical_path: str) -> Node | None:
+    """The definition of a canonical path that is unique in the whole repository."""
+    found = [node for node in graph.named(name, canonical_path) if node.kind not in TEXT_KINDS]
+    return found[0] if len({node.file_id for node in found}) == 1 else None
 
 
 def packed(found: FileReferences) -> tuple[bytes, set[int]] | None:

@@ -1,25 +1,30 @@
 """Types and what belongs to them: the type around a place, its parts, its bases, its members."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from treadle.code.graph import modules
-from treadle.code.graph.families import GO, PACKAGED, RUST, SEPARATORS, C
-from treadle.code.graph.places import Place
-from treadle.code.graph.tables import Node
+from treadle.code.graph.crates import Crates
+from treadle.code.graph.language_rules import GO, PACKAGED, RUST, SEPARATORS, C
+from treadle.code.graph.tables import Graph, Node
+from treadle.code.graph.targets import FindMember, Place, Reason
 from treadle.code.model import TYPE_KINDS, Kind
-from treadle.code.references import ReferenceKind
-
-if TYPE_CHECKING:
-    from treadle.code.graph.resolving import Resolver
+from treadle.code.references import Reference, ReferenceKind
 
 
 class Types:
     """Answers for the types of all files of one index."""
 
-    def __init__(self, resolver: "Resolver") -> None:
-        self._resolver = resolver
-        self._graph = resolver.graph
-        self._crates = resolver.crates
+    def __init__(
+        self,
+        graph: Graph,
+        crates: Crates,
+        find_member: FindMember,
+        find_target: Callable[[int, Reference], Place | Reason],
+    ) -> None:
+        self._graph = graph
+        self._crates = crates
+        self._find_member = find_member
+        self._find_target = find_target
         self._busy: set[int] = set()
 
     def around(self, file_id: int, scope: int) -> Node | None:
@@ -66,7 +71,7 @@ class Types:
         if own or found:
             return (own or found)[0]
         for base in self.bases(owner):
-            inherited = self._resolver.member(base, name, depth + 1)
+            inherited = self._find_member(base, name, depth + 1)
             if inherited is not None:
                 return inherited
         return None
@@ -111,7 +116,7 @@ class Types:
             place = part.id - self._graph.items(part.file_id)[0].id
             for use in self._graph.references(part.file_id).references:
                 if use.kind is ReferenceKind.BASE and use.scope == place:
-                    target = self._resolver.target(part.file_id, use)
+                    target = self._find_target(part.file_id, use)
                     if isinstance(target, Node) and target.id != item.id and target not in found:
                         found.append(target)
         return found

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from treadle.code.git_folders import GitFolders
-from treadle.code.ignore import git_root_of
+from treadle.code.files.git import GitFolders
+from treadle.code.files.ignore import git_root_of
 from treadle.inside import read_regular
 
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")

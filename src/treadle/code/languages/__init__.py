@@ -8,6 +8,7 @@ from treadle.code.languages.c import C
 from treadle.code.languages.configuration import GO_MOD, JSON, TOML, YAML
 from treadle.code.languages.cpp import CPP
 from treadle.code.languages.csharp import CSHARP
+from treadle.code.languages.extra import WIDE, installed
 from treadle.code.languages.go import GO
 from treadle.code.languages.java import JAVA
 from treadle.code.languages.javascript import JAVASCRIPT
@@ -21,7 +22,6 @@ from treadle.code.languages.ruby import RUBY
 from treadle.code.languages.rust import RUST
 from treadle.code.languages.swift import SWIFT
 from treadle.code.languages.typescript import TSX, TYPESCRIPT
-from treadle.code.languages.wide import WIDE, installed
 
 __all__ = ["LANGUAGES", "OUTLINES", "Language", "Outline", "language_of"]
 

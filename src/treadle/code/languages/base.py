@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING
 
 from treadle.code.model import Item
@@ -10,6 +13,32 @@ from treadle.code.references import Imported
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
+
+
+def packaged_grammar(package: str, function: str = "language") -> Callable[[], object]:
+    """A function that gives the grammar which a function of a package returns."""
+
+    def load() -> object:
+        grammar: object = getattr(_binding(package), function)()
+        return grammar
+
+    return load
+
+
+def _binding(package: str) -> object:
+    """The extension module of a package, without the package.
+
+    The package imports `importlib.resources` to read queries that are not used here. That takes
+    half of the time in which a worker starts.
+    """
+    found = find_spec(package)
+    folders = None if found is None else found.submodule_search_locations
+    spec = PathFinder.find_spec(f"{package}._binding", folders) if folders else None
+    if spec is None or spec.loader is None:
+        return import_module(package)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from treadle import toml
 from treadle.code.languages.outline import MAX_HEAD, Outline, Part
-from treadle.code.leading import Piece, leading
 from treadle.code.model import Kind
+from treadle.code.parse.comments import Piece, leading
 
 _TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*([^\]\n]+?)[ \t]*\]\]?[ \t]*(?:#[^\n]*)?\r?$")
 _TOML_KEY = re.compile(

@@ -1,8 +1,7 @@
 """C++: `namespace::Class::method`, also for what is defined outside of its class."""
 
 from treadle.code.languages import c
-from treadle.code.languages.base import Language, no_package
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, no_package, packaged_grammar
 
 CPP = Language(
     name="cpp",

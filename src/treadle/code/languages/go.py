@@ -3,11 +3,10 @@
 import re
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, Naming, text_of
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, Naming, packaged_grammar, text_of
 from treadle.code.model import Item
+from treadle.code.parse.names import MAX_WRITTEN
 from treadle.code.references import Imported
-from treadle.code.written import MAX_WRITTEN
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, by_package, text_of
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, by_package, packaged_grammar, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """JavaScript, with JSX."""
 
 from treadle.code.languages import ecmascript
-from treadle.code.languages.base import Language
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, packaged_grammar
 
 JAVASCRIPT = Language(
     name="javascript",

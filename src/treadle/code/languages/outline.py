@@ -4,20 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from treadle.code.model import Kind
+from treadle.code.text import plain_text
 
 SEPARATOR = " > "
 """Between the file, and the headings or the key, of a canonical path."""
 
 MAX_HEAD = 400
 """Bytes of a line that are looked at for a heading or a key; patterns are quadratic in blanks."""
-
-
-def plain_text(data: bytes) -> str:
-    """Text for terms only; Latin-1 where it is not UTF-8, so that words stay whole."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 import builtins
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, text_of
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, packaged_grammar, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ Braced macros at the place of items (`cfg_if! { … }`) are read as the code tha
 import re
 from typing import TYPE_CHECKING
 
-from treadle.code.languages.base import Language, Naming, text_of
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, Naming, packaged_grammar, text_of
 from treadle.code.references import Imported
 
 if TYPE_CHECKING:

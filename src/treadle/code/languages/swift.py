@@ -1,7 +1,6 @@
 """Swift: `Type.method`, extensions under the type that they extend."""
 
-from treadle.code.languages.base import Language, no_package
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, no_package, packaged_grammar
 
 SWIFT = Language(
     name="swift",

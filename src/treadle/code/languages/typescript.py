@@ -1,8 +1,7 @@
 """TypeScript and TSX, two grammars with one set of items."""
 
 from treadle.code.languages import ecmascript
-from treadle.code.languages.base import Language
-from treadle.code.languages.grammars import packaged_grammar
+from treadle.code.languages.base import Language, packaged_grammar
 
 _QUERY = (
     ecmascript.QUERY

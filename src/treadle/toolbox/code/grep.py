@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.code.files import IgnoreRules, walk
+from treadle.code.files.walk import IgnoreRules, walk
 from treadle.events.types import ErrorKind, ToolView
 from treadle.inside import Folders, read_inside
 from treadle.tokens import estimate

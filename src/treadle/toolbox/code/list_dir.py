@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from treadle.code.files import IgnoreRules
+from treadle.code.files.walk import IgnoreRules
 from treadle.events.types import ToolView
 from treadle.inside import Folders
 from treadle.tokens import estimate

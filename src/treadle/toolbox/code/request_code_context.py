@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from treadle.code import most_items
+from treadle.code.context.budget import Room
 from treadle.code.model import ContextEntry, ContextResult, IndexStatus
-from treadle.code.room import Room
 from treadle.events.types import ErrorKind, RetrievalFinished, SourceRange, ToolView
 from treadle.secrets import redact
 from treadle.tokens import estimate

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from treadle.charsets import Charset, charset_of, configured_charset
-from treadle.code.files import read_file
+from treadle.code.files.walk import read_file
 from treadle.events.types import ErrorKind
 from treadle.inside import read_inside
 from treadle.paths import resolve_readable

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from treadle.code.soundness import broken
+from treadle.code.syntax.check import broken
 from treadle.config.model import EditSettings
 from treadle.edits.service import Edits
 from treadle.toolbox.edits.apply_code_edit import ApplyCodeEdit

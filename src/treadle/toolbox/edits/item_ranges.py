@@ -20,9 +20,8 @@ if TYPE_CHECKING:  # they bring libraries that are slow to import
 from dataclasses import replace
 from typing import NamedTuple
 
-from treadle.code.editable import Editable, Entry, NotEditableError
-from treadle.code.lost_parts import lost_parts
-from treadle.code.unchanged import changed_item
+from treadle.code.item_edits.editable import Editable, Entry, NotEditableError
+from treadle.code.item_edits.effects import changed_item, lost_parts
 from treadle.edits.model import splice
 from treadle.edits.plan import plan
 
@@ -94,8 +93,8 @@ class ItemRanges:
 
     def _answer(self, number: int, path: str, data: bytes, item: ItemCode) -> "Answer":
         from treadle.code.languages import language_of
-        from treadle.code.languages.wide import unpacked_grammar
-        from treadle.code.workers import CallFailedError, call_apart
+        from treadle.code.languages.extra import unpacked_grammar
+        from treadle.code.sandbox.workers import CallFailedError, call_apart
         from treadle.toolbox.edits.item_ranges import item_answer
 
         folders = frozenset(unpacked_grammar(language_of(path, data)))

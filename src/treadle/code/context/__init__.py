@@ -1,0 +1,1 @@
+"""From ranked items to a context within a token budget."""

@@ -1,0 +1,182 @@
+"""Context within a budget: which of the candidates are shown, and how much of each."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from treadle.code.context.excerpts import Candidate
+from treadle.code.context.selection import Retrieved
+from treadle.code.model import ContextEntry, ContextResult
+
+Fits = Callable[[Sequence[ContextEntry], int], bool]
+
+_MISSES = 8
+"""Candidates in a row that find no room, after which the budget counts as full."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The entries so far by the place of their candidate. None overlaps another.
+
+    The first line of what holds a candidate is half a place before it.
+    """
+
+    fits: Fits
+    top_k: int
+    candidates: Sequence[Candidate]
+    lost: int
+    chosen: dict[float, ContextEntry] = field(default_factory=dict)
+
+    def place(self, place: float, entry: ContextEntry | None, *, share: int = 1) -> bool:
+        """Show `entry` if `share` times its size fits with all others."""
+        proposed = None if entry is None else self._with(place, entry)
+        if entry is None or proposed is None or len(proposed) > self.top_k:
+            return False
+        entries = [proposed[key] for key in sorted(proposed)]
+        most_omitted = len(self.candidates) + self.lost
+        if not self.fits([*entries, *[entry] * (share - 1)], most_omitted):
+            return False
+        self.chosen = proposed
+        return True
+
+    def _with(self, place: float, entry: ContextEntry) -> dict[float, ContextEntry] | None:
+        """The entries with one more, which replaces what is in it; the head of a type gives way.
+
+        None where it overlaps another in part, or lies in it.
+        """
+        proposed = {**self.chosen, place: entry}
+        for key, other in self.chosen.items():
+            if key == place or not _overlap(entry, other):
+                continue
+            if entry.whole and _inside(other, entry):
+                del proposed[key]
+                continue
+            head = self._head_before(key, other, entry)
+            if head is None:
+                return None
+            proposed[key] = head
+        return proposed
+
+    def _head_before(
+        self, key: float, shown: ContextEntry, entry: ContextEntry
+    ) -> ContextEntry | None:
+        """The first lines of a type that is shown in part, up to an entry for one of its items."""
+        candidate = self.candidates[int(key)] if key % 1 == 0 else None
+        if candidate is None or candidate.exact or shown.whole or not candidate.is_type:
+            return None
+        head = candidate.head_before(entry.start_line)
+        return None if head is None or _overlap(head, entry) else head
+
+    def widen(self, place: int, candidate: Candidate, *, share: int = 1) -> None:
+        """Show as many lines of a candidate as fit, and no fewer than now."""
+        if self.place(place, candidate.whole, share=share):
+            return
+        present = self.chosen.get(place)
+        shown = present.end_line - present.start_line + 1 if present else 0
+        low, high = max(shown, candidate.fewest - 1), candidate.length
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.place(place, candidate.excerpt(middle), share=share):
+                low = middle
+            else:
+                high = middle
+
+    def covers(self, place: int) -> bool:
+        """Whether a candidate is shown: by itself, or in what is around it."""
+        hit = self.candidates[place].hit
+        return place in self.chosen or any(
+            entry.file == hit.file
+            and entry.start_byte <= hit.start_byte
+            and hit.end_byte <= entry.end_byte
+            for entry in self.chosen.values()
+        )
+
+    def first_line_in(self, candidate: Candidate) -> int | None:
+        """The first line of an entry for something in a candidate."""
+        hit = candidate.hit
+        inside = (
+            entry.start_line
+            for entry in self.chosen.values()
+            if entry.file == hit.file and hit.start_byte <= entry.start_byte < hit.end_byte
+        )
+        return min(inside, default=None)
+
+    def result(self, query: str) -> ContextResult:
+        """What is shown, shortened from its end until it fits with the true count of the rest."""
+        while True:
+            shown = sum(map(self.covers, range(len(self.candidates))))
+            omitted = len(self.candidates) + self.lost - shown
+            entries = [self.chosen[place] for place in sorted(self.chosen)]
+            if not entries or self.fits(entries, omitted):
+                return ContextResult(query, self.top_k, tuple(entries), omitted)
+            del self.chosen[max(self.chosen)]
+
+
+def assemble(query: str, top_k: int, found: Retrieved, fits: Fits) -> ContextResult:
+    """Fill the budget: what the query names, then everything else by expected gain, then more.
+
+    What the query names has as many lines as fit, and comes with the first line of its type. Then
+    each candidate is shown in the form of its kind, or as a short excerpt where that does not fit.
+    What is left widens what was cut, best first; signatures are for what there is no other room
+    for.
+    """
+    answer = _Answer(fits, top_k, found.candidates, found.lost)
+    candidates = list(enumerate(found.candidates))
+    exact = [place for place, candidate in candidates if candidate.exact]
+    for place in exact:
+        answer.widen(place, found.candidates[place], share=1 if [place] == exact[-1:] else 2)
+    _place_owners(answer, found, exact)
+    _fill(answer, [entry for entry in candidates if not entry[1].exact], _in_its_form)
+    _place_owners(answer, found, sorted(found.owners))
+    for place, candidate in candidates:
+        if place in answer.chosen and not answer.chosen[place].whole:
+            answer.widen(place, candidate)
+    _fill(answer, candidates, _by_signature)
+    return answer.result(query)
+
+
+Show = Callable[["_Answer", int, Candidate], bool]
+
+
+def _fill(answer: _Answer, candidates: Iterable[tuple[int, Candidate]], show: Show) -> None:
+    """Show what fits, the best first, until the budget is full."""
+    misses = 0
+    for place, candidate in candidates:
+        if answer.covers(place):
+            continue
+        misses = 0 if show(answer, place, candidate) else misses + 1
+        if misses == _MISSES:
+            return
+
+
+def _in_its_form(answer: _Answer, place: int, candidate: Candidate) -> bool:
+    """Show a candidate in the form of its kind, or in a short excerpt."""
+    inner = answer.first_line_in(candidate) if candidate.is_type else None
+    if inner is not None or candidate.is_large_type:
+        return answer.place(place, candidate.head_before(inner))
+    share = 2 if candidate.is_long else 1
+    return answer.place(place, candidate.form, share=share) or answer.place(
+        place, candidate.excerpt(min(candidate.usual, candidate.length))
+    )
+
+
+def _by_signature(answer: _Answer, place: int, candidate: Candidate) -> bool:
+    return answer.place(place, candidate.smallest)
+
+
+def _place_owners(answer: _Answer, found: Retrieved, places: Iterable[int]) -> None:
+    """Show the first lines of the types that hold what is shown."""
+    for place in places:
+        if place in found.owners and place in answer.chosen:
+            answer.place(place - 0.5, found.owners[place].opening)
+
+
+def _overlap(one: ContextEntry, other: ContextEntry) -> bool:
+    return (
+        one.file == other.file
+        and one.start_byte < other.end_byte
+        and other.start_byte < one.end_byte
+    )
+
+
+def _inside(one: ContextEntry, other: ContextEntry) -> bool:
+    return other.start_byte <= one.start_byte and one.end_byte <= other.end_byte

@@ -1,0 +1,183 @@
+"""The ranges of one item that an answer can show: whole, an excerpt of so many lines, signature."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import log
+from pathlib import Path
+
+from treadle.code.model import FUNCTION_KINDS, ContextEntry, Kind
+from treadle.code.retrieval.hits import Hit
+from treadle.code.snippets import write_snippet
+from treadle.code.terms import term_counts
+from treadle.code.text import Lines
+
+EXCERPT_LINES = 16
+"""Lines of an excerpt at first, besides as many as the item has up to the end of its signature."""
+_WHOLE_TYPE = 20
+"""Lines up to which a type is shown whole; of others the head, since its methods are candidates."""
+_HEAD_LINES = 8
+"""Lines of the head of a type besides its signature."""
+_WHOLE_TEXT = 25
+"""Lines up to which what is no function is shown whole."""
+_LONG = 150
+"""Lines from which on an item has at most half of what is left."""
+_OPENING_LINES = 4
+"""Of the signature of a type that is shown with its methods."""
+_BEFORE = 4
+"""Of as many lines of an excerpt one stands before the line that matches best."""
+_BETTER = 1.2
+"""So much better than the start of the item another place must match to be shown instead."""
+_FROM_START = frozenset(
+    {Kind.CLASS, Kind.STRUCT, Kind.TRAIT, Kind.INTERFACE, Kind.IMPL, Kind.MODULE}
+)
+"""What holds other items is shown from its start: what is in it is found by itself."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A retrieved item with its file's bytes. `exact`: the query names it."""
+
+    root: Path
+    hit: Hit
+    data: bytes
+    lines: Lines
+    terms: Mapping[str, float]
+    exact: bool = False
+
+    @cached_property
+    def whole(self) -> ContextEntry | None:
+        return self._entry(self.hit.start_byte, self.hit.end_byte)
+
+    @cached_property
+    def smallest(self) -> ContextEntry | None:
+        """The signature; of what has none, the line that matches best."""
+        if self.hit.signature_start < self.hit.signature_end:
+            return self._entry(self.hit.signature_start, self.hit.signature_end)
+        return self.excerpt(1)
+
+    @cached_property
+    def opening(self) -> ContextEntry | None:
+        """The line that says what the item is; None where that takes more than a few."""
+        start, end = self.hit.signature_start, self.hit.signature_end
+        first, last = self.lines.of(start), self.lines.of(max(start, end - 1))
+        return self._entry(start, end) if start < end and last - first < _OPENING_LINES else None
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it is what holds other items, which are found by themselves."""
+        return self.hit.kind in _FROM_START
+
+    @property
+    def is_large_type(self) -> bool:
+        """Whether it is a type of which the first lines are shown."""
+        return self.is_type and self.length > _WHOLE_TYPE
+
+    def contains(self, other: "Candidate") -> bool:
+        """Whether another candidate of the file is in it and needs no place of its own."""
+        hit, inner = self.hit, other.hit
+        is_inside = hit.start_byte <= inner.start_byte and inner.end_byte <= hit.end_byte
+        return is_inside and (self.exact or not self.is_large_type)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is so long that it must leave room for others."""
+        return self.length > _LONG
+
+    @property
+    def form(self) -> ContextEntry | None:
+        """What is shown of it where there is room: functions and short items whole."""
+        if self.hit.kind in FUNCTION_KINDS or self.length <= _WHOLE_TEXT:
+            return self.whole
+        return self.excerpt(min(self.usual, self.length))
+
+    def head_before(self, line: int | None = None) -> ContextEntry | None:
+        """The first lines of a type, at most up to a line of the file."""
+        count = min(self._opening + _HEAD_LINES, self.length)
+        if line is not None:
+            count = min(count, line - self.hit.start_line)
+        return self.excerpt(count) if count >= max(1, self._opening) else None
+
+    @property
+    def showable(self) -> bool:
+        """Whether the snippet format can carry the item or its signature."""
+        return self.whole is not None or self.smallest is not None
+
+    @property
+    def fewest(self) -> int:
+        """Lines of the shortest excerpt that tells what the item is."""
+        return 1 if self._best_line else self._opening + 1
+
+    @property
+    def length(self) -> int:
+        """Of the item, in lines."""
+        return self.hit.end_line - self.hit.start_line + 1
+
+    @property
+    def usual(self) -> int:
+        """Lines of the excerpt that is shown at first."""
+        return EXCERPT_LINES + self._opening
+
+    def excerpt(self, count: int) -> ContextEntry | None:
+        """`count` whole lines of the item: from its start, or around those that match best.
+
+        One with more lines holds the one with less.
+        """
+        first = max(0, self._best_line - count // _BEFORE)
+        first = min(first, max(0, self.length - count))
+        last = min(self.length, first + count)
+        starts, line = self.lines.starts, self.hit.start_line - 1
+        end = self.hit.end_byte if last == self.length else starts[line + last] - 1
+        return self._entry(max(self.hit.start_byte, starts[line + first]), end)
+
+    @property
+    def _opening(self) -> int:
+        """Lines up to the end of the signature."""
+        if self.hit.signature_start == self.hit.signature_end:
+            return 0
+        return self.lines.of(self.hit.signature_end - 1) - self.hit.start_line + 1
+
+    @cached_property
+    def _best_line(self) -> int:
+        """The place in the item of the line to show lines around; 0 to show them from the start.
+
+        Lines count by the terms of the query in them, each by its rarity in the item; a run of
+        lines by all its terms and twice by those of its best line. What the item's name says
+        need not be shown.
+        """
+        if self.exact or self.hit.kind in _FROM_START or self.length <= self.usual:
+            return 0
+        text = self.data[self.hit.start_byte : self.hit.end_byte].decode("utf-8", "replace")
+        wanted = self.terms.keys() - term_counts(self.hit.name).keys()
+        found = [sorted(wanted & term_counts(line).keys()) for line in text.split("\n")]
+        counts = Counter(chain.from_iterable(found))
+        weights = {
+            term: self.terms[term] * log(1 + len(found) / count) for term, count in counts.items()
+        }
+        by_line = [sum(map(weights.__getitem__, terms)) for terms in found]
+
+        def score(first: int) -> float:
+            run = slice(first, first + self.usual)
+            held = dict.fromkeys(chain.from_iterable(found[run]))
+            return sum(map(weights.__getitem__, held)) + 2 * max(by_line[run])
+
+        best = max(range(len(found) - self.usual + 1), key=lambda first: (score(first), -first))
+        if score(best) <= _BETTER * score(0):
+            return 0
+        run = range(best, best + self.usual)
+        return max(run, key=lambda line: (by_line[line], -line))
+
+    def _entry(self, start: int, end: int) -> ContextEntry | None:
+        """The entry of a range; None for bytes or a path that the snippet format cannot carry."""
+        hit = self.hit
+        try:
+            snippet = write_snippet(str(self.root / hit.file), start, end, self.data[start:end])
+        except ValueError:
+            return None
+        return ContextEntry(
+            hit.name, hit.canonical_path, hit.kind, hit.file,
+            self.lines.of(start), self.lines.of(max(start, end - 1)), start, end, snippet,
+            (start, end) == (hit.start_byte, hit.end_byte),
+        )  # fmt: skip

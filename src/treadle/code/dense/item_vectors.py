@@ -1,0 +1,226 @@
+"""Similarities between a query and the items of an index, by the static embedding.
+
+Nothing is loaded before a query in words, since many searches name an item.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from treadle.code.dense import EmbeddingError
+from treadle.code.dense.vector_tables import FileVectors, put_vectors, without_vectors
+from treadle.code.storage.postings import terms_of_items
+from treadle.code.storage.store import Store
+from treadle.errors import TreadleError
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from treadle.code.dense.static_embedding import StaticEmbedding
+    from treadle.code.dense.vector_index import HeldVectors
+
+
+_FILES = 64
+
+_ITEMS = 1_000
+"""Of one transaction, which other writers wait for."""
+
+_PAUSE = 0.01
+"""Seconds between two, in which they come in."""
+
+_LAST_SECONDS = 2.0
+
+
+class Renewal:
+    """A thread that ends when all files have vectors of the model.
+
+    No file is read. Each transaction leaves whole files, so that whatever ends it costs only the
+    last, and several processes may do this at once: each takes what is not done when it begins.
+    """
+
+    def __init__(
+        self, store: Store, model: "StaticEmbedding", monotonic: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._monotonic = monotonic
+        self._ended = threading.Event()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def run(self, patience: float | None) -> None:
+        """Begin, if it has not begun, and wait for the end at most `patience` seconds."""
+        deadline = None if patience is None else self._monotonic() + patience
+        with self._changed:
+            if self._thread is None and not self._ended.is_set():
+                self._thread = threading.Thread(target=self._work, name="renewal", daemon=True)
+                self._thread.start()
+            while self._thread is not None:
+                left = None if deadline is None else deadline - self._monotonic()
+                if left is not None and left <= 0:
+                    return
+                self._changed.wait(left)
+
+    def close(self) -> None:
+        """Stop after what is in work."""
+        self._ended.set()
+        with self._changed:
+            thread = self._thread
+        if thread is not None:
+            thread.join(_LAST_SECONDS)
+
+    def _work(self) -> None:
+        try:
+            while not self._ended.is_set() and renew(self._store, self._model):
+                self._ended.wait(_PAUSE)
+        except sqlite3.Error as error:
+            _warn("Vectors are not renewed: %s", error)
+            self._ended.set()
+        finally:
+            with self._changed:
+                self._thread = None
+                self._changed.notify_all()
+
+
+def renew(store: Store, model: "StaticEmbedding") -> int:
+    """Make the vectors of some files that have none of the model; how many files it were."""
+    with store.writing() as connection:
+        done = items = 0
+        for file_id, count in without_vectors(connection, model.name, _FILES):
+            if items >= _ITEMS:
+                break
+            rows = model.documents(terms_of_items(connection, file_id, count))
+            put_vectors(connection, file_id, FileVectors(model.name, rows.tobytes()))
+            done += 1
+            items += count
+        return done
+
+
+class Asked(NamedTuple):
+    """The vectors of an index and that of a query; `wanted` is how many items the index has."""
+
+    held: "HeldVectors"
+    query: "NDArray[float32]"
+    wanted: int
+
+    @property
+    def part(self) -> str:
+        """What took part in the search."""
+        known = len(self.held.items)
+        return "dense" if known >= self.wanted else f"dense: {known} of {self.wanted}"
+
+    def nearest(self, limit: int) -> list[int]:
+        """The ids of the items that are most like the query."""
+        return self.held.nearest(self.query, limit)
+
+    def similarities(self, items: Sequence[int]) -> dict[int, float]:
+        """How like the query items are, by id, where they have a vector."""
+        return self.held.similarities(self.query, items)
+
+    def file_similarities(self, limit: int, also: Iterable[int]) -> dict[int, float]:
+        """How like the query `also` and the `limit` nearest files are as a whole, by id."""
+        return self.held.of_files().similarities(self.query, limit, also)
+
+
+class OwnVectors:
+    """The vectors of an index, in memory as long as it stays as it is, and their renewal."""
+
+    def __init__(
+        self,
+        store: Store,
+        choose: Callable[[], Path | None],
+        *,
+        patience: float | None,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """`choose` gives the folder of the model; None from it leaves this part out.
+
+        `patience` is how many seconds a query waits for vectors that are not there yet.
+        """
+        self._store = store
+        self._choose = choose
+        self._patience = patience
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._chosen: tuple[Path | None] | None = None
+        self._opened: tuple[StaticEmbedding, Renewal] | None = None
+        self._held: tuple[sqlite3.Connection, int, HeldVectors] | None = None
+
+    def close(self) -> None:
+        """Stop what is being made."""
+        if self._opened is not None:
+            self._opened[1].close()
+
+    def folder(self) -> Path | None:
+        """Where the model is; None if there is to be none."""
+        with self._lock:
+            if self._chosen is None:
+                try:
+                    self._chosen = (self._choose(),)
+                except TreadleError as error:
+                    self._chosen = self._without(error)
+            return self._chosen[0]
+
+    def _without(self, error: Exception) -> tuple[None]:
+        _warn("Search continues without vectors: %s", error)
+        return (None,)
+
+    def _model(self) -> "tuple[StaticEmbedding, Renewal] | None":
+        folder = self.folder()
+        with self._lock:
+            if self._opened is None and folder is not None:
+                from treadle.code.dense.static_embedding import StaticEmbedding
+
+                try:
+                    model = StaticEmbedding.load(folder)
+                except EmbeddingError as error:
+                    self._chosen = self._without(error)
+                    return None
+                self._opened = model, Renewal(self._store, model, self._monotonic)
+            return self._opened
+
+    def renew(self) -> None:
+        """Have made what is missing, and wait for it as long as an answer may."""
+        if (opened := self._model()) is None:
+            return
+        model, renewal = opened
+        with self._store.reading() as connection:
+            missing = len(self._read(connection, model).items) < _count_items(connection)
+        if missing:
+            renewal.run(self._patience)
+
+    def ask(self, connection: sqlite3.Connection, query: str) -> Asked | None:
+        """What vectors say of a query; None where they are not used or have nothing to say."""
+        if (opened := self._model()) is None:
+            return None
+        vector = opened[0].query(query)
+        held = self._read(connection, opened[0])
+        return Asked(held, vector, _count_items(connection)) if vector.any() else None
+
+    def _read(self, connection: sqlite3.Connection, model: "StaticEmbedding") -> "HeldVectors":
+        """The vectors as the index is now; what has not changed is not read again."""
+        from treadle.code.dense.vector_index import nothing_held, read_held
+
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        with self._lock:
+            known = self._held
+            if known is None or known[0] is not connection:
+                known = (connection, -1, nothing_held(model.dimension))
+            if known[1] != version:
+                known = (connection, version, read_held(connection, model.name, known[2]))
+            self._held = known
+            return known[2]
+
+
+def _count_items(connection: sqlite3.Connection) -> int:
+    (items,) = connection.execute("SELECT value FROM meta WHERE key = 'items'").fetchone()
+    return int(items)
+
+
+def _warn(message: str, error: Exception) -> None:
+    import logging  # slow to load
+
+    logging.getLogger(__name__).warning(message, error)

@@ -1,0 +1,127 @@
+"""The own embedding: the vector of an item or a query is a weighted sum over its terms.
+
+It is made of the terms that the index has anyway, so that nothing is read or cut twice.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, chain, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy
+
+from treadle.code.dense import EmbeddingError
+from treadle.code.terms import terms_in
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = 1
+LENGTH = 127
+"""The length of the vector of an item, whose parts are whole numbers of eight bits."""
+_GRID = 1 << 20
+"""Weights are whole numbers up to this, so that sums are exact, in whatever order they are made:
+a file gives the same bytes wherever and beside whatever it is embedded."""
+_ROWS = 8_192
+"""Rows of the table that are taken at once, which bounds the memory for one item."""
+
+
+def saturated(counts: "NDArray[numpy.float32]", unit: float) -> "NDArray[numpy.float32]":
+    """What weighted counts are worth: the tenth occurrence says less than the second."""
+    worth: NDArray[numpy.float32] = numpy.log1p(counts / numpy.float32(unit))
+    return worth
+
+
+class StaticEmbedding:
+    """A table of terms and two weights for each of them. Safe in several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the model in `folder`: `model.json`, `terms.txt`, `table.npy` and `weights.npy`.
+
+        The table (int8, terms x dimension) stays on disk until a row is asked for. Weights
+        (float32, 2 x terms: in queries, in items) hold the scales of the rows.
+
+        Raises `EmbeddingError` if one is missing, broken or of another format.
+        """
+        try:
+            described = json.loads((folder / "model.json").read_bytes())
+            terms = (folder / "terms.txt").read_text(encoding="utf-8").split()
+            self._table = numpy.asarray(numpy.load(folder / "table.npy", mmap_mode="r"))
+            weights = numpy.load(folder / "weights.npy")
+            self.name = str(described["name"])
+            self.dimension = int(described["dimension"])
+            self._unit = float(described["unit"])
+            known = described["format"] == FORMAT
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise EmbeddingError(f"The embedding in {folder} cannot be read: {error}") from error
+        fits = weights.shape == (2, len(terms)) and self._table.shape == (
+            len(terms),
+            self.dimension,
+        )
+        if not (known and fits and self._table.dtype == numpy.int8):
+            raise EmbeddingError(f"The embedding in {folder} is of another format.")
+        self._in_query, self._in_item = weights
+        self._row = dict(zip(terms, range(len(terms)), strict=True))
+
+    @classmethod
+    @lru_cache(2)
+    def load(cls, folder: Path) -> Self:
+        """The model in `folder`, opened once in a process. Raises `EmbeddingError`."""
+        return cls(folder)
+
+    def documents(self, items: Sequence[Mapping[str, int]]) -> "NDArray[numpy.int8]":
+        """The vectors of items by their weighted terms, each of about `LENGTH`: items x dimension.
+
+        An item without a term of the table has zeros.
+        """
+        vectors = numpy.zeros((len(items), self.dimension), numpy.int8)
+        total = sum(map(len, items))
+        rows = self._rows(chain.from_iterable(items), total)
+        counts = chain.from_iterable(terms.values() for terms in items)
+        weights = saturated(numpy.fromiter(counts, numpy.float32, total), self._unit)
+        weights *= self._in_item[rows]
+        known = rows >= 0
+        ends = numpy.cumsum(known)
+        rows, weights = rows[known], weights[known]
+        start = 0
+        for place, end in enumerate(accumulate(map(len, items))):
+            stop = int(ends[end - 1]) if end else 0
+            vectors[place] = _rounded(self._sum(rows[start:stop], weights[start:stop]))
+            start = stop
+        return vectors
+
+    def query(self, text: str) -> "NDArray[numpy.float32]":
+        """The unit vector of a query; zeros if it has no term of the table."""
+        terms = sorted(set(terms_in(text)))
+        rows = self._rows(terms, len(terms))
+        rows = rows[rows >= 0]
+        vector = self._sum(rows, self._in_query[rows])
+        length = numpy.sqrt(numpy.square(vector).sum())
+        return (vector / (length or 1.0)).astype(numpy.float32)
+
+    def _rows(self, terms: Iterable[str], count: int) -> "NDArray[numpy.int32]":
+        """Where terms are in the table, -1 for those that it does not have."""
+        return numpy.fromiter(map(self._row.get, terms, repeat(-1)), numpy.int32, count)
+
+    def _sum(
+        self, rows: "NDArray[numpy.int32]", weights: "NDArray[numpy.float32]"
+    ) -> "NDArray[numpy.float64]":
+        """The weighted sum of rows, times whatever number.
+
+        Not by BLAS, which would divide so little among threads that then wait for each other.
+        """
+        total = numpy.zeros(self.dimension)
+        most = float(numpy.abs(weights).max(initial=0.0))
+        if most > 0:
+            whole = numpy.rint(weights.astype(numpy.float64) * (_GRID / most))
+            for start in range(0, len(rows), _ROWS):
+                taken = self._table[rows[start : start + _ROWS]].astype(numpy.float64)
+                total += numpy.einsum("i,ij->j", whole[start : start + _ROWS], taken)
+        return total
+
+
+def _rounded(vector: "NDArray[numpy.float64]") -> "NDArray[numpy.int8]":
+    length = numpy.sqrt(numpy.square(vector).sum())
+    return numpy.rint(vector * (LENGTH / (length or 1.0))).astype(numpy.int8)

@@ -1,0 +1,297 @@
+"""Ignore files: which paths of a tree are left out (gitignore(5), checked against git itself)."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from treadle.inside import read_regular
+
+if TYPE_CHECKING:
+    from treadle.code.files.git import Tracked
+
+_GIT_FILE = ".gitignore"
+IGNORE_FILES = (_GIT_FILE, ".ignore", ".treadleignore")
+"""Names of ignore files, weakest first; those of a folder are weaker than those below it."""
+
+REPOSITORY_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj"})
+"""Never walked and never re-included, whatever an ignore file says."""
+
+_DEFAULT_PATTERNS = (
+    "node_modules/",
+    "__pycache__/",
+    ".venv/",
+    ".tox/",
+    ".nox/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    ".idea/",
+    ".DS_Store",
+)
+"""The weakest rules, so that a tree without git is not drowned in caches; `!` re-includes."""
+
+_MAX_IGNORE_FILE = 1_000_000
+_MAX_PATTERN = 4_096
+"""Characters of a pattern, as of a path (PATH_MAX)."""
+_SPECIAL = frozenset("*?[\\")
+
+
+class _Rule:
+    """One line of an ignore file.
+
+    Most are a plain name or path, or `*` and an ending; only the others need an expression.
+    Without a slash a pattern speaks of names, else of paths from the folder of its file. `own`: the
+    line is not one of git's, so that it also leaves out what git tracks.
+    """
+
+    __slots__ = ("anchored", "ending", "expression", "folders_only", "literal", "negated", "own")
+
+    def __init__(self, pattern: str, *, negated: bool, folders_only: bool, own: bool) -> None:
+        self.negated = negated
+        self.own = own
+        self.folders_only = folders_only
+        self.anchored = "/" in pattern
+        pattern = pattern.removeprefix("/")
+        self.literal = pattern if _SPECIAL.isdisjoint(pattern) else None
+        plain_ending = not self.anchored and pattern[:1] == "*" and _SPECIAL.isdisjoint(pattern[1:])
+        self.ending = pattern[1:] if plain_ending else None
+        self.expression = ""
+        if self.literal is None and self.ending is None:
+            from treadle.code.files.globs import translate
+
+            self.expression = translate(pattern) or "(?!)"
+
+    @classmethod
+    def parse(cls, line: str, *, own: bool) -> Self | None:
+        """The rule of a line; None for a comment, an empty line, or one longer than any path."""
+        pattern = _strip_trailing_spaces(line)
+        if not pattern or len(pattern) > _MAX_PATTERN or pattern.startswith("#"):
+            return None
+        negated = pattern.startswith("!")
+        pattern = pattern[negated:]
+        folders_only = pattern.endswith("/")
+        pattern = pattern.removesuffix("/")
+        if not pattern:
+            return None
+        return cls(pattern, negated=negated, folders_only=folders_only, own=own)
+
+    def matches(self, path: str, name: str) -> bool:
+        text = path if self.anchored else name
+        if self.literal is not None:
+            return text == self.literal
+        if self.ending is not None:
+            return text.endswith(self.ending)
+        return re.fullmatch(self.expression, text, re.DOTALL) is not None
+
+
+class _RuleSet:
+    """The rules of one folder, with what tells quickly that none of them matches."""
+
+    def __init__(self, rules: list[_Rule]) -> None:
+        self._rules = rules[::-1]
+        self._names = {rule.literal for rule in rules if not rule.anchored}
+        self._paths = {rule.literal for rule in rules if rule.anchored}
+        self._endings = tuple(rule.ending for rule in rules if rule.ending is not None)
+        self._name_expression = _any_of(rules, anchored=False)
+        self._path_expression = _any_of(rules, anchored=True)
+
+    @classmethod
+    def of(cls, lines: Iterable[str], own_lines: Iterable[str] = ()) -> Self | None:
+        """The rules of git's `lines` and of `own_lines`, which are stronger."""
+        rules = [
+            rule
+            for own, group in ((False, lines), (True, own_lines))
+            for line in group
+            if (rule := _Rule.parse(line, own=own)) is not None
+        ]
+        return cls(rules) if rules else None
+
+    def verdict(self, folder: str, name: str, *, is_dir: bool) -> _Rule | None:
+        """The rule that decides, the last one that matches; None if no rule speaks of it.
+
+        `folder` leads from these rules to what has the `name`; it is empty or ends with a slash.
+        """
+        path = folder + name
+        if (
+            name in self._names
+            or name.endswith(self._endings)
+            or path in self._paths
+            or (self._name_expression and self._name_expression.fullmatch(name))
+            or (self._path_expression and self._path_expression.fullmatch(path))
+        ):
+            for rule in self._rules:
+                if (is_dir or not rule.folders_only) and rule.matches(path, name):
+                    return rule
+        return None
+
+
+def _any_of(rules: list[_Rule], *, anchored: bool) -> re.Pattern[str] | None:
+    bodies = [rule.expression for rule in rules if rule.expression and rule.anchored is anchored]
+    return re.compile("|".join(f"(?:{body})" for body in bodies), re.DOTALL) if bodies else None
+
+
+def _strip_trailing_spaces(line: str) -> str:
+    end = len(line)
+    while end and line[end - 1] == " " and not (end > 1 and line[end - 2] == "\\"):
+        end -= 1
+    return line[:end]
+
+
+_Chain = list[tuple[str, _RuleSet]]
+"""Rule sets, strongest first, each with the path that leads from it to the folder at hand."""
+
+
+class IgnoreRules:
+    """The ignore rules that hold in a tree.
+
+    Its ignore files, those of the folders above it up to the enclosing git root, git's own
+    exclude files (see `git_excludes`), and a few defaults. Files are read when first needed and
+    kept.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """`root`: the folder that paths are relative to; it need not be a git root."""
+        self._root = os.fspath(root)
+        self._chains: dict[str, _Chain] = {}
+        self._above = _rules_above(root)
+        self._tracked: Tracked | None = None
+        self._only_tracked: set[str] = set()
+        """Ignored folders with something in them that git tracks."""
+
+    def ignored(self, relative_path: str, is_dir: bool) -> bool:
+        """Whether `relative_path` (POSIX, relative to the root) or a folder above it is ignored.
+
+        As in git, nothing below an ignored folder can be re-included.
+        """
+        *folders, name = relative_path.split("/")
+        above = ""
+        for folder in folders:
+            if self.in_folder(above)(folder, True):
+                return True
+            above = f"{above}/{folder}" if above else folder
+        return self.in_folder(above)(name, is_dir)
+
+    def in_folder(
+        self, folder: str, present: Iterable[str] = IGNORE_FILES
+    ) -> Callable[[str, bool], bool]:
+        """What tells of a name in `folder`, itself not ignored, whether it is (name, is_dir).
+
+        `present` names the ignore files in the folder, where they are known.
+        """
+        chain = self._chain(folder, present)
+        only_tracked = folder in self._only_tracked
+        above = folder and folder + "/"
+
+        def ignored(name: str, is_dir: bool) -> bool:
+            if name in REPOSITORY_FOLDERS:
+                return True
+            rule = None
+            for lead, rules in chain:
+                rule = rules.verdict(lead, name, is_dir=is_dir)
+                if rule is not None:
+                    break
+            if not only_tracked and (rule is None or rule.negated):
+                return False
+            if rule is not None and rule.own and not rule.negated:
+                return True
+            return not self._is_tracked(above + name, is_dir)
+
+        return ignored
+
+    @property
+    def tracked(self) -> "Tracked":
+        """What git tracks below the root."""
+        if self._tracked is None:
+            from treadle.code.files.git import Tracked, tracked_below
+
+            root = Path(self._root)
+            git_root = git_root_of(root)
+            self._tracked = Tracked() if git_root is None else tracked_below(root, git_root)
+        return self._tracked
+
+    def _is_tracked(self, path: str, is_dir: bool) -> bool:
+        """Whether git tracks a file, or something in a folder."""
+        if not is_dir:
+            return path in self.tracked.files
+        if path in self.tracked.submodules:
+            return True
+        found = path in self.tracked.folders
+        if found:
+            self._only_tracked.add(path)
+        return found
+
+    def _chain(self, folder: str, present: Iterable[str]) -> _Chain:
+        chain = self._chains.get(folder)
+        if chain is None:
+            if folder:
+                above, _, name = folder.rpartition("/")
+                inherited = self._chain(above, IGNORE_FILES)
+                chain = [(f"{lead}{name}/", rules) for lead, rules in inherited]
+            else:
+                chain = list(self._above)
+            own = _read_folder(f"{self._root}/{folder}", present)
+            if own is not None:
+                chain.insert(0, ("", own))
+            self._chains[folder] = chain
+        return chain
+
+
+def _read_folder(folder: str, present: Iterable[str] = IGNORE_FILES) -> _RuleSet | None:
+    lines = {name: read_lines(f"{folder}/{name}") for name in present}
+    of_git = lines.pop(_GIT_FILE, [])
+    return _RuleSet.of(of_git, (line for each in lines.values() for line in each))
+
+
+def git_root_of(root: Path) -> Path | None:
+    """The work tree that a folder is in, by the nearest `.git` above."""
+    return next(
+        (folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None
+    )
+
+
+def read_lines(path: str) -> list[str]:
+    """The lines of an ignore file; none if it is absent, unreadable, a link, or absurdly long."""
+    try:
+        data = read_regular(path, _MAX_IGNORE_FILE, follow=False)
+    except OSError:
+        return []
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _rules_above(root: Path) -> _Chain:
+    """The rules from above `root`: the folders up to the git root, git's excludes, the defaults.
+
+    Where they would leave out `root` itself only the defaults hold: whoever opens an ignored
+    folder wants to see it.
+    """
+    from treadle.code.files.git import exclude_files
+
+    found: _Chain = []
+    git_root = git_root_of(root)
+    if git_root is not None and not _left_out(root, git_root):
+        for folder in root.parents:
+            if not folder.is_relative_to(git_root):
+                break
+            if (rules := _read_folder(os.fspath(folder))) is not None:
+                found.append((_lead(folder, root), rules))
+        for path in exclude_files(git_root):
+            if (rules := _RuleSet.of(read_lines(path))) is not None:
+                found.append((_lead(git_root, root), rules))
+    if (defaults := _RuleSet.of(_DEFAULT_PATTERNS)) is not None:
+        found.append(("", defaults))
+    return found
+
+
+def _left_out(root: Path, git_root: Path) -> bool:
+    if root == git_root:
+        return False
+    return IgnoreRules(git_root).ignored(root.relative_to(git_root).as_posix(), is_dir=True)
+
+
+def _lead(folder: Path, root: Path) -> str:
+    below = root.relative_to(folder).as_posix()
+    return "" if below == "." else below + "/"

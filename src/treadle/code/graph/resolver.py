@@ -1,0 +1,282 @@
+"""What a name in a file means: by scope and imports, never by the name alone.
+
+Each answer is a definition of this repository, or a reason why there is none: a name that comes
+from outside, a value whose type the file does not say, or nothing that it could be.
+"""
+
+from treadle.code.graph import modules
+from treadle.code.graph.crates import Crates
+from treadle.code.graph.imports import Imports
+from treadle.code.graph.language_rules import (
+    BASES_INSIDE,
+    ES,
+    EXPLICIT,
+    GO,
+    PACKAGED,
+    PYTHON,
+    RUST,
+    SELF_NAMES,
+    C,
+)
+from treadle.code.graph.tables import Graph, Node, top_level, unique_definition
+from treadle.code.graph.targets import CrateRoot, Folder, Place, Reason
+from treadle.code.graph.types import Types
+from treadle.code.model import FUNCTION_KINDS, TEXT_KINDS, TYPE_KINDS, Kind
+from treadle.code.references import (
+    BUILT_IN,
+    CALLS,
+    FILE_SCOPE,
+    Import,
+    Reference,
+    ReferenceKind,
+)
+
+_DEPTH = 8
+"""Re-exports and base classes followed in a row."""
+_OPEN = 24
+"""Nested look-ups of members: a bound on the stack."""
+
+_SUPER = frozenset({"super", "base", "parent"})
+_RUST_PATHS = frozenset({"crate", "self", "super"})
+
+
+class Resolver:
+    """Answers for all files of one index, within one transaction."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.crates = Crates(graph, self.member, self._passed_on)
+        self.types = Types(graph, self.crates, self.member, self.target)
+        self.imports = Imports(graph, self.crates, self.member)
+        self._resolved: dict[tuple[int, int, str], Place | Reason] = {}
+        self._members: dict[tuple[Place, str], Place | None] = {}
+        """What is known of the members on the way to one answer; None for one that is looked for.
+
+        Each is looked for once on the way, so that cycles end and no answer takes exponential time.
+        """
+        self._open = 0
+
+    def _passed_on(self, file_id: int, scope: int, name: str, depth: int) -> Place | None:
+        return self.imports.passed_on(file_id, scope, name, depth)
+
+    def target(self, file_id: int, reference: Reference) -> Place | Reason:
+        """What a reference of a file means."""
+        if not reference.path:
+            return Reason.UNKNOWN_TYPE
+        scope = self._scope(file_id, reference)
+        key = (file_id, scope, reference.path)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._path(file_id, scope, reference.path.split("."))
+            if not self._open:  # else a cycle may have cut it short
+                self._resolved[key] = found
+        if found is Reason.NOT_FOUND and reference.kind in BUILT_IN:
+            return Reason.BUILT_IN
+        if isinstance(found, Node) and reference.kind not in CALLS:
+            return found if found.kind not in FUNCTION_KINDS else Reason.NOT_FOUND
+        return found
+
+    def _scope(self, file_id: int, reference: Reference) -> int:
+        """Where the name of a reference is looked up: of a base, outside of the type."""
+        scope = reference.scope
+        if reference.kind is not ReferenceKind.BASE or scope < 0:
+            return scope
+        items = self.graph.items(file_id)
+        outside = items[scope].kind in TYPE_KINDS and (
+            self.graph.file(file_id)[1] not in BASES_INSIDE
+        )
+        if not outside:
+            return scope
+        parent = items[scope].parent_id
+        return FILE_SCOPE if parent is None else parent - items[0].id
+
+    def imported(self, file_id: int, entry: Import) -> Place | Reason:
+        """What an import binds: a definition, or the module itself."""
+        found = self.imports.target(file_id, entry)
+        if found is not None:
+            return found
+        first = entry.module.partition("::")[0]
+        here = not first or first.startswith(".") or first in {"crate", "self", "super"}
+        return Reason.NOT_FOUND if here else Reason.OUTSIDE
+
+    def member(self, owner: Place, name: str, depth: int = 0) -> Place | None:
+        """What `name` is in a module or type, bases included."""
+        key = (owner, name)
+        if key in self._members:
+            return self._members[key]
+        if depth > _DEPTH or self._open >= _OPEN:
+            return None
+        self._members[key] = None
+        self._open += 1
+        try:
+            self._members[key] = found = self._member(owner, name, depth)
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._members.clear()
+        return found
+
+    def _member(self, owner: Place, name: str, depth: int) -> Place | None:
+        if isinstance(owner, Folder):
+            return self._in_folder(owner, name)
+        if isinstance(owner, CrateRoot):
+            return self.crates.in_crate(owner, name, depth)
+        if owner.kind == Kind.MODULE:
+            return self._in_module(owner, name, depth)
+        return self.types.member(owner, name, depth) if owner.kind in TYPE_KINDS else None
+
+    # Names in scope
+
+    def _path(self, file_id: int, scope: int, parts: list[str]) -> Place | Reason:
+        found = self._first(file_id, scope, parts[0])
+        rest = parts[1:]
+        if isinstance(found, Reason):
+            return found
+        for name in rest:
+            if isinstance(found, Node) and found.kind not in _OWNERS:
+                return Reason.UNKNOWN_TYPE
+            below = self.member(found, name)
+            if below is None:
+                return Reason.NOT_FOUND
+            found = below
+        return found
+
+    def _first(self, file_id: int, scope: int, name: str) -> Place | Reason:
+        """The meaning of the first part of a path where it stands."""
+        path, language = self.graph.file(file_id)
+        if language == RUST and name in _RUST_PATHS and not (name == "self" and scope >= 0):
+            return self.crates.keyword(file_id, scope, name)
+        if name in SELF_NAMES.get(language, ()):
+            return self._self_or_super(file_id, scope, name)
+        found = self._in_scopes(file_id, scope, name, language)
+        if found is None:
+            if language == RUST:
+                module = self.crates.around(file_id, scope)
+                found = self.crates.in_module(module, name, 0) or self.crates.named(name)
+            else:
+                found = self._file_wide(file_id, path, language, name)
+        return found if found is not None else Reason.NOT_FOUND
+
+    def _self_or_super(self, file_id: int, scope: int, name: str) -> Place | Reason:
+        owner = self.types.around(file_id, scope)
+        if owner is None:
+            in_rust = self.graph.file(file_id)[1] == RUST
+            return self.crates.keyword(file_id, scope, name) if in_rust else Reason.UNKNOWN_TYPE
+        if name not in _SUPER:
+            return owner
+        bases = self.types.bases(owner)
+        return bases[0] if bases else Reason.NOT_FOUND
+
+    def _in_scopes(
+        self, file_id: int, scope: int, name: str, language: str
+    ) -> Place | Reason | None:
+        """Nested definitions, members that are in reach without a receiver, imports."""
+        items = self.graph.items(file_id)
+        imports = self.graph.references(file_id).imports
+        here = scope
+        while True:
+            inside = items[here] if here >= 0 else None
+            if not (inside is not None and inside.kind in TYPE_KINDS and language in EXPLICIT):
+                found = self.defined_in(items, inside, name, language)
+                if found is not None:
+                    return found
+            bound = [entry for entry in imports if entry.scope == here and entry.name == name]
+            if bound:
+                targets = [self.imports.target(file_id, entry) for entry in bound]
+                known = [target for target in targets if target is not None]
+                return known[0] if known else self.imported(file_id, bound[0])
+            for entry in imports:
+                if entry.scope == here and entry.name == "*":
+                    found = self.imports.through_star(file_id, entry, name)
+                    if found is not None:
+                        return found
+            if here < 0:
+                return None
+            parent = items[here].parent_id
+            if language == RUST and items[here].kind == Kind.MODULE:
+                return None
+            here = parent - items[0].id if parent is not None else FILE_SCOPE
+
+    def defined_in(
+        self, items: list[Node], inside: Node | None, name: str, language: str
+    ) -> Place | None:
+        if inside is None:
+            return top_level(items, name)
+        if inside.kind in TYPE_KINDS:
+            return self.member(inside, name)
+        nested = next(
+            (node for node in items if node.name == name and node.parent_id == inside.id), None
+        )
+        if nested is None and inside.kind == Kind.METHOD and language not in EXPLICIT:
+            owner = self.types.of_method(inside)
+            return self.member(owner, name) if owner is not None else None
+        return nested
+
+    def _file_wide(self, file_id: int, path: str, language: str, name: str) -> Place | None:
+        """What is in reach of a whole file without an import."""
+        if language == GO:
+            return self._in_folder(Folder(modules.folder_of(path), self._package(file_id)), name)
+        if language in PACKAGED:
+            package = self._package(file_id)
+            return unique_definition(self.graph, name, f"{package}.{name}" if package else name)
+        if language in C:
+            for entry in self.graph.references(file_id).imports:
+                header = self.imports.target(file_id, entry)
+                if isinstance(header, Node):
+                    found = self.defined_in(self.graph.items(header.file_id), None, name, language)
+                    if found is not None:
+                        return found
+        return None
+
+    # Modules
+
+    def _in_module(self, module: Node, name: str, depth: int) -> Place | None:
+        path, language = self.graph.file(module.file_id)
+        items = self.graph.items(module.file_id)
+        whole_file = module.id == items[-1].id
+        if language == RUST:
+            return self.crates.in_module(module, name, depth)
+        if not whole_file:
+            return next(
+                (node for node in items if node.name == name and node.parent_id == module.id), None
+            )
+        if language in ES and name == "default":
+            passed_on = self.imports.passed_on(module.file_id, FILE_SCOPE, name, depth)
+            return passed_on or self.defined_in(items, None, name, language)
+        found = self.defined_in(items, None, name, language)
+        if found is not None:
+            return found
+        passed_on = self.imports.passed_on(module.file_id, FILE_SCOPE, name, depth)
+        if passed_on is None and language == PYTHON:
+            below = modules.python_submodule(self.graph, path, name)
+            return self.imports.module(below)
+        return passed_on
+
+    def _in_folder(self, folder: Folder, name: str) -> Place | None:
+        """A top-level definition of a Go package."""
+        for file_id in self.graph.files_below(folder.path):
+            if self.graph.file(file_id)[1] != GO:
+                continue
+            for node in self.graph.items(file_id):
+                if node.name != name or node.parent_id is not None or not _is_definition(node):
+                    continue
+                package, _, rest = node.canonical_path.partition(".")
+                if rest == name and folder.package in {"", package}:
+                    return node
+        return None
+
+    def _package(self, file_id: int) -> str:
+        """The package that a file's own items are in."""
+        in_go = self.graph.file(file_id)[1] == GO
+        for node in self.graph.items(file_id)[:-1]:
+            if node.parent_id is None and _is_definition(node):
+                path = node.canonical_path
+                return path.partition(".")[0] if in_go else path.rpartition(".")[0]
+        return ""
+
+
+_OWNERS = TYPE_KINDS | {Kind.MODULE}
+
+
+def _is_definition(node: Node) -> bool:
+    return node.kind not in TEXT_KINDS

@@ -1,0 +1,41 @@
+"""What a name can mean: an item, a package, a crate, or nothing, with the reason."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from treadle.code.graph.tables import Node
+
+
+class Reason(StrEnum):
+    """Why a reference has no target."""
+
+    UNKNOWN_TYPE = "the type of the value is not known"
+    OUTSIDE = "imported from outside of the repository"
+    NOT_FOUND = "no definition in reach"
+    BUILT_IN = "a name of the language itself"
+    REPLACED = "calls what this overrides or implements"
+
+
+class Folder(NamedTuple):
+    """A package that is all files of a folder (Go)."""
+
+    path: str
+    package: str = ""
+
+
+class CrateRoot(NamedTuple):
+    """A Rust crate: the folder of its modules, and its root files, where there are such.
+
+    There are two where a library and a program share a folder. `alone`: other files of the
+    folder are other crates.
+    """
+
+    folder: str
+    files: tuple[str, ...]
+    alone: bool = False
+
+
+Place = Node | Folder | CrateRoot
+FindMember = Callable[[Place, str, int], Place | None]
+"""Finds a name in a module or a type; the number is the depth of the search so far."""

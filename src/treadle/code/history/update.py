@@ -1,0 +1,151 @@
+"""Brings the stored history up to date: reads the commits that it lacks, leaves out the others."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from treadle.code.history.head import Head
+from treadle.code.history.tables import (
+    ID_BYTES,
+    MAX_FILES,
+    MAX_NUMBER,
+    WINDOW,
+    Change,
+    Columns,
+    Mark,
+    add_terms,
+    forget_history,
+    key_of,
+    next_number,
+    read_mark,
+    term_key,
+)
+from treadle.code.storage.store import Store
+
+if TYPE_CHECKING:
+    from treadle.code.history.commits import Commit, Git
+
+STEP = 500
+"""Commits that one refresh goes back further, so that a first search does not wait for all."""
+_CHAIN = 50
+"""New commits that are looked through for the one up to which history was read."""
+
+
+def update_history(root: Path, store: Store, *, most: int = STEP) -> bool:
+    """Store the history of HEAD, `most` commits further back; returns whether more is left.
+
+    Costs a few reads of small files where HEAD is the commit that history was read up to. Where
+    git fails or is not there, what was stored before stays.
+    """
+    head = Head.of(root)
+    with store.reading() as connection:
+        known = read_mark(connection)
+    if head is None:
+        if known is not None:
+            drop_history(store)
+        return False
+    mark = _next_mark(head, known, most)
+    if mark != known:
+        try:
+            _read_on(head, store, known, mark)
+        except OSError:  # no git program, or no room for its folder
+            return False
+    return mark.reach < WINDOW
+
+
+def drop_history(store: Store) -> None:
+    """Forget what is stored, if there is anything."""
+    with store.reading() as connection:
+        if read_mark(connection) is None:
+            return
+    with store.writing() as connection:
+        forget_history(connection)
+
+
+def _next_mark(head: Head, known: Mark | None, most: int) -> Mark:
+    shallow = crc32(head.shallow)
+    reach = 0 if known is None or known.shallow != shallow else known.reach
+    return Mark(head.commit, shallow, min(WINDOW, reach + most))
+
+
+def _read_on(head: Head, store: Store, known: Mark | None, mark: Mark) -> None:
+    from treadle.code.history.commits import Git  # starts processes, which few refreshes need
+
+    stored: dict[bytes, Change] = {}
+    first = 0
+    if known is not None and known.shallow == mark.shallow:  # else what they changed is uncertain
+        with store.reading() as connection:
+            stored = {change.id: change for change in Columns.read(connection).changes()}
+            first = next_number(connection)
+    with Git(head) as git:
+        order, listed = _listed(git, known, mark, stored)
+        missing = [each for each in listed if _short(each) not in stored]
+        if first + len(missing) > MAX_NUMBER:
+            stored, first, missing = {}, 0, git.commits(mark.reach)
+        commits = git.read(missing)
+    if len(order) < mark.reach:  # there are no more
+        mark = mark._replace(reach=WINDOW)
+    with store.writing() as connection:
+        if read_mark(connection) != known:
+            return  # another process was quicker
+        if first == 0:
+            forget_history(connection)
+        for change in _added(connection, commits, head.prefix, first):
+            stored[change.id] = change
+        columns = Columns.of([stored[each] for each in order if each in stored])
+        columns.write(connection, mark, first + len(commits))
+
+
+def _listed(
+    git: "Git", known: Mark | None, mark: Mark, stored: Mapping[bytes, Change]
+) -> tuple[list[bytes], list[str]]:
+    """The ids of the window, newest first, and in full those that may not be stored yet."""
+    if stored and known is not None and known.reach == mark.reach:
+        chain = _chain_to(known.head, git.parents(_CHAIN))
+        if chain is not None:
+            return [*map(_short, chain), *stored][: mark.reach], chain
+    listed = git.commits(mark.reach)
+    return [_short(each) for each in listed], listed
+
+
+def _chain_to(commit: str, lines: Iterable[Sequence[str]]) -> list[str] | None:
+    """The commits on top of `commit`; None where they are not one after the other."""
+    found: list[str] = []
+    for identifier, *parents in lines:
+        if identifier == commit:
+            return found
+        if len(parents) != 1:  # a merge can bring commits that are older than those stored
+            return None
+        found.append(identifier)
+    return None
+
+
+def _added(
+    connection: sqlite3.Connection, commits: Iterable["Commit"], prefix: bytes, first: int
+) -> list[Change]:
+    """Store the terms of commits, numbered from `first` on; returns the rest of each."""
+    from treadle.code.history.commits import message_terms  # compiles patterns
+
+    found: list[Change] = []
+    numbers: defaultdict[int, list[int]] = defaultdict(list)
+    for number, commit in enumerate(commits, first):
+        keys: list[int] = []
+        if len(commit.paths) <= MAX_FILES:
+            keys = [
+                key_of(path.removeprefix(prefix))
+                for path in commit.paths
+                if path.startswith(prefix)
+            ]
+        terms = {term_key(term) for term in message_terms(commit.message)} if keys else set()
+        for term in terms:
+            numbers[term].append(number)
+        found.append(Change(_short(commit.id), number, len(terms), keys))
+    add_terms(connection, numbers)
+    return found
+
+
+def _short(commit: str) -> bytes:
+    return bytes.fromhex(commit)[:ID_BYTES]

@@ -1,0 +1,147 @@
+"""What an edit of an item changes apart from the item, and which parts of the item it drops."""
+
+import re
+
+from treadle.code.item_edits.declarations import Listed, listed
+from treadle.code.item_edits.editable import Editable, Entry, ItemEdit, NotEditableError
+
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?!\[)[^\n]*", re.DOTALL | re.MULTILINE)
+
+_PART = re.compile(
+    rb"@[\w.]+|#!?\[[ \t]*[\w:]+|^[ \t]*\[[ \t]*(?:\w+[ \t]*:[ \t]*)?[\w.]+"
+    rb"|\b(?:export|pub|public)\b",
+    re.MULTILINE,
+)
+"""Decorators and annotations, attributes of Rust and of C#, and what lets others use the item."""
+
+
+def lost_parts(before: Editable, entry: Entry, after: Editable) -> str:
+    """A sentence on what `entry` had and the item of its path has not any more; "" if nothing."""
+    if entry.definition is None:
+        return ""
+    name = entry.item.name
+    try:
+        same = [
+            each for each in after.entries if each.item.canonical_path == entry.item.canonical_path
+        ]
+    except NotEditableError:
+        return ""
+    if not same:
+        return f"{before.path} no longer defines {name}: the new code does not declare it."
+    kept = {part for each in same for part in _header_parts(after, each)}
+    lost = [
+        part.decode("utf-8", "replace") for part in _header_parts(before, entry) if part not in kept
+    ]
+    if not lost:
+        return ""
+    shown = ", ".join(f"`{part}{']' if '[' in part else ''}`" for part in lost)
+    return f"{before.path}: {name} had {shown}, which the new code leaves out."
+
+
+def _header_parts(file: Editable, entry: Entry) -> list[bytes]:
+    """What stands before the name of an item, apart from its comments, in order."""
+    if entry.definition is None:
+        return []
+    header = _COMMENT.sub(b"", file.data[entry.start : entry.definition.name.start_byte])
+    return [part.strip() for part in _PART.findall(header)]
+
+
+_BLANKS = b" \t\r\n,;"
+
+
+def changed_item(
+    file: Editable, entry: Entry, edit: ItemEdit, edited: Editable, size: int
+) -> str | None:
+    """What else the edit of `entry`, whose code takes `size` bytes, would change; None if nothing.
+
+    Each other item is looked for in its place in the file as `edited`.
+    """
+    if edited.data == file.data:
+        return None
+    new = edited.data[edit.start : edit.start + size]
+    outside = (file.data[edit.start : entry.item.start_byte], file.data[entry.end : edit.end])
+    if any(part.replace(new, b"", 1).strip(_BLANKS) for part in outside):
+        return "the text next to it"
+    try:
+        after = _After(edited, edit, size)
+        for each in file.entries:
+            inside = entry.start <= each.start and each.end <= entry.end
+            replaced = edit.start <= each.start and each.end <= edit.end
+            if each is not entry and not (inside and replaced) and not after.has(each):
+                return str(each)
+    except NotEditableError as error:
+        return f"how the file is read: {error.message}"
+    if edit.siblings is not None and not after.has_siblings(file, edit.siblings):
+        return "another name of the same declaration"
+    return None
+
+
+class _After:
+    """A file after an edit, whose code takes `size` bytes."""
+
+    def __init__(self, file: Editable, edit: ItemEdit, size: int) -> None:
+        self._file = file
+        self._edit = edit
+        self._end = edit.start + size
+        self._shift = self._end - edit.end
+        self._named: dict[tuple[str, str], list[Entry]] = {}
+        for each in file.entries:
+            self._named.setdefault(_key(each), []).append(each)
+
+    def has(self, former: Entry) -> bool:
+        """Whether an item of the file before is in it, with the same bytes in the same place."""
+        candidates = self._named.get(_key(former), ())
+        if former.end <= self._edit.start:
+            return any(self._is_same(each, former, 0) for each in candidates)
+        if former.start >= self._edit.end:
+            return any(self._is_same(each, former, self._shift) for each in candidates)
+        text = self._file.data[former.start : former.end + self._shift].rstrip()
+        return any(
+            each.start == former.start and self._file.data[each.start : each.end].rstrip() == text
+            for each in candidates
+        )
+
+    def _is_same(self, entry: Entry, former: Entry, moved: int) -> bool:
+        """Whether `entry` is `former`, `moved` by some bytes.
+
+        It may have got a comment or brackets that were there before, but nothing of the new code.
+        """
+        start, end = former.start + moved, former.end + moved
+        if (entry.start, entry.end) == (start, end):
+            return True
+        has_new = self._edit.start < self._end
+        touches = has_new and entry.start < self._end and self._edit.start < entry.end
+        if entry.start > start or entry.end < end or touches:
+            return False
+        if entry.definition is not None and former.definition is not None:
+            node, before = entry.definition.node, former.definition.node
+            return (node.start_byte - moved, node.end_byte - moved) == (
+                before.start_byte,
+                before.end_byte,
+            )
+        data = self._file.data
+        rest = data[entry.start : start] + data[end : entry.end]
+        return all(line.lstrip()[:1] in {b"", b"#"} for line in rest.split(b"\n"))
+
+    def has_siblings(self, before: Editable, former: Listed) -> bool:
+        """Whether the declaration still has all its other names, as they were."""
+        others = [
+            before.data[each.start : each.end]
+            for place, each in enumerate(former.elements)
+            if place != former.place
+        ]
+        data = self._file.data
+        for each in self._file.entries:
+            found = listed(each.definition, data) if each.definition is not None else None
+            if found is None or found.sound < former.sound:
+                continue
+            if not self._edit.start <= found.own.start <= self._end:
+                continue
+            texts = [data[one.start : one.end] for one in found.elements]
+            if texts[: former.place] + texts[former.place + 1 :] == others:
+                return True
+        return False
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return (entry.item.kind, entry.item.canonical_path)

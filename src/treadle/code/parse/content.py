@@ -1,0 +1,268 @@
+"""The items of a file with their terms, and what its code refers to."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from treadle.code.languages import Language, Outline
+from treadle.code.languages.limits import TooMuchError, nested_too_deep
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind, Reading
+from treadle.code.parse.fields import Owner, weighted_file_terms, weighted_terms
+from treadle.code.parse.items import extract
+from treadle.code.parse.outlines import outlined
+from treadle.code.references import FileReferences
+from treadle.code.text import Lines, plain_text
+
+_CHUNK_LINES = 40
+
+_CHUNK_BYTES = 4_000
+
+_WORD = re.compile(rb"[^\W_]|[\x80-\xff]")
+
+_CONTAINERS = TYPE_KINDS | {Kind.MODULE, Kind.SECTION}
+
+
+class IndexedItem(NamedTuple):
+    """An item and its terms with their weighted counts (see `fields`)."""
+
+    item: Item
+    terms: dict[str, int]
+
+
+class Content(NamedTuple):
+    """What is in the bytes of a file, and how they were read."""
+
+    items: list[IndexedItem]
+    references: FileReferences
+    reading: Reading
+    terms: Mapping[str, int]
+
+
+def read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
+    """The items of a file with their terms, and what its code refers to.
+
+    What a parser would take too long for, or fail at, is split by lines, and so is what would
+    give too many items.
+    """
+    if isinstance(language, Language) and nested_too_deep(data):
+        language = None
+    try:
+        return _read_content(path, data, language)
+    except TooMuchError:
+        return _read_content(path, data, None)
+
+
+def _read_content(path: str, data: bytes, language: Language | Outline | None) -> Content:
+    path = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    lines = Lines(data)
+    if language is None:
+        items = _chunks(path, data, lines, 0, len(data))
+        children: list[list[int]] = [[] for _ in items]
+        trailing: dict[int, tuple[int, int]] = {}
+        references, reading = FileReferences(), Reading.LINES
+    elif isinstance(language, Outline):
+        found, large = outlined(language, data, path, lines)
+        rest = _gaps(data, found, []) if language.with_rest else _Rest([], {})
+        items = [*found, *_rest_chunks(path, data, lines, rest)]
+        trailing = rest.trailing
+        children = _children(items)
+        references = FileReferences(module=language.module(path, data))
+        reading = Reading.LINES if large else Reading.PARSED
+    else:
+        extracted = extract(language, data, path, lines)
+        module = _module_item(path, data, language, extracted.items, lines)
+        head = (module.signature_start, module.signature_end)
+        rest = _gaps(data, extracted.items, [head])
+        items = [*extracted.items, *_rest_chunks(path, data, lines, rest), module]
+        trailing = rest.trailing
+        children = _children(items)
+        references = extracted.references
+        reading = Reading.ERRORS if extracted.errors else Reading.PARSED
+    documented = [item for item in reversed(items) if item.kind in TYPE_KINDS and item.doc]
+    types = {item.name: item.doc for item in documented}
+    source = _Source(path, data, language.text if isinstance(language, Outline) else plain_text)
+    indexed = [
+        _with_terms(
+            source, item, _owner(items, item, types), [items[child] for child in below],
+            trailing.get(place, (0, 0)),
+        )
+        for place, (item, below) in enumerate(zip(items, children, strict=True))
+    ]  # fmt: skip
+    return Content(indexed, references, reading, weighted_file_terms(source.text_of(data)))
+
+
+def _children(items: list[Item]) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in items]
+    for place, item in enumerate(items):
+        if item.parent is not None:
+            children[item.parent].append(place)
+    return children
+
+
+def _owner(items: list[Item], item: Item, types: Mapping[str, str]) -> Owner:
+    """What encloses an item. `types` are the doc comments of the file's types by name.
+
+    Of an impl block or an extension, the doc comment is that of its type.
+    """
+    name = items[item.parent].name if item.parent is not None else ""
+    return Owner(name, types.get(name, "") if item.kind in FUNCTION_KINDS else "")
+
+
+class _Source(NamedTuple):
+    """The bytes of a file, and how its text is taken from them."""
+
+    path: str
+    data: bytes
+    text_of: Callable[[bytes], str]
+
+
+def _with_terms(
+    source: _Source, item: Item, owner: Owner, children: list[Item], trailing: tuple[int, int]
+) -> IndexedItem:
+    """An item with its terms. What encloses items does not repeat their text, except constants.
+
+    `trailing` is the range that follows the item on its last line.
+    """
+    path, data, text_of = source
+    body: list[str] = []
+    position = item.start_byte
+    whole_file = item.kind is Kind.MODULE and item.parent is None and item.start_byte == 0
+    if not (whole_file and item.end_byte == len(data)):
+        for child in children if item.kind in _CONTAINERS else ():
+            if child.kind is Kind.CONSTANT and item.kind in TYPE_KINDS:
+                continue
+            body.append(text_of(data[position : child.start_byte]))
+            position = max(position, child.end_byte)
+        body.append(text_of(data[position : item.end_byte]))
+    if trailing[0] < trailing[1]:
+        body.append(text_of(data[slice(*trailing)]))
+    signature = text_of(data[item.signature_start : item.signature_end])
+    return IndexedItem(item, weighted_terms(path, item, owner, signature, "\n".join(body)))
+
+
+def _module_item(
+    path: str, data: bytes, language: Language, items: list[Item], lines: Lines
+) -> Item:
+    """The file itself: found by its name, path and leading comment or docstring."""
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    first = min((item.start_byte for item in items), default=len(data))
+    head = _HEAD.match(data, 3 if data.startswith(b"\xef\xbb\xbf") else 0, first)
+    start, end = head.span(1) if head else (0, 0)
+    prefix = language.prefix(path, "")
+    return Item(
+        name=stem,
+        canonical_path=prefix or path,
+        kind=Kind.MODULE,
+        parent=None,
+        start_byte=0,
+        end_byte=len(data),
+        start_line=1,
+        end_line=lines.of(max(0, len(data) - 1)),
+        signature_start=start,
+        signature_end=end,
+        doc=plain_text(data[start:end]),
+    )
+
+
+_HEAD = re.compile(
+    rb"\s*(?:#![^\n]*\n\s*)?("
+    rb'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|'
+    rb"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|"
+    rb"/\*(?:[^*]|\*(?!/))*\*/|"
+    rb"(?://[^\n]*(?:\n[ \t]*(?=//))?)+|"
+    rb"(?:#(?![ \t]*(?:include|define|if|pragma|!))[^\n]*(?:\n[ \t]*(?=#))?)+)",
+    re.DOTALL,
+)
+
+
+class _Rest(NamedTuple):
+    """What no top-level item holds: `ranges` of text, and what is `trailing` each item, by place.
+
+    The latter is on the last line of the item: the comment of a constant, the `;` of a class.
+    """
+
+    ranges: list[tuple[int, int]]
+    trailing: dict[int, tuple[int, int]]
+
+
+def _gaps(data: bytes, items: Sequence[Item], others: Iterable[tuple[int, int]]) -> _Rest:
+    """All of a file that is neither in a top-level item nor in one of the `others`."""
+    taken = [
+        (item.start_byte, item.end_byte, place)
+        for place, item in enumerate(items)
+        if item.parent is None
+    ]
+    taken += [(start, end, -1) for start, end in others if start < end]
+    rest = _Rest([], {})
+    position, last = 0, -1
+    for start, end, place in [*sorted(taken), (len(data), len(data), -1)]:
+        if start > position:
+            begin = position
+            if last >= 0 and data[position - 1 : position] != b"\n":
+                line_end = data.find(b"\n", position, start)
+                begin = start if line_end < 0 else line_end
+                rest.trailing[last] = (position, begin)
+            rest.ranges.append((begin, start))
+        if end > position:
+            position, last = end, place
+    return rest
+
+
+def _rest_chunks(path: str, data: bytes, lines: Lines, rest: _Rest) -> list[Item]:
+    """The ranges in chunks; punctuation alone is none, since no search can ask for it."""
+    return [
+        chunk
+        for start, end in rest.ranges
+        if _WORD.search(data, start, end)
+        for chunk in _chunks(path, data, lines, start, end)
+    ]
+
+
+def _chunks(path: str, data: bytes, lines: Lines, start: int, end: int) -> list[Item]:
+    """The range in runs of whole lines; a line that is too long alone is cut into pieces."""
+    found: list[Item] = []
+    name = path.rpartition("/")[2]
+    while start < end:
+        first = lines.of(start)
+        last = min(first + _CHUNK_LINES, len(lines.starts))
+        stop = min(end, _line_end(lines, last, data))
+        while stop - start > _CHUNK_BYTES and last > first:
+            last = first + (last - first) // 2
+            stop = min(end, _line_end(lines, last, data))
+        stop = _cut(data, start, min(stop, start + 2 * _CHUNK_BYTES), stop)
+        trimmed = start + len(data[start:stop]) - len(data[start:stop].lstrip())
+        tail = start + len(data[start:stop].rstrip())
+        if trimmed < tail:
+            top, bottom = lines.of(trimmed), lines.of(tail - 1)
+            span = f":{top}-{bottom}"
+            found.append(
+                Item(
+                    name + span,
+                    path + span,
+                    Kind.CHUNK,
+                    None,
+                    trimmed,
+                    tail,
+                    top,
+                    bottom,
+                    trimmed,
+                    trimmed,
+                )
+            )
+        start = stop
+    return found
+
+
+def _line_end(lines: Lines, line: int, data: bytes) -> int:
+    """Where the line after `line` begins."""
+    return lines.starts[line] if line < len(lines.starts) else len(data)
+
+
+def _cut(data: bytes, start: int, wanted: int, stop: int) -> int:
+    """`wanted`, moved back so that no UTF-8 sequence is cut."""
+    if wanted >= stop:
+        return stop
+    cut = wanted
+    while cut > start + 1 and cut > wanted - 4 and data[cut] & 0xC0 == 0x80:
+        cut -= 1
+    return cut

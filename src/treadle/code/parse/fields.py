@@ -1,0 +1,119 @@
+"""The fields of an item, weighed and normalised into one count for each term (as BM25F does).
+
+What a field adds is known when the item is indexed, so that a query reads one number per term.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from treadle.code.model import Item, Kind
+from treadle.code.storage.postings import SCALE
+from treadle.code.terms import terms_in
+
+
+class Field(NamedTuple):
+    """How much one occurrence counts, in a field of the usual length (in terms).
+
+    `normalised` is the `b` of BM25: from 0, where the length does not matter, to 1. Weights and
+    `normalised` are those that did best on the tuning queries of bench/retrieval; the lengths are
+    the means of its corpora.
+    """
+
+    weight: float
+    normalised: float
+    usual_length: float
+
+    def value(self, length: int) -> float:
+        """What one occurrence adds in a field of `length` terms."""
+        return self.weight / (1 - self.normalised + self.normalised * length / self.usual_length)
+
+
+NAME = Field(4.0, 0.9, 3.2)
+OWNER = Field(1.0, 0.5, 1.5)
+PATH = Field(0.5, 0.5, 10.0)
+STEM = Field(2.8, 0.5, 2.0)
+FOLDER = Field(0.5, 0.5, 5.0)
+SIGNATURE = Field(1.0, 0.75, 11.0)
+DOC = Field(1.0, 0.75, 15.0)
+BODY = Field(0.5, 0.9, 60.0)
+OWNER_DOC = Field(0.4, 0.75, 15.0)
+"""What the type of a method is for, which the method itself seldom says.
+
+NDCG@10 rose by 0.009 over 1,500 tuning queries in five languages (Rust 0.03, Python 0.00).
+"""
+FILE = Field(1.0, 0.75, 900.0)
+"""The whole text of a file."""
+_OWNER_DOC_CHARACTERS = 200
+"""Its beginning: with more the index grew and nothing better was found."""
+
+
+class Owner(NamedTuple):
+    """What encloses an item, and the doc comment of the type of that name."""
+
+    name: str
+    doc: str
+
+
+def weighted_terms(
+    path: str, item: Item, owner: Owner, signature: str, body: str
+) -> dict[str, int]:
+    """The terms of an item, each with its count times `SCALE`; `body` is all of its own text.
+
+    Most terms are in the body alone, where few counts are different: each is weighed once.
+    """
+    in_body = Counter(terms_in(body))
+    body_value = SCALE * BODY.value(in_body.total())
+    sums = dict(_of_file(path))
+    for term in sums:
+        sums[term] += body_value * in_body.pop(term, 0)
+    for field, terms in _own_fields(item, owner, signature):
+        value = SCALE * field.value(len(terms))
+        for term in terms:
+            if term in sums:
+                sums[term] += value
+            else:
+                sums[term] = body_value * in_body.pop(term, 0) + value
+    weights = {count: round(body_value * count) or 1 for count in set(in_body.values())}
+    weighed = dict(zip(in_body, map(weights.__getitem__, in_body.values()), strict=True))
+    for term, total in sums.items():
+        weighed[term] = round(total) or 1
+    return weighed
+
+
+def weighted_file_terms(text: str) -> dict[str, int]:
+    """The terms of a whole file, each with its count times `SCALE`."""
+    counts = Counter(terms_in(text))
+    value = SCALE * FILE.value(counts.total())
+    weights = {count: round(value * count) or 1 for count in set(counts.values())}
+    return dict(zip(counts, map(weights.__getitem__, counts.values()), strict=True))
+
+
+def _own_fields(item: Item, owner: Owner, signature: str) -> Iterator[tuple[Field, Sequence[str]]]:
+    """What a definition has besides its file and its body; a chunk has nothing else."""
+    if item.kind is not Kind.CHUNK:
+        yield NAME, terms_in(item.name)
+        yield OWNER, _owner_terms(owner.name)
+        yield OWNER_DOC, _owner_terms(owner.doc[:_OWNER_DOC_CHARACTERS])
+        yield PATH, terms_in(item.canonical_path)
+        yield SIGNATURE, terms_in(signature)
+        yield DOC, terms_in(item.doc)
+
+
+@lru_cache(1_000)
+def _owner_terms(text: str) -> Sequence[str]:
+    return terms_in(text)
+
+
+@lru_cache(1)
+def _of_file(path: str) -> dict[str, float]:
+    """What all items of a file have in common."""
+    folder, _, name = path.rpartition("/")
+    sums: dict[str, float] = {}
+    for field, text in ((STEM, name.partition(".")[0]), (FOLDER, folder)):
+        terms = terms_in(text)
+        value = SCALE * field.value(len(terms))
+        for term in terms:
+            sums[term] = sums.get(term, 0.0) + value
+    return sums

@@ -1,0 +1,353 @@
+"""From a syntax tree to items: nesting, canonical paths, and the ranges that belong to them."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from treadle.code.languages.base import Language, Naming, text_of
+from treadle.code.languages.limits import limit_errors, limit_items, parse_in_time
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
+from treadle.code.parse.comments import Leading, Piece, leading, top_of_file
+from treadle.code.parse.references import Collector
+from treadle.code.references import FileReferences
+from treadle.code.text import Lines
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Range
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+
+_MAX_NESTING = 32
+"""Deeper items are left to the item around them: generated or hostile code."""
+
+_MAX_DEPTH = 250
+"""Depth in the syntax tree where definitions are still looked for; matching is quadratic in it."""
+
+_MAX_NAME = 400
+
+_MAX_EMBEDDING = 3
+"""How deep code inside of macros inside of macros is read."""
+
+
+@dataclass(slots=True)
+class _Definition:
+    """A definition as captured in the tree of `root`; `start` and `end` grow by its wrapper."""
+
+    node: "Node"
+    name: "Node"
+    root: "Node"
+    kind: Kind
+    naming: Naming
+    start: int
+    end: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """How an item is written: its range with its wrapper, its nodes, and what is above it.
+
+    `node` is the definition without its wrapper, `name` is in it, and `root` is the tree.
+    """
+
+    start: int
+    end: int
+    node: "Node"
+    name: "Node"
+    root: "Node"
+    leading: Leading
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The items of a file by position, the ranges of its imports, and what its code refers to.
+
+    `definitions` has one for each item. `errors`: some of it could not be parsed.
+    """
+
+    items: list[Item]
+    definitions: list[Definition]
+    skipped: list[tuple[int, int]]
+    references: FileReferences
+    errors: bool
+
+
+def extract(language: Language, source: bytes, path: str, lines: Lines) -> Extracted:
+    """The items of `source`, ordered by position, each with its parent; syntax errors tolerated.
+
+    Raises `TooMuchError` for a file that cannot be parsed in its time or has too many items.
+    """
+    captures = _Captures(language, source)
+    captures.read()
+    ordered = sorted(
+        captures.definitions.values(),
+        key=lambda found: (found.start, -found.end, found.node.start_byte),
+    )
+    prefix = language.prefix(path, captures.package)
+    builder = _Builder(language, source, lines, prefix, sorted(set(captures.attached)))
+    for definition in ordered:
+        builder.add(definition)
+    references = captures.collector.finish(builder.items, lines)
+    return Extracted(
+        builder.items, builder.definitions, captures.skipped, references, captures.errors
+    )
+
+
+class _Captures:
+    """What the query of a language finds in a file, code inside of item macros included."""
+
+    def __init__(self, language: Language, source: bytes) -> None:
+        self.definitions: dict[tuple[int, int], _Definition] = {}
+        self.attached: list[Piece] = []
+        self.skipped: list[tuple[int, int]] = []
+        self.package = ""
+        self.collector = Collector(language, source)
+        self.errors = False
+        self._language = language
+        self._source = source
+        self._embedded: list[Range] = []
+
+    def read(self) -> None:
+        parser = self._language.parser()
+        self._query(parse_in_time(parser, self._source).root_node)
+        for _ in range(_MAX_EMBEDDING):
+            if not self._embedded:
+                break
+            parser.included_ranges = self._embedded
+            self._embedded = []
+            self._query(parse_in_time(parser, self._source).root_node)
+
+    def _query(self, root: "Node") -> None:
+        import tree_sitter
+
+        self.errors = self.errors or root.has_error
+        limit_errors(root)
+        cursor = tree_sitter.QueryCursor(self._language.query)
+        cursor.set_max_start_depth(_MAX_DEPTH)
+        first_reference = self._language.item_patterns
+        read_reference = self.collector.read
+        for pattern, captures in cursor.matches(root):
+            if pattern >= first_reference:
+                read_reference(captures)
+                continue
+            captured = {name: nodes[0] for name, nodes in captures.items()}
+            if "name" in captured:
+                self._define(pattern, captured, root)
+            elif (node := captured.get("skip")) is not None:
+                self.skipped.append((node.start_byte, node.end_byte))
+            elif (node := captured.get("package")) is not None:
+                self.package = self.package or text_of(node)
+            elif (node := captured.get("embedded")) is not None:
+                self._embed(node)
+            else:
+                comment = captured.get("comment")
+                node = comment or captured["attribute"]
+                if comment is not None and comment.child_by_field_name("inner") is not None:
+                    continue  # `//!` of Rust documents the file or module around it
+                end = _content_end(self._source, node)
+                self.attached.append(Piece(node.start_byte, end, comment is not None))
+
+    def _define(self, pattern: int, captured: "dict[str, Node]", root: "Node") -> None:
+        """Keep one definition for a node: the first pattern's kind, the widest wrapper."""
+        self.collector.defines(captured["name"])
+        label, node = next((name, node) for name, node in captured.items() if name in _KINDS)
+        outer = captured.get("range", node)
+        end = _content_end(self._source, _with_heredocs(captured.get("below", outer)))
+        key = (node.start_byte, node.end_byte)
+        known = self.definitions.get(key)
+        if known is None:
+            limit_items(len(self.definitions))
+            naming = self._language.naming(captured["name"], captured)
+            if 0 < len(naming.name) <= _MAX_NAME:
+                self.definitions[key] = _Definition(
+                    node,
+                    captured["name"],
+                    root,
+                    _KINDS[label],
+                    naming,
+                    outer.start_byte,
+                    end,
+                    pattern,
+                )
+            return
+        known.start = min(known.start, outer.start_byte)
+        known.end = max(known.end, end)
+        if pattern < known.pattern:
+            known.kind, known.pattern = _KINDS[label], pattern
+
+    def _embed(self, node: "Node") -> None:
+        """Note the inside of a braced token tree, to be parsed as code of its own."""
+        import tree_sitter
+
+        first, last = node.child(0), node.child(node.child_count - 1)
+        if first is None or last is None or (first.type, last.type) != ("{", "}"):
+            return
+        self._embedded.append(
+            tree_sitter.Range(first.end_point, last.start_point, first.end_byte, last.start_byte)
+        )
+
+
+def _first_named(node: "Node | None") -> "Node | None":
+    return node.named_child(0) if node is not None and node.named_child_count else None
+
+
+def _encloses(outer: _Definition, inner: _Definition) -> bool:
+    """Whether one is inside of the other, and not another name of the same declaration."""
+    same = (outer.start, outer.end) == (inner.start, inner.end)
+    return not same and outer.node.start_byte <= inner.node.start_byte
+
+
+def _body(node: "Node") -> "Node | None":
+    """The body of a function or type: its own, that of its value, or that of what it wraps."""
+    value = node.child_by_field_name("value")
+    for holder in (node, value, _first_named((value or node).child_by_field_name("arguments"))):
+        body = holder.child_by_field_name("body") if holder is not None else None
+        if body is not None:
+            return body
+    return None
+
+
+def _with_heredocs(node: "Node") -> "Node":
+    """The last text that begins in the last line of a node and stands below it (Ruby)."""
+    while (below := node.next_sibling) is not None and below.type == "heredoc_body":
+        node = below
+    return node
+
+
+def _content_end(source: bytes, node: "Node") -> int:
+    """Where a node ends without the white space that some grammars count in."""
+    end = node.end_byte
+    while end > node.start_byte and source[end - 1] in b" \t\r\n":
+        end -= 1
+    return end
+
+
+class _Builder:
+    """Turns definitions in order of position into items with parents and canonical paths."""
+
+    def __init__(
+        self,
+        language: Language,
+        source: bytes,
+        lines: Lines,
+        prefix: str,
+        attached: list[Piece],
+    ) -> None:
+        self.items: list[Item] = []
+        self.definitions: list[Definition] = []
+        self._language = language
+        self._source = source
+        self._lines = lines
+        self._prefix = prefix
+        self._attached = attached
+        self._attached_ends = [piece.end for piece in attached]
+        self._top = top_of_file(source, [piece[:2] for piece in attached if piece.is_comment])
+        self._open: list[tuple[int, _Definition]] = []
+        """The enclosing items: their places and definitions."""
+
+    def add(self, definition: _Definition) -> None:
+        node = definition.node
+        while self._open and self._open[-1][1].node.end_byte < max(
+            node.end_byte, node.start_byte + 1
+        ):
+            self._open.pop()
+        around = [place for place, outer in self._open if _encloses(outer, definition)]
+        parent = around[-1] if around else None
+        above = self.items[parent] if parent is not None else None
+        inside_function = any(self.items[place].kind in FUNCTION_KINDS for place in around)
+        is_local = self._language.local_functions and definition.kind in FUNCTION_KINDS
+        if inside_function and node.type in self._language.outer_only and not is_local:
+            return
+        if len(self._open) >= _MAX_NESTING:
+            return
+        kind = definition.kind
+        scopes = definition.naming.scopes
+        in_type = above is not None and above.kind in TYPE_KINDS
+        if kind is Kind.FUNCTION and (in_type or (scopes and self._language.separator == "::")):
+            kind = Kind.METHOD
+        lead = self._leading(definition.start, above.start_byte if above else 0)
+        start = lead.start
+        base = above.canonical_path if above else self._prefix
+        path = self._separator(kind, in_type=in_type).join(
+            part for part in (base, *scopes, definition.naming.name) if part
+        )
+        head, tail = self._signature(definition)
+        self.items.append(
+            Item(
+                name=definition.naming.name,
+                canonical_path=path,
+                kind=kind,
+                parent=parent,
+                start_byte=start,
+                end_byte=definition.end,
+                start_line=self._lines.of(start),
+                end_line=self._lines.of(max(start, definition.end - 1)),
+                signature_start=head,
+                signature_end=tail,
+                doc=self._doc(definition, start),
+            )
+        )
+        self.definitions.append(
+            Definition(
+                definition.start, definition.end, node, definition.name, definition.root, lead
+            )
+        )
+        self._open.append((len(self.items) - 1, definition))
+
+    def _separator(self, kind: Kind, *, in_type: bool) -> str:
+        own = self._language.member_separator
+        member = kind in FUNCTION_KINDS or (kind is Kind.CONSTANT and own == "::")
+        return own if own and in_type and member else self._language.separator
+
+    def _leading(self, start: int, limit: int) -> Leading:
+        """The comments and attributes right above `start`, below `limit`, sorted out.
+
+        A blank line parts them; a comment behind other code on its line belongs to that code,
+        unless that is an attribute of the same item.
+        """
+        place = bisect_right(self._attached_ends, start) - 1
+        first = start
+        pieces: list[Piece] = []
+        while place >= 0:
+            piece = self._attached[place]
+            between = self._source[piece.end : first]
+            if piece.start < limit or between.strip() or between.count(b"\n") > 1:
+                break
+            if piece.is_comment and self._is_behind_code(place):
+                break
+            first = piece.start
+            pieces.append(piece)
+            place -= 1
+        return leading(self._source, pieces[::-1], start, self._top)
+
+    def _is_behind_code(self, place: int) -> bool:
+        start = self._attached[place].start
+        before = self._attached[place - 1] if place else None
+        line_start = self._lines.starts[self._lines.of(start) - 1]
+        if before is not None and not before.is_comment:
+            line_start = max(line_start, before.end)
+        return bool(self._source[line_start:start].strip())
+
+    def _signature(self, definition: _Definition) -> tuple[int, int]:
+        """From the definition to its body; without a body its first line."""
+        node = definition.node
+        start, end = node.start_byte, node.end_byte
+        if node.id == definition.name.id:  # one of several names that share a declaration
+            start, end = definition.start, definition.end
+        body = _body(node)
+        if body is not None and body.start_byte > start:
+            end = body.start_byte
+        elif definition.kind not in FUNCTION_KINDS:
+            line_end = self._source.find(b"\n", start, end)
+            end = end if line_end < 0 else line_end
+        return start, start + len(self._source[start:end].rstrip())
+
+    def _doc(self, definition: _Definition, start: int) -> str:
+        doc = self._source[start : definition.start].decode("utf-8", "replace")
+        if self._language.doc_in_body:
+            body = definition.node.child_by_field_name("body")
+            inner = _first_named(_first_named(body))
+            if inner is not None and inner.type == "string":
+                doc = f"{doc}\n{text_of(inner)}" if doc else text_of(inner)
+        return doc

@@ -1,0 +1,353 @@
+"""The references of a file: names that it uses and imports, with their scopes."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from treadle.code.model import FUNCTION_KINDS, TYPE_KINDS, Item, Kind
+from treadle.code.parse.names import MAX_NAME, MAX_WRITTEN, last_name, names, type_name
+from treadle.code.references import (
+    CALLS,
+    FILE_SCOPE,
+    FileReferences,
+    Import,
+    Imported,
+    Reference,
+    ReferenceKind,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from treadle.code.languages.base import Language
+    from treadle.code.text import Lines
+
+
+class Scopes:
+    """Which item is innermost at an offset; the fields of a type are part of the type."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        edges: list[tuple[int, int]] = [(0, FILE_SCOPE)]
+        open_items: list[int] = []
+        for place, item in enumerate(items):
+            owner = None if item.parent is None else items[item.parent]
+            if item.kind is Kind.CONSTANT and owner is not None and owner.kind in TYPE_KINDS:
+                continue  # what a field uses, its type uses
+            while open_items and items[open_items[-1]].end_byte <= item.start_byte:
+                ended = items[open_items.pop()].end_byte
+                edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
+            edges.append((item.start_byte, place))
+            open_items.append(place)
+        while open_items:
+            ended = items[open_items.pop()].end_byte
+            edges.append((ended, open_items[-1] if open_items else FILE_SCOPE))
+        self._starts = [start for start, _ in edges]
+        self._scopes = [scope for _, scope in edges]
+
+    def at(self, offset: int) -> int:
+        return self._scopes[bisect_right(self._starts, offset) - 1]
+
+
+class Known:
+    """What a file says of its own names: local variables, their types, and those of fields."""
+
+    def __init__(self, language: "Language", items: Sequence[Item], scopes: Scopes) -> None:
+        self._language = language
+        self._items = items
+        self._scopes = scopes
+        self._generics: dict[int, set[str]] = {}
+        self._variables: dict[int, dict[str, str]] = {}
+        self._fields: dict[str, dict[str, str]] = {}
+
+    def declare(
+        self,
+        untyped: Iterable[tuple[int, str]],
+        generics: Iterable[tuple[int, str]],
+        typed: Iterable[tuple[int, str, str]],
+        fields: Iterable[tuple[int, str, str]],
+        same: Iterable[tuple[int, str, str]],
+    ) -> None:
+        for start, name in generics:
+            self._generics.setdefault(self._scopes.at(start), set()).add(name)
+        for start, name, written in typed:
+            self._variable(start, name, type_name(written))
+        for start, name, written in fields:
+            self._field(self._owner(self._scopes.at(start)), name, type_name(written))
+        for start, name, variable in same:
+            scope = self.holder(self._scopes.at(start))
+            known = self._variables.get(scope, {}).get(variable, "")
+            self._field(self._owner(scope), name, known)
+        typed_starts = {start for start, _, _ in typed}
+        for start, name in untyped:
+            if start not in typed_starts:
+                self._variable(start, name, "")
+
+    def holder(self, scope: int) -> int:
+        """The function, type or module around a place, or the file; constants hold no names."""
+        while scope >= 0 and self._items[scope].kind not in _HOLDERS:
+            scope = self._up(scope)
+        return scope
+
+    def module(self, scope: int) -> int:
+        """The module around a place, or the file."""
+        while scope >= 0 and self._items[scope].kind is not Kind.MODULE:
+            scope = self._up(scope)
+        return scope
+
+    def _owner(self, scope: int) -> str:
+        """The name of the type around a place, empty outside of types."""
+        while scope >= 0:
+            if self._items[scope].kind in TYPE_KINDS:
+                return self._items[scope].name
+            receiver = self._language.receiver(self._items[scope])
+            if receiver:
+                return receiver
+            scope = self._up(scope)
+        return ""
+
+    def _up(self, scope: int) -> int:
+        parent = self._items[scope].parent
+        return FILE_SCOPE if parent is None else parent
+
+    def _variable(self, start: int, name: str, type_text: str) -> None:
+        scope = self.holder(self._scopes.at(start))
+        if name in self._language.self_names:
+            return
+        if scope >= 0 and self._items[scope].kind in TYPE_KINDS:
+            self._field(self._items[scope].name, name, type_text)
+        elif scope >= 0 or type_text:
+            _note(self._variables.setdefault(scope, {}), name, type_text)
+
+    def _field(self, owner: str, name: str, type_text: str) -> None:
+        if owner:
+            _note(self._fields.setdefault(owner, {}), name, type_text)
+
+    def typed_path(self, scope: int, path: str) -> str | None:
+        """`path` with its receiver as a type; empty if unknown, None for a mere type parameter."""
+        if not path:
+            return ""
+        first, _, rest = path.partition(".")
+        made = first.endswith("()")  # a new object, if it is a type that is called
+        first = first.removesuffix("()")
+        here = scope
+        while True:
+            if first in self._generics.get(here, ()):
+                return "" if rest else None
+            known = self._variables.get(here, {}).get(first)
+            if known is not None:
+                if rest or here >= 0:  # a name of the file itself may be used as it is
+                    path = f"{known}.{rest}" if known and rest and not made else ""
+                break
+            if here < 0:
+                break
+            here = self._up(here)
+        return path.replace("()", "") if made else self._through_fields(scope, path)
+
+    def _through_fields(self, scope: int, path: str) -> str:
+        """`Type.field.method` as `FieldType.method`, where the type is of this file."""
+        for _ in range(4):
+            first, _, rest = path.partition(".")
+            own = first in self._language.self_names
+            owner = self._owner(scope) if own else first
+            if not rest and self._language.implicit_self and first:
+                return path
+            name, _, after = rest.partition(".")
+            if self._language.implicit_self and not own and first not in self._fields:
+                implicit = self._fields.get(self._owner(scope), {}).get(first)
+                if implicit is not None:
+                    path = f"{implicit}.{rest}" if implicit else ""
+                    continue
+            if not after:
+                return path
+            known = self._fields.get(owner, {}).get(name)
+            if known is None:
+                return "" if own else path
+            path = f"{known}.{after}" if known else ""
+        return path
+
+
+_HOLDERS = FUNCTION_KINDS | TYPE_KINDS | {Kind.MODULE}
+
+
+def _note(known: dict[str, str], name: str, type_text: str) -> None:
+    """Two declarations of one name with different types leave it unknown."""
+    known[name] = type_text if known.get(name, type_text) == type_text else ""
+
+
+_MAX_REFERENCES = 20_000
+"""Of one file; more are generated code."""
+
+_CALLED = re.compile(rb"!?\s*\(|!\s*[\[{]")
+
+_DEFINING = re.compile(rb"\b(?:fn|struct|enum|union|mod)$")
+
+_RECEIVER = re.compile(rb"[)\]?]?(?:\w*+\s*+(?:::|\.)\s*+)++$")
+
+
+class Collector:
+    """Gathers what the reference query of a language captures, then gives it scopes."""
+
+    def __init__(self, language: "Language", source: bytes) -> None:
+        self._language = language
+        self._source = source
+        self._uses: list[tuple[int, int, ReferenceKind]] = []
+        self._imports: list[tuple[int, int, list[Imported]]] = []
+        self._locals: list[tuple[int, str]] = []
+        self._generics: list[tuple[int, str]] = []
+        self._typed: list[tuple[int, str, str]] = []
+        self._fields: list[tuple[int, str, str]] = []
+        self._same: list[tuple[int, str, str]] = []
+        self._defined: set[int] = set()
+
+    def defines(self, name: "Node") -> None:
+        """`name` is where something is defined, which is no use of it."""
+        self._defined.add(name.start_byte)
+
+    def read(self, captures: "dict[str, list[Node]]") -> None:
+        """Take what a pattern for references captured."""
+        for name, nodes in captures.items():
+            kind = _USES.get(name)
+            if kind is not None:
+                start = nodes[0].start_byte
+                if "receiver" in captures:
+                    start = min(start, captures["receiver"][0].start_byte)
+                self._uses.append((start, -nodes[0].end_byte, kind))
+                if len(nodes) > 1:
+                    self._uses += [(node.start_byte, -node.end_byte, kind) for node in nodes[1:]]
+            elif name == "local":
+                self._locals += [(node.start_byte, self._text(node)) for node in nodes]
+            elif name == "token":
+                self._uses += [use for node in nodes if (use := self._in_tokens(node)) is not None]
+            elif name == "generic":
+                self._generics += [(node.start_byte, self._text(node)) for node in nodes]
+            elif name == "import":
+                self._import(nodes[0])
+            elif name in {"bound", "field", "owned"}:
+                self._declare(name, nodes, captures)
+
+    def _text(self, node: "Node") -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _import(self, node: "Node") -> None:
+        self._imports.append((node.start_byte, node.end_byte, self._language.imports(node)))
+
+    def _in_tokens(self, node: "Node") -> tuple[int, int, ReferenceKind] | None:
+        """A call among the tokens of a macro, which have no syntax: a path before a `(`."""
+        start, end = node.start_byte, node.end_byte
+        if not _CALLED.match(self._source, end):
+            return None
+        before = self._source[max(0, start - MAX_NAME) : start]
+        joined = before.rstrip()
+        if before.endswith((b"$", b"'")) or (joined != before and _DEFINING.search(joined)):
+            return None
+        if joined.endswith((b"::", b".")):
+            receiver = _RECEIVER.search(before)
+            start -= len(receiver.group()) if receiver is not None else 0
+        return start, -end, ReferenceKind.CALL
+
+    def _declare(
+        self, capture: str, nodes: "list[Node]", captures: "dict[str, list[Node]]"
+    ) -> None:
+        """`@bound` is a variable, `@field` a field, `@owned` either by where it stands."""
+        same = captures.get("same")
+        written = self._text(same[0] if same else captures["of"][0])
+        for node in nodes:
+            found = (node.start_byte, self._text(node), written)
+            if same:
+                self._same.append(found)
+            elif capture == "field":
+                self._fields.append(found)
+            else:
+                self._typed.append(found)
+
+    def finish(self, items: Sequence[Item], lines: "Lines") -> FileReferences:
+        """All that was read, with its scopes; `items` are ordered by position."""
+        scopes = Scopes(items)
+        known = Known(self._language, items, scopes)
+        known.declare(self._locals, self._generics, self._typed, self._fields, self._same)
+        imports: list[Import] = []
+        for start, end, found in sorted(self._imports, key=lambda entry: entry[:2]):
+            around, line = known.holder(scopes.at(start)), lines.of(start)
+            module = known.module(around)  # an export covers the item that it exports
+            imports += [
+                Import(
+                    around if entry.name else module, entry.name, entry.module, entry.member,
+                    entry.exported, start, end, line,
+                )
+                for entry in found
+            ]  # fmt: skip
+        bound = {entry.name for entry in imports} | {item.name for item in items}
+        return FileReferences(
+            self._resolvable(scopes, known, lines, bound), list(dict.fromkeys(imports))
+        )
+
+    def _resolvable(
+        self, scopes: Scopes, known: Known, lines: "Lines", bound: set[str]
+    ) -> list[Reference]:
+        """The uses, each name once in a scope, without built-in names and type parameters."""
+        self_names, builtins = self._language.self_names, self._language.builtins - bound
+        replaceable = _replaceable(self._language.shares_names, "*" in bound)
+        seen: set[tuple[ReferenceKind, int, str]] = set()
+        references: list[Reference] = []
+        for start, end, found in self._outermost():
+            kind = found
+            text, path = self._names(start, end, kind)
+            if not text:
+                continue
+            if path.partition(".")[0].removesuffix("()") in builtins:
+                if kind not in replaceable:
+                    continue
+                kind = replaceable[kind]
+            scope = scopes.at(start)
+            key = (kind, scope, text)
+            if key in seen or (path in self_names and kind not in CALLS):
+                continue
+            seen.add(key)
+            resolved = known.typed_path(scope, path)
+            if resolved is None:
+                continue
+            references.append(Reference(kind, scope, text, resolved, start, end, lines.of(start)))
+            if len(references) >= _MAX_REFERENCES:
+                break
+        return references
+
+    def _names(self, start: int, end: int, kind: ReferenceKind) -> tuple[str, str]:
+        """What is written there and what it is to be resolved as; of a long chain its end."""
+        if end - start <= MAX_WRITTEN:
+            return names(self._source[start:end], kind is ReferenceKind.CALL)
+        if kind is not ReferenceKind.CALL:
+            return names(self._source[start : start + MAX_WRITTEN], False)
+        return last_name(self._source[end - MAX_WRITTEN : end].decode("utf-8", "replace"))
+
+    def _outermost(self) -> Iterator[tuple[int, int, ReferenceKind]]:
+        """The uses by position, without the parts of a qualified type and without doubles.
+
+        They are kept with their ends negated, so that of two at one place the longer comes first.
+        """
+        stronger = {start for start, _, kind in self._uses if kind is not ReferenceKind.TYPE}
+        stronger |= self._defined
+        inside_of = 0
+        for start, negated, kind in sorted(set(self._uses)):
+            end = -negated
+            if kind is ReferenceKind.TYPE:
+                if start < inside_of or start in stronger:
+                    continue
+                inside_of = end
+            elif kind is ReferenceKind.BASE and b"<" not in self._source[start:end]:
+                inside_of = end
+            yield start, end, kind
+
+
+def _replaceable(by_neighbours: bool, by_import: bool) -> dict[ReferenceKind, ReferenceKind]:
+    """The uses of built-in names that may be of the repository, and what they are kept as."""
+    kept: dict[ReferenceKind, ReferenceKind] = {}
+    if by_neighbours or by_import:
+        kept[ReferenceKind.CALL] = ReferenceKind.BUILT_IN_CALL
+    if by_import:
+        kept[ReferenceKind.TYPE] = ReferenceKind.BUILT_IN_TYPE
+        kept[ReferenceKind.BASE] = ReferenceKind.BASE
+    return kept
+
+
+_USES = {"call": ReferenceKind.CALL, "type": ReferenceKind.TYPE, "base": ReferenceKind.BASE}

@@ -1,0 +1,208 @@
+"""Looks up items by name, and lists the most similar names and paths where there is no match."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Any, Protocol, TypeVar
+
+from treadle.code.model import FoundItem, Kind
+from treadle.code.retrieval.hits import is_test
+
+
+def nearest_paths(name: str, paths: Iterable[str], limit: int) -> tuple[str, ...]:
+    """At most `limit` of `paths`, most alike first, none that has hardly anything in common.
+
+    Likeness (Dice) of the file names counts twice that of the whole paths; linear in the paths.
+    """
+    wanted_path = _trigrams(name.lower())
+    wanted_name = _trigrams(name.rpartition("/")[2].lower())
+    scored: list[tuple[float, str]] = []
+    for path in paths:
+        lowered = path.lower()
+        score = 2 * _dice(wanted_name, _trigrams(lowered.rpartition("/")[2]))
+        score += _dice(wanted_path, _trigrams(lowered))
+        if score > 0.6:
+            scored.append((-score, path))
+    return tuple(path for _, path in sorted(scored)[:limit])
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f"  {text[:500]} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
+
+
+def _dice(left: set[str], right: set[str]) -> float:
+    return 2 * len(left & right) / (len(left) + len(right))
+
+
+_SEPARATORS = re.compile(r"::|\\|[.#/ >]+|->")
+
+_CASES = 2_000
+
+_COLUMNS = (
+    "i.id, i.name, i.canonical_path, i.kind, f.path, i.start_line, i.end_line, i.start_byte,"
+    " i.end_byte, i.signature_start, i.signature_end"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for: the parts of a name, and what the item has to fit."""
+
+    parts: Sequence[str]
+    file: str | None
+    kind: str | None
+
+
+def lookup(
+    connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
+) -> tuple[list[FoundItem], int]:
+    """The items that `name` may mean, best first, and how many there are.
+
+    The end of the canonical path has to match, or all of it. The order: same letters before other
+    case, the whole path before its end, definitions before members, code before tests.
+    """
+    stripped = name.strip().strip("`'\"").removesuffix("()")
+    wanted = Wanted([part for part in _SEPARATORS.split(stripped) if part], file, kind)
+    if not wanted.parts:
+        return [], 0
+    names = dict.fromkeys([wanted.parts[-1], stripped])
+    rows: list[Any] = []
+    for text in names:
+        rows += connection.execute(
+            f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
+            " WHERE i.name = ? LIMIT ?",
+            (text, _CASES),
+        ).fetchall()
+    rows += _modules(connection, stripped)
+    found: dict[int, tuple[tuple[object, ...], FoundItem]] = {}
+    for row in rows:
+        item = _found(row)
+        tier = _tier(item, wanted, stripped)
+        if tier is not None and _fits(item, wanted):
+            order = (
+                tier, is_test(item.file, item.canonical_path), _WEIGHT.get(item.kind, 1),
+                item.canonical_path.count("."), item.file, item.start_line,
+            )  # fmt: skip
+            found[item.id] = (order, item)
+    ordered = [item for _, item in sorted(found.values(), key=lambda entry: entry[0])]
+    return ordered[:limit], len(ordered)
+
+
+_WEIGHT: dict[str, int] = {
+    Kind.MODULE: 2,
+    Kind.IMPL: 2,
+    Kind.SECTION: 3,
+    Kind.KEY: 3,
+    Kind.CHUNK: 4,
+}
+
+
+def _modules(connection: sqlite3.Connection, path: str) -> list[Any]:
+    """Files whose own canonical path is asked for, when that is not their name."""
+    return connection.execute(
+        f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
+        " WHERE i.name IN ('__init__', 'mod', 'lib', 'main', 'index') AND i.canonical_path = ?",
+        (path,),
+    ).fetchall()
+
+
+def _found(row: tuple[Any, ...]) -> FoundItem:
+    item_id, name, canonical_path, kind, path, *ranges = row
+    return FoundItem(item_id, name, canonical_path, kind, os.fsdecode(path), *ranges)
+
+
+class Named(Protocol):
+    """What has a name and a canonical path."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def canonical_path(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def meant(name: str, items: Iterable[N], *, any_case: bool = False) -> list[N]:
+    """Those of `items` that `name` means, in order: by the whole canonical path, or else its end.
+
+    With `any_case` those with other capitals, where none has the same.
+    """
+    stripped = name.strip().strip("`'\"").removesuffix("()")
+    parts = [part for part in _SEPARATORS.split(stripped) if part]
+    if not parts:
+        return []
+    wanted = Wanted(parts, None, None)
+    tiers = [(tier, item) for item in items if (tier := _tier(item, wanted, stripped)) is not None]
+    best = min((tier for tier, _ in tiers), default=0)
+    return [item for tier, item in tiers if tier == best and (any_case or tier < _OTHER_CASE)]
+
+
+_OTHER_CASE = 2
+"""The first tier of `_tier` that is by other capitals."""
+
+
+def _fits(item: FoundItem, wanted: Wanted) -> bool:
+    if wanted.kind is not None and item.kind != wanted.kind:
+        return False
+    file = wanted.file
+    return file is None or item.file == file or item.file.endswith(f"/{file.lstrip('./')}")
+
+
+def _tier(item: Named, wanted: Wanted, whole: str) -> int | None:
+    """0: the whole path, 1: its end; 2 and 3 are the same with other capitals."""
+    if item.canonical_path == whole:
+        return 0
+    path = [part for part in _SEPARATORS.split(item.canonical_path) if part]
+    parts = list(wanted.parts)
+    if item.name == whole and len(parts) > 1:
+        return 1
+    tail = path[-len(parts) :]
+    if len(parts) == 1:
+        tail = [item.name]
+    if tail == parts:
+        return 0 if len(path) == len(parts) else 1
+    if [part.lower() for part in tail] == [part.lower() for part in parts]:
+        return 2 if len(path) == len(parts) else 3
+    return None
+
+
+def nearest_items(
+    connection: sqlite3.Connection, name: str, *, file: str | None, kind: str | None, limit: int
+) -> list[FoundItem]:
+    """The items whose names are most like `name`, for one that does not exist.
+
+    Likeness is that of three-letter runs (Dice); the owner, where given, counts a little.
+    """
+    parts = [part for part in _SEPARATORS.split(name.strip().lower()) if part]
+    if not parts:
+        return []
+    wanted, owner = _trigrams(parts[-1]), parts[-2] if len(parts) > 1 else ""
+    names = connection.execute(
+        "SELECT DISTINCT name FROM items WHERE kind NOT IN ('chunk', 'section', 'key')"
+    ).fetchall()
+    likely = nlargest(50, ((_dice(wanted, _trigrams(row[0].lower())), row[0]) for row in names))
+    scored: list[tuple[float, str, int, FoundItem]] = []
+    for likeness, near in likely:
+        if likeness < _LEAST_LIKE:
+            continue
+        for row in connection.execute(
+            f"SELECT {_COLUMNS} FROM items AS i JOIN files AS f ON f.id = i.file_id"  # noqa: S608
+            " WHERE i.name = ? LIMIT 50",
+            (near,),
+        ):
+            item = _found(row)
+            if _fits(item, Wanted(parts, file, kind)):
+                same_owner = bool(owner) and owner in item.canonical_path.lower()
+                score = likeness + (0.3 if same_owner else 0.0)
+                scored.append((-score, item.file, item.start_line, item))
+    scored.sort(key=lambda entry: entry[:3])
+    return [entry[3] for entry in scored[:limit]]
+
+
+_LEAST_LIKE = 0.35

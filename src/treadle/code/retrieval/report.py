@@ -1,0 +1,301 @@
+"""Reads a report, such as an issue: its words about code, and the positions that it names.
+
+Templates, versions, logs and links are full of rare words that say nothing about the code. Each
+line belongs to a zone, and the words of a zone have the weight of the zone.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from itertools import chain, islice
+from typing import NamedTuple
+
+from treadle.code.model import TEXT_LANGUAGES
+from treadle.code.terms import query_terms
+
+
+class Zone(Enum):
+    """What a line of a report is."""
+
+    TITLE = "title"
+    PROSE = "prose"
+    CODE = "code"
+    LOG = "log"
+    """A line of a stack trace, or one that begins with a time or a level."""
+    ASIDE = "aside"
+    """A line of a template, a version, or a check box, which says nothing about the code."""
+
+
+WEIGHTS = {Zone.TITLE: 1.0, Zone.PROSE: 0.67, Zone.CODE: 0.67, Zone.LOG: 0.1}
+"""How much a word counts by the best zone that it is in."""
+
+
+class Report(NamedTuple):
+    """The text of each zone."""
+
+    title: str
+    prose: str
+    code: str
+    log: str
+
+    @property
+    def gist(self) -> str:
+        """What the report says in words of its author."""
+        return f"{self.title}\n{self.prose}"
+
+    def terms(self) -> dict[str, float]:
+        """The distinct terms, each with its weight, those of the title first."""
+        found: dict[str, float] = {}
+        for zone, text in zip(WEIGHTS, self, strict=True):
+            for term, weight in query_terms(text).items():
+                found[term] = max(found.get(term, 0.0), weight * WEIGHTS[zone])
+        return found
+
+
+def read_report(text: str) -> Report:
+    """The zones of a text. All of a text of one line is its title."""
+    lines: dict[Zone, list[str]] = {zone: [] for zone in Zone}
+    for zone, line in _lines(text):
+        lines[zone].append(line)
+    return Report(*("\n".join(lines[zone]) for zone in WEIGHTS))
+
+
+_ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+|!\[[^\]\n]{0,200}\]")
+
+_CHECK_BOX = re.compile(r"[-*+] \[[ xX]?\]")
+
+_HEADING = re.compile(r"(?:#{1,6}\s|\*\*|__|[-*+\d.]{1,3}\s)?\s*([^`]{1,60})")
+
+_MARKED_HEADING = re.compile(r"(?:(#{1,6})\s.*|\*\*[^*]+\*\*\s?:?)")
+
+_BOLD = 7
+"""The level of a line in bold letters, which is below all others."""
+
+_LONGEST_HEADING = 80
+
+_LONGEST_PLAIN = 40
+"""Characters of a heading without a mark."""
+
+_WORDS = re.compile(r"[^\W\d_]+")
+
+_VERSION = re.compile(
+    r"[-*+>|]? ?[\w@/. ()\[\]*-]{1,60}(?:==|[:=|@ ]) ?"
+    r"[\^~<>=v\"`' ]{0,4}\d+\.\d[\w.+-]*[\"`',| ]*"
+)
+
+_MESSAGE = re.compile(
+    r"(?:Caused by: |Uncaught |Fatal )?[\w.$]*(?:Error|Exception|error|panic)\b[\w.]*:\s"
+)
+"""The message of an error, which is in the code."""
+
+_TRACE = re.compile(
+    r"(?:at [\w$.<>\[\] /@\\~-]+[(:]|File \"|#\d+\s|\.\.\. \d+ more|Caused by:"
+    r"|Traceback \(most|-{2,}>|\d+ [|:]|\d+: [\w<]+::|thread '[^']{0,60}' panicked"
+    r"|(?:from )?[\w./\\~-]+\.\w{1,5}:\d+)"
+)
+
+_LOGGED = re.compile(
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d"
+    r"|(?:DEBUG|INFO|TRACE|WARN(?:ING)?|ERROR)\b[\]: ])"
+)
+
+_INDENTED = ("    ", "\t", ">>>")
+
+_TEMPLATE = frozenset(
+    {
+        "a", "about", "actual", "additional", "additionally", "affected", "after", "also",
+        "and", "any", "are", "as", "asking", "aware", "be", "been", "before", "behavior",
+        "behaviour", "below", "browser", "browsers", "bug", "can", "checklist", "code",
+        "codebase", "command", "community", "concerns", "conduct", "config", "configuration",
+        "context", "contribute", "current", "describe", "description", "desired", "detailed",
+        "details", "did", "do", "does", "enter", "environment", "error", "errors", "example",
+        "existing", "expect", "expected", "explain", "explanation", "feature", "first", "fix",
+        "for", "from", "full", "general", "happen", "happened", "happening", "happens", "have",
+        "how", "i", "if", "in", "info", "information", "is", "issue", "issues", "it", "kind",
+        "link", "live", "log", "logs", "machine", "message", "messages", "minimal", "more",
+        "name", "node", "note", "observed", "occur", "of", "on", "operating", "option",
+        "optional", "or", "os", "other", "output", "package", "packages", "platform", "please",
+        "possible", "pr", "prerequisite", "problem", "project", "proposal", "proposals",
+        "proposed", "provide", "python", "question", "reference", "references", "related",
+        "relevant", "repl", "report", "reports", "repository", "reproduce", "reproducible",
+        "reproducing", "reproduction", "request", "required", "result", "results", "run",
+        "runtime", "same", "sample", "screenshot", "screenshots", "search", "searched",
+        "searching", "section", "setup", "severity", "similar", "snippet", "software",
+        "solution", "source", "stack", "standalone", "step", "steps", "submit", "submitting",
+        "suggested", "suggestion", "summary", "system", "template", "test", "tested", "that",
+        "the", "this", "to", "trace", "traceback", "tracking", "type", "usage", "use", "used",
+        "using", "version", "versions", "want", "was", "were", "what", "when", "where", "which",
+        "willing", "with", "work", "would", "you", "your",
+    }
+)  # fmt: skip
+"""Words of the headings of templates. A heading with another word is one of the author."""
+
+_ENVIRONMENT = frozenset(
+    {
+        "asking", "checklist", "conduct", "dependencies", "environment", "machine", "platform",
+        "setup", "severity", "system", "version", "versions", "willing",
+    }
+)  # fmt: skip
+"""Words of headings below which nothing is about the code."""
+
+
+def _lines(text: str) -> Iterator[tuple[Zone, str]]:
+    """The lines with their zones, without comments and addresses."""
+    section, level = Zone.PROSE, 0
+    fence = ""
+    title = True
+    for line in without_comments(text).splitlines():
+        stripped = line.strip()
+        if stripped.startswith(("```", "~~~")):
+            fence = "" if fence and stripped.startswith(fence) else fence or stripped[:3]
+        elif title and stripped:
+            title = False
+            yield Zone.TITLE, _ADDRESS.sub(" ", line)
+        elif not fence and (words := _template_heading(stripped)):
+            section = Zone.PROSE if _ENVIRONMENT.isdisjoint(words) else Zone.ASIDE
+            level = _level(stripped)
+        elif stripped:
+            if not fence and 0 < _level(stripped) <= (level or _BOLD):
+                section = Zone.PROSE
+            shown = _ADDRESS.sub(" ", line)
+            yield _zone(shown, section, fenced=bool(fence)), shown
+
+
+def _level(line: str) -> int:
+    """The level of a heading: the number of its marks, or `_BOLD`; 0 for any other line."""
+    match = _MARKED_HEADING.fullmatch(line)
+    return len(match[1] or "#" * _BOLD) if match else 0
+
+
+def _zone(line: str, section: Zone, *, fenced: bool) -> Zone:
+    words = " ".join(line.split())  # in runs of blanks, patterns try each way to divide them
+    if _MESSAGE.match(words):
+        return Zone.PROSE
+    if _TRACE.match(words) or _LOGGED.match(words):
+        return Zone.LOG
+    if section is Zone.ASIDE or _CHECK_BOX.match(words) or _is_version(words, fenced=fenced):
+        return Zone.ASIDE
+    return Zone.CODE if fenced or line.startswith(_INDENTED) else Zone.PROSE
+
+
+def _is_version(line: str, *, fenced: bool) -> bool:
+    """Whether a line says which version of something is used; code may assign a fraction."""
+    return bool(_VERSION.fullmatch(line)) and (not fenced or line.count(".") > 1)
+
+
+def _template_heading(line: str) -> set[str]:
+    """The words of a heading of a template; none of any other line."""
+    marked = line.startswith(("#", "**")) or line.endswith((":", "?", "**"))
+    if len(line) > (_LONGEST_HEADING if marked else _LONGEST_PLAIN):
+        return set()
+    match = _HEADING.fullmatch(line)
+    words = {word.lower() for word in _WORDS.findall(match[1])} if match else set()
+    few = marked or len(words) <= 3
+    return words if few and words <= _TEMPLATE else set()
+
+
+def without_form(text: str) -> str:
+    """`text` without what its form says: HTML comments and check boxes."""
+    lines = without_comments(text).split("\n")
+    return "\n".join(line for line in lines if not _CHECK_BOX.match(line.strip()))
+
+
+def without_comments(text: str) -> str:
+    """`text` without HTML comments; one without an end hides nothing."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept.append(text[at:start])
+        at = end + len("-->")
+    return "".join([*kept, text[at:]])
+
+
+_MOST_FRAMES = 60
+
+_LONGEST = 200
+"""Characters of a path; longer runs are data."""
+
+_RUN = re.compile(r"[\w~.@+$\\/:-]+")
+
+_LINE_AFTER = re.compile(r"\"?(?:,| on)? line (\d{1,7})|\((\d{1,7})\)|#L(\d{1,7})| (\d{1,7})\b")
+
+_FUNCTION_AFTER = re.compile(r"[^\n]{0,20}?\b(?:in|:in) [`'\"]?([^\W\d][\w.]{0,80})")
+
+_BLOB = re.compile(
+    r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:blob|tree)/[^\s/]+/([^\s#)?\]]+)(?:#L(\d{1,7}))?"
+)
+
+_URL = re.compile(r"\b(?:https?|ftp)://[^\s)>\]\"']+")
+
+_CAUSE = re.compile(r"^[ \t>|]{0,20}Caused by:", re.MULTILINE)
+"""The start of the exception that caused the one above; its calls are deeper."""
+
+
+class Frame(NamedTuple):
+    """A place in a file: a call of a stack trace, or a path that the text names."""
+
+    path: str
+    line: int | None
+    function: str
+    is_call: bool
+    """Whether it is a call of a stack trace."""
+    is_python: bool = False
+    """Whether the deepest call is the last of its trace."""
+
+
+def frames_in(text: str) -> tuple[Frame, ...]:
+    """The places that a text names, of a stack trace the deepest call first."""
+    causes = reversed(_CAUSE.split(without_form(text)))
+    frames = list(islice(chain.from_iterable(map(_frames, causes)), _MOST_FRAMES))
+    python = [frame for frame in reversed(frames) if frame.is_python]
+    return (*python, *(frame for frame in frames if not frame.is_python))
+
+
+def _frames(text: str) -> Iterator[Frame]:
+    for match in _BLOB.finditer(text):
+        yield Frame(match[1], int(match[2]) if match[2] else None, "", is_call=False)
+    rest = _URL.sub(" ", text)
+    before, end_before = "", -1
+    for match in _RUN.finditer(rest):
+        run = match.group()
+        start, end = match.span()
+        if "." in run and len(run) <= _LONGEST:
+            follows = start - end_before <= 2 and rest[start - 1 : start] == "("
+            frame = _frame(run, rest[end : end + 120], before if follows else "")
+            if frame is not None:
+                yield frame
+        before, end_before = run, end
+
+
+def _frame(run: str, after: str, caller: str) -> Frame | None:
+    """The place that a run of characters without blanks names.
+
+    `caller` is what is in front of it and a bracket: `pkg.Class.method(Class.java:12)`.
+    """
+    if run[1:3] in (":\\", ":/"):
+        run = run[2:]
+    path, *numbers = run.rstrip(".:,-").split(":")
+    path = path.replace("\\", "/").lstrip("~./")
+    name = path.rpartition("/")[2]
+    if "." not in name or not _is_code(name):
+        return None
+    line = int(numbers[0]) if numbers and numbers[0].isdecimal() and len(numbers[0]) < 8 else None
+    if line is None and (match := _LINE_AFTER.match(after)) is not None:
+        line = int(next(filter(None, match.groups())))
+    function = caller.rpartition(".")[2]
+    if numbers[-1:] == ["in"]:  # Ruby: file.rb:12:in `method'
+        after = f" in{after}"
+    if caller and "/" not in path:
+        package = caller.rpartition("/")[2].split(".")[:-2]
+        path = "/".join([*package, name])
+    elif not caller and (inside := _FUNCTION_AFTER.match(after)) is not None:
+        function = inside[1].rpartition(".")[2]
+    python = after.startswith(('", line', ", in "))
+    return Frame(path, line, function, is_call=line is not None, is_python=python)
+
+
+def _is_code(name: str) -> bool:
+    from treadle.code.languages import Language, language_of  # not needed by most
+
+    language = language_of(name)
+    return isinstance(language, Language) and language.name not in TEXT_LANGUAGES

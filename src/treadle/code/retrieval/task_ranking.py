@@ -1,0 +1,273 @@
+"""Ranks the candidates of a task: signals of each candidate, and a step function for each signal.
+
+The score of a candidate is the sum of the functions. `curves.json` holds them; `bench.tasks` fits
+them to the history of repositories (docs/context.md). Signals are shares of the best value of the
+answer, so that they mean the same for every query.
+"""
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from math import log1p
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from treadle.code.history.file_history import Past
+from treadle.code.history.tables import WINDOW
+from treadle.code.model import Kind
+from treadle.code.retrieval.hits import Alike, Found, Hit, Similarities, WholeFile, is_test
+from treadle.code.retrieval.query import Question
+from treadle.code.terms import terms_of_word
+
+CURVES_FILE = Path(__file__).with_name("curves.json")
+
+Columns = Mapping[str, Sequence[float]]
+"""By the name of a signal, a figure for each candidate."""
+
+
+class Curve(NamedTuple):
+    """A step function: `values[n]` is its value where n of the rising `steps` are smaller."""
+
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+class Curves(NamedTuple):
+    """The curves of one kind of candidates, by the name of the signal."""
+
+    by_signal: Mapping[str, Curve]
+
+    @classmethod
+    def read(cls, text: str) -> Mapping[str, Self]:
+        """The curves of files and of items, by `files` and `items`."""
+        return {
+            kind: cls({name: Curve(*map(tuple, curve)) for name, curve in curves.items()})
+            for kind, curves in json.loads(text).items()
+        }
+
+    def scores(self, columns: Columns, count: int) -> list[float]:
+        """A score for each of `count` candidates, which only their order gives a meaning."""
+        totals = [0.0] * count
+        for name, (steps, values) in self.by_signal.items():
+            totals = [
+                total + values[bisect_left(steps, figure)]
+                for total, figure in zip(totals, columns[name], strict=True)
+            ]
+        return totals
+
+
+@cache
+def shipped() -> Mapping[str, Curves]:
+    """The curves that Treadle ships: of `files` and of `items`."""
+    return Curves.read(CURVES_FILE.read_text("utf-8"))
+
+
+_KINDS = {kind.value: float(place) for place, kind in enumerate(Kind)}
+
+_FRAMED, _FRAMED_FILE = 2.2, 3.6
+"""What a place that the query names adds to its item, and to its file, at most."""
+
+_SPREAD = 7.0
+"""How far behind the best score a share is 0.
+
+A difference of 1 between scores means e times the odds. With the steepness of 7 of
+`treadle.code.context.selection` a context orders items by just that.
+"""
+
+_NO_PAST = Past(0, WINDOW, 0.0, 0.0)
+
+_NEXT_ITEMS = 3
+
+_SIMILARITY = 0.6
+"""The part of `both` that is similarity."""
+
+
+def learnt_files(found: Found, alike: Alike) -> dict[int, float]:
+    """The scores of `found.files` by their ids: shares of the best one, and what places add."""
+    scores = _file_scores(found, alike)
+    most = max(scores, default=0.0)
+    framed, question = found.framed.files, found.question
+    return {
+        file.id: (_share(score, most) + _FRAMED_FILE * framed.get(file.id, 0.0))
+        * (question.worth.test if _is_unwanted(file, question) else 1.0)
+        for file, score in zip(found.files, scores, strict=True)
+    }
+
+
+def learnt_items(found: Found, alike: Alike) -> list[float]:
+    """The scores of `found.hits`: shares of the best one, and what places that are named add."""
+    columns = item_columns(found, alike, _file_scores(found, alike))
+    scores = shipped()["items"].scores(columns, len(found.hits))
+    most = max(scores, default=0.0)
+    framed, question = found.framed.items, found.question
+    return [
+        (_share(score, most) + _FRAMED * framed.get(hit.item_id, 0.0))
+        * (question.worth.test if hit.is_test and not question.wants_tests else 1.0)
+        for hit, score in zip(found.hits, scores, strict=True)
+    ]
+
+
+def _share(score: float, most: float) -> float:
+    """A score as a share of the best one: scores of curves are sums, which may be below zero."""
+    return max(0.0, 1.0 + (score - most) / _SPREAD)
+
+
+def _file_scores(found: Found, alike: Alike) -> list[float]:
+    return shipped()["files"].scores(file_columns(found, alike), len(found.files))
+
+
+def file_columns(found: Found, alike: Alike) -> dict[str, list[float]]:
+    """The signals of `found.files`, in their order."""
+    files, question, own = found.files, found.question, alike.own or {}
+    both = _both(found.hits, own)
+    similar = [own.get(hit.item_id, 0.0) * hit.worth for hit in found.hits]
+    columns: dict[str, list[float]] = {"whole": _shares([file.score for file in files])}
+    by_file: dict[int, list[int]] = {file.id: [] for file in files}
+    for at, hit in enumerate(found.hits):
+        by_file[hit.file_id].append(at)
+    places = list(by_file.values())
+    for name, scores in (
+        ("words", [hit.score for hit in found.hits]), ("similarity", similar), ("both", both),
+    ):  # fmt: skip
+        best, following = _best_of_each(places, scores)
+        columns[name], columns[f"more_{name}"] = _shares(best), _shares(following)
+    coverage = [hit.coverage for hit in found.hits]
+    columns["coverage"] = [max((coverage[at] for at in of_file), default=0.0) for of_file in places]
+    whole_similar = alike.files or {}
+    columns["whole_similarity"] = _shares([whole_similar.get(file.id, 0.0) for file in files])
+    said = _Said(question.terms)
+    paths = [_path_shares(file.path, said) for file in files]
+    for place, name in enumerate(("stem", "folder", "folders")):
+        columns[name] = [shares[place] for shares in paths]
+    columns["test"] = [float(_is_unwanted(file, question)) for file in files]
+    columns["defines"] = [found.defining.get(file.id, 0.0) for file in files]
+    columns["text"] = [float(file.is_text) for file in files]
+    columns["lines"] = [log1p(file.lines) for file in files]
+    columns["items"] = [log1p(file.items) for file in files]
+    return columns | _past_columns(found)
+
+
+def _is_unwanted(file: WholeFile, question: Question) -> bool:
+    """Whether a file has tests, and the question does not ask for them."""
+    return not question.wants_tests and is_test(file.path)
+
+
+def _past_columns(found: Found) -> dict[str, list[float]]:
+    """What the git history says of the files."""
+    known = found.past or {}
+    past = [known.get(file.id, _NO_PAST) for file in found.files]
+    return {
+        "commits": [log1p(one.commits) for one in past],
+        "age": [log1p(one.age) for one in past],
+        "messages": _shares([one.messages for one in past]),
+        "together": [one.together for one in past],
+    }
+
+
+def item_columns(
+    found: Found, alike: Alike, file_scores: Sequence[float]
+) -> dict[str, list[float]]:
+    """The signals of `found.hits`, in their order; `file_scores` are those of `found.files`."""
+    hits = found.hits
+    both = _both(hits, alike.own or {})
+    whole = dict(
+        zip([file.id for file in found.files], _shares([f.score for f in found.files]), strict=True)
+    )
+    sizes = {file.id: log1p(file.items) for file in found.files}
+    of_files = behind_best(file_scores)
+    place = {file.id: at for at, file in enumerate(found.files)}
+    unwanted = not found.question.wants_tests
+    return {
+        "words": _shares([hit.score for hit in hits]),
+        "coverage": [hit.coverage for hit in hits],
+        "both": both,
+        "place_in_file": _ranks_in_file(hits, both),
+        **{
+            name: [figures[place[hit.file_id]] for hit in hits]
+            for name, figures in of_files.items()
+        },
+        "whole": [whole.get(hit.file_id, 0.0) for hit in hits],
+        "items_in_file": [sizes.get(hit.file_id, 0.0) for hit in hits],
+        "lines": [log1p(hit.end_line - hit.start_line + 1) for hit in hits],
+        "kind": [_KINDS[hit.kind] for hit in hits],
+        "test": [float(unwanted and hit.is_test) for hit in hits],
+    }
+
+
+def behind_best(scores: Sequence[float]) -> dict[str, list[float]]:
+    """How far each file is behind the best one, by its score and by its rank."""
+    most = max(scores, default=0.0)
+    ranks = [0.0] * len(scores)
+    for rank, at in enumerate(sorted(range(len(scores)), key=lambda at: -scores[at])):
+        ranks[at] = float(rank)
+    return {"file": [score - most for score in scores], "file_rank": ranks}
+
+
+def _both(hits: Sequence[Hit], own: Similarities) -> list[float]:
+    words = _shares([hit.score for hit in hits])
+    similar = _shares([hit.worth * own.get(hit.item_id, 0.0) for hit in hits])
+    part = _SIMILARITY if own else 0.0
+    return _shares([(1 - part) * one + part * two for one, two in zip(words, similar, strict=True)])
+
+
+def _shares(scores: Sequence[float]) -> list[float]:
+    most = max(scores, default=0.0)
+    if most <= 0:
+        return [0.0] * len(scores)
+    return [score / most if score > 0 else 0.0 for score in scores]
+
+
+def _best_of_each(
+    places: Iterable[Sequence[int]], scores: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """The best score of each file, and the sum of the next ones, by the places of its items."""
+    best: list[float] = []
+    following: list[float] = []
+    for of_file in places:
+        if len(of_file) > 1:
+            first, *others = sorted([scores[at] for at in of_file], reverse=True)[: 1 + _NEXT_ITEMS]
+            best.append(first)
+            following.append(sum(others))
+        else:
+            best.append(scores[of_file[0]] if of_file else 0.0)
+            following.append(0.0)
+    return best, following
+
+
+def _ranks_in_file(hits: Sequence[Hit], scores: Sequence[float]) -> list[float]:
+    """How many items of its file are better, for each."""
+    places = [0.0] * len(hits)
+    seen: dict[int, int] = defaultdict(int)
+    for at, _ in sorted(enumerate(scores), key=itemgetter(1), reverse=True):
+        places[at] = float(seen[hits[at].file_id])
+        seen[hits[at].file_id] += 1
+    return places
+
+
+def _path_shares(path: str, said: "_Said") -> tuple[float, float, float]:
+    """How much of a file's name the query says, of its folder's, and of how many folders half."""
+    *folders, name = path.split("/")
+    shares = [said[folder] for folder in folders]
+    return (
+        said[name.partition(".")[0]],
+        shares[-1] if shares else 0.0,
+        float(sum(share > 0.5 for share in shares)),
+    )
+
+
+class _Said(dict[str, float]):
+    """How much of a name the query says, for each name that was looked up so far."""
+
+    def __init__(self, wanted: Mapping[str, float]) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def __missing__(self, text: str) -> float:
+        terms = terms_of_word(text)
+        terms = terms[:-1] or terms
+        said = sum([self._wanted.get(term, 0.0) for term in terms])
+        self[text] = share = said / len(terms) if terms else 0.0
+        return share

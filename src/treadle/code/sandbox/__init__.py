@@ -1,0 +1,1 @@
+"""Processes without rights, in which foreign text is parsed."""

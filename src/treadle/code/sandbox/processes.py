@@ -1,0 +1,122 @@
+"""Starts the processes that `workers` talks with: by fork where that is safe, else a new Python.
+
+A fork takes 5 ms, a new Python 100 ms, which a search after one change would have to wait for.
+"""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+Serve = Callable[[BinaryIO, BinaryIO], None]
+
+
+class Process:
+    """A running worker, with the pipes to and from it."""
+
+    def __init__(self, pid: int, requests: BinaryIO, results: BinaryIO) -> None:
+        self.requests = requests
+        self.results = results
+        self._pid = pid
+        self._status: int | None = None
+
+    def ended(self) -> bool:
+        """Whether it ended; does not wait."""
+        if self._status is None:
+            self._reap(os.WNOHANG)
+        return self._status is not None
+
+    def kill(self) -> None:
+        """End it now."""
+        if not self.ended():
+            os.kill(self._pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait for its end: its exit status, or the number of a signal below zero."""
+        if self._status is None:
+            self._reap(0)
+        return self._status or 0
+
+    def _reap(self, options: int) -> None:
+        try:
+            pid, status = os.waitpid(self._pid, options)
+        except ChildProcessError:  # reaped by another part of the program
+            self._status = 0
+        else:
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+
+
+class StartedProcess(Process):
+    """A worker in a new Python."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        super().__init__(process.pid, process.stdin, process.stdout)  # type: ignore[arg-type]
+        self._process = process
+
+    def _reap(self, options: int) -> None:
+        self._status = self._process.poll() if options else self._process.wait()
+
+
+def start(serve: Serve) -> Process:
+    """A process that runs `serve(requests, results)`. Raises `OSError`."""
+    return _forked(serve) if _alone() else _started()
+
+
+def _alone() -> bool:
+    """Whether this process has one thread: only then a copy of it is sure to hold no lock."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
+
+
+def _forked(serve: Serve) -> Process:
+    reading, requests = os.pipe()
+    results, writing = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(reading)
+        os.close(writing)
+        return Process(pid, os.fdopen(requests, "wb"), os.fdopen(results, "rb"))
+    try:
+        gc.freeze()  # no file of the parent is collected, whose number another one may have
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):  # nobody waits for this process to close them
+            os.dup2(nothing, stream)
+        _close_all_but(reading, writing)
+        serve(os.fdopen(reading, "rb"), os.fdopen(writing, "wb"))
+    finally:
+        os._exit(0)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close the parent's databases and connections, which a parser has no use for."""
+    for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if number > 2 and number not in kept:
+            with suppress(OSError):  # that of the listing itself
+                os.close(number)
+
+
+def _started() -> Process:
+    if not sys.executable:
+        raise OSError(0, "there is no Python program to start")
+    return StartedProcess(
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "treadle.code.sandbox.workers"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={
+                "OPENBLAS_NUM_THREADS": "1",
+                **os.environ,
+            },  # numpy would start threads for nothing
+        )
+    )

@@ -1,0 +1,105 @@
+"""What a parsed file becomes in the index, ready to be written.
+
+Made where the file is parsed, in a worker process if there are some: the one process that writes
+is the narrow place of a large build, so it has nothing left to compute for each term of an item.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from treadle.code.dense.vector_tables import FileVectors
+from treadle.code.languages import language_of
+from treadle.code.languages.extra import unpacked_grammar
+from treadle.code.parse.file import ParsedFile, ReadFile, failed_file, file_to_parse, parse_read
+from treadle.code.storage.postings import MAX_COUNT, PLACE_BITS, pack
+
+ItemRow = tuple[int | None, str, str, str, int, int, int, int, int, int]
+"""The fields of an `Item` as they are stored: the place of the parent first, no doc."""
+
+
+Call = tuple[str, str, bytes, str | None, Mapping[bytes, str]]
+"""A file to read: root, path, known hash, folder of the model for vectors, known failures."""
+
+
+class Entry(NamedTuple):
+    """A file with the rows of its items, its terms, and its vectors if they were asked for.
+
+    `file` has no items. `terms` are sorted, and each has its `postings`
+    and its weighted count `in_file`.
+    """
+
+    file: ParsedFile
+    items: list[ItemRow]
+    terms: list[str]
+    postings: list[bytes]
+    in_file: list[int]
+    vectors: FileVectors | None = None
+
+
+def entry_of(file: ParsedFile, embedding: Path | None = None) -> Entry:
+    """The rows of a file, with vectors by the model in the folder `embedding`."""
+    postings = defaultdict[str, list[int]](list)
+    items: list[ItemRow] = []
+    for place, (item, terms) in enumerate(file.items):
+        items.append((item.parent, item.name, item.canonical_path, item.kind.value, *item[4:10]))
+        for term, count in terms.items():
+            postings[term].append(count << PLACE_BITS | place)
+    used = sorted(postings)
+    return Entry(
+        file._replace(items=(), terms={}),
+        items,
+        used,
+        [pack(postings[term]) for term in used],
+        [min(file.terms.get(term, 0), MAX_COUNT) for term in used],
+        vectors_of([terms for _, terms in file.items], embedding) if embedding and items else None,
+    )
+
+
+def read_for_entry(
+    call: Call,
+) -> tuple[tuple[int, ReadFile, bytes, str | None, Mapping[bytes, str]], frozenset[str]]:
+    """The arguments of `read_entry` for a file as it is now, and the folders that it needs.
+
+    Those are of its grammar and of the model for vectors.
+    """
+    root, path, known_hash, embedding, failures = call
+    read_ns = time.time_ns()
+    file = file_to_parse(root, path)
+    folders = () if file.data is None else unpacked_grammar(language_of(path, file.data))
+    return (
+        (read_ns, file, known_hash, embedding, failures),
+        frozenset((*folders, embedding) if embedding else folders),
+    )
+
+
+def read_entry(
+    read_ns: int,
+    file: ReadFile,
+    known_hash: bytes,
+    embedding: str | None,
+    failures: Mapping[bytes, str],
+) -> tuple[Entry, int]:
+    """The entry of a file, and the time (ns) before it was read; see `parse_read`."""
+    parsed = parse_read(file, known_hash, failures)
+    return entry_of(parsed, None if embedding is None else Path(embedding)), read_ns
+
+
+def failed_entry(root: Path, path: str, reason: str) -> tuple[Entry, int]:
+    """The entry of a file at which its parser failed."""
+    read_ns = time.time_ns()
+    return entry_of(failed_file(file_to_parse(root, path), reason)), read_ns
+
+
+def vectors_of(items: Sequence[Mapping[str, int]], embedding: Path) -> FileVectors | None:
+    """The vectors of items by their weighted terms; None where the model cannot be read."""
+    from treadle.code.dense import EmbeddingError
+    from treadle.code.dense.static_embedding import StaticEmbedding
+
+    try:
+        model = StaticEmbedding.load(embedding)
+    except EmbeddingError:
+        return None  # the search says so
+    return FileVectors(model.name, model.documents(items).tobytes())

@@ -1,0 +1,127 @@
+"""Postings as they are stored: for each term of a file one small blob, and how they are read.
+
+A row for each item that has a term would be three to four times as many rows, and rows are what a
+build spends its time on. Files are grouped by their ids, and rows are ordered by group first, so
+that a build appends to the table instead of touching all of its pages with each transaction.
+"""
+
+import sqlite3
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from operator import or_
+from typing import Any
+
+SCHEMA = """
+CREATE TABLE postings (
+    file_group INTEGER NOT NULL, term_id INTEGER NOT NULL, file_id INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (file_group, term_id, file_id)
+) WITHOUT ROWID;
+CREATE TABLE file_postings (
+    file_group INTEGER NOT NULL, term_id INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (file_group, term_id)
+) WITHOUT ROWID;
+"""
+
+GROUP_BITS = 8
+"""Files of a group, as a power of two: about what one transaction of a first build holds."""
+PLACE_BITS = 16
+"""An item's id is that of its file, shifted by this, and its place in it."""
+PLACES = (1 << PLACE_BITS) - 1
+SCALE = 32
+"""Weighted counts are stored as multiples of 1/32."""
+MAX_COUNT = 0xFFFF
+"""The fields add up to less, however long they are (see `treadle.code.parse.fields`)."""
+POSTING_BYTES = 4
+"""A posting is the weighted count, shifted by `PLACE_BITS`, and the place of the item.
+
+Of a whole file, the place is that of the file in its group.
+"""
+_PLACE = 0 if sys.byteorder == "little" else 1
+"""Which half of a posting is the place."""
+
+
+def pack(postings: Iterable[int]) -> bytes:
+    """The blob of a term in a file."""
+    return array("I", postings).tobytes()
+
+
+def groups(connection: sqlite3.Connection) -> list[int]:
+    """The groups that files may be in."""
+    (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM files").fetchone()
+    return list(range((last >> GROUP_BITS) + 1))
+
+
+def postings_of_term(
+    connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
+) -> tuple[list[int], list[int]]:
+    """The ids of the items that have a term, and its weighted count in each."""
+    rows = connection.execute(
+        "SELECT p.file_id, p.data FROM json_each(?) AS g CROSS JOIN postings AS p"
+        " ON p.file_group = g.value AND p.term_id = ?",
+        (str(list(file_groups)), term_id),
+    )
+    return _unpacked(rows.fetchall())
+
+
+def counts_in_items(
+    connection: sqlite3.Connection, term_ids: Iterable[int], items: Iterable[int]
+) -> dict[int, dict[int, int]]:
+    """The weighted counts of terms by item id, where these items have them."""
+    wanted = set(items)
+    files = sorted({item >> PLACE_BITS for item in wanted})
+    rows = connection.execute(
+        "SELECT p.term_id, p.file_id, p.data FROM json_each(?) AS t CROSS JOIN json_each(?) AS f"
+        " CROSS JOIN postings AS p ON p.file_group = f.value >> ? AND p.term_id = t.value"
+        " AND p.file_id = f.value",
+        (str(list(term_ids)), str(files), GROUP_BITS),
+    )
+    counts: dict[int, dict[int, int]] = {}
+    for term_id, *row in rows:
+        found = zip(*_unpacked([row]), strict=True)
+        counts.setdefault(term_id, {}).update(entry for entry in found if entry[0] in wanted)
+    return counts
+
+
+def file_counts(
+    connection: sqlite3.Connection, term_id: int, file_groups: Iterable[int]
+) -> tuple[list[int], list[int]]:
+    """The ids of the files that have a term, and its weighted count in each."""
+    rows = connection.execute(
+        "SELECT p.file_group, p.data FROM json_each(?) AS g CROSS JOIN file_postings AS p"
+        " ON p.file_group = g.value AND p.term_id = ?",
+        (str(list(file_groups)), term_id),
+    )
+    return _unpacked(rows.fetchall(), GROUP_BITS)
+
+
+def terms_of_items(
+    connection: sqlite3.Connection, file_id: int, items: int
+) -> list[dict[str, int]]:
+    """The terms of a file's items with their weighted counts, as they were when it was indexed."""
+    (packed,) = connection.execute(
+        "SELECT terms FROM file_terms WHERE file_id = ?", (file_id,)
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT t.term, p.data FROM json_each(?) AS j CROSS JOIN postings AS p"
+        " ON p.file_group = ? AND p.term_id = j.value AND p.file_id = ?"
+        " CROSS JOIN terms AS t ON t.id = j.value",
+        (str(array("I", packed).tolist()), file_id >> GROUP_BITS, file_id),
+    )
+    found: list[dict[str, int]] = [{} for _ in range(items)]
+    for term, data in rows:
+        for posting in array("I", data):
+            found[posting & PLACES][term] = posting >> PLACE_BITS
+    return found
+
+
+def _unpacked(rows: Sequence[Sequence[Any]], bits: int = PLACE_BITS) -> tuple[list[int], list[int]]:
+    """Item ids and weighted counts, of file ids with their blobs."""
+    halves = array("H", b"".join([data for _, data in rows]))
+    places, counts = halves[_PLACE::2], halves[1 - _PLACE :: 2]
+    firsts = chain.from_iterable(
+        [repeat(file_id << bits, len(data) // POSTING_BYTES) for file_id, data in rows]
+    )
+    return list(map(or_, firsts, places)), counts.tolist()

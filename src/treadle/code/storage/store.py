@@ -1,0 +1,195 @@
+"""The index on disk: one SQLite file per root, derived data that is rebuilt whenever in doubt."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from treadle.code.model import EXTRA_GRAMMARS
+from treadle.database import Database, Schema, transaction
+from treadle.errors import StoreError
+
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL, a tenth of what a search may take
+except ImportError:
+    from hashlib import blake2b
+
+if TYPE_CHECKING:
+    from treadle.code.storage.entries import Entry
+    from treadle.code.storage.writer import Batch
+
+SCHEMA_VERSION = 8 * 10 + (find_spec(EXTRA_GRAMMARS) is not None)
+"""Raised with the tables, the terms, the origins, or what a language extracts.
+
+An index of another version is rebuilt. With the extra `grammars` more languages are parsed, so it
+counts as well.
+"""
+
+
+def _upgrade(connection: sqlite3.Connection, _version: int) -> None:
+    from treadle.code.storage.writer import make_tables  # seldom needed, slow to load
+
+    make_tables(connection)
+
+
+_SCHEMA = Schema(
+    "code index",
+    SCHEMA_VERSION,
+    _upgrade,
+    pragmas=(
+        "synchronous = NORMAL",
+        "wal_autocheckpoint = 8000",  # 32 MB: each checkpoint waits for the disk
+        "cache_size = -32000",
+        "mmap_size = 268435456",
+    ),
+    busy_seconds=30.0,
+    upgrade_seconds=30.0,
+    is_cache=True,
+)
+
+
+class StoredFile(NamedTuple):
+    """What tells whether a file on disk is still the one indexed."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    read_ns: int
+    hash: bytes
+    skipped: str | None
+
+
+def store_path(cache_dir: Path, root: Path) -> Path:
+    """Where the index of a resolved root is kept."""
+    key = blake2b(os.fsencode(root), digest_size=8).hexdigest()
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in root.name)[:40]
+    return cache_dir / "index" / f"{name}-{key}.sqlite3"
+
+
+class Store:
+    """Tables and transactions.
+
+    One connection reads, one, opened when first needed, writes; each is used by one thread at a
+    time, and any number of processes may do the same (WAL, busy time-out).
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file; a damaged file or one of another version is built again.
+
+        Raises `StoreError` if the file cannot be written.
+        """
+        self.path = path
+        self._database = Database(path, _SCHEMA)
+        self._write_lock = threading.RLock()
+        self._read_lock = threading.RLock()
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self._reader = self._database.open_connection()
+        except (OSError, sqlite3.Error) as error:
+            raise self.error(error) from error
+        self._opened_writer: sqlite3.Connection | None = None
+
+    @property
+    def _writer(self) -> sqlite3.Connection:
+        if self._opened_writer is None:
+            self._opened_writer = self._database.connect()
+        return self._opened_writer
+
+    def error(self, reason: Exception) -> StoreError:
+        """The error for a file that SQLite or the file system refuses."""
+        return self._database.error(reason)
+
+    def rebuild(self) -> None:
+        """Delete the file and create an empty one; other processes keep what they have open."""
+        with self._write_lock, self._read_lock:
+            self.close()
+            self._database.delete()
+            self._open()
+
+    def close(self) -> None:
+        """Close both connections; the store is not used after."""
+        with self._write_lock, self._read_lock:
+            self._reader.close()
+            if self._opened_writer is not None:
+                self._opened_writer.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The reading connection inside one snapshot of the data."""
+        with self._read_lock:
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("ROLLBACK")
+
+    def files(self) -> dict[str, StoredFile]:
+        """All files known, indexed and skipped, by path."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT size, mtime_ns, ctime_ns, inode, read_ns, hash, skipped, path FROM files"
+            ).fetchall()
+        return {os.fsdecode(row[7]): StoredFile._make(row[:7]) for row in rows}
+
+    def paths(self) -> list[str]:
+        """The paths of all files known."""
+        with self.reading() as connection:
+            return [os.fsdecode(row[0]) for row in connection.execute("SELECT path FROM files")]
+
+    def failures(self) -> dict[bytes, str]:
+        """The hashes of texts at which a parser failed, with the reasons."""
+        with self.reading() as connection:
+            return dict(connection.execute("SELECT hash, reason FROM failures").fetchall())
+
+    def counts(self) -> tuple[int, int, int]:
+        """Indexed files, items, and skipped files."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT COUNT(*) - COUNT(skipped), COUNT(skipped), TOTAL(items) FROM files"
+            ).fetchone()
+        return int(row[0]), int(row[2]), int(row[1])
+
+    def write(self, parsed: "Iterable[tuple[Entry, int]]") -> None:
+        """Store files in one transaction, each with the time (ns) before it was read.
+
+        What was known of them is replaced; where the hash is the same, only the stat is.
+        """
+        with self._batch() as batch:
+            for entry, read_ns in parsed:
+                batch.add(entry, read_ns)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Forget files."""
+        with self._batch() as batch:
+            for path in paths:
+                batch.remove(os.fsencode(path))
+
+    def settle(self, read: "Iterable[tuple[str, int]]") -> None:
+        """Note that files were read again at a time (ns) and still have the hash that is known."""
+        rows = [(read_ns, os.fsencode(path)) for path, read_ns in read]
+        with self.writing() as connection:
+            connection.executemany(
+                "UPDATE files SET read_ns = MAX(read_ns, ?) WHERE path = ?", rows
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writing connection inside one transaction."""
+        with self._write_lock, transaction(self._writer):
+            yield self._writer
+
+    @contextmanager
+    def _batch(self) -> "Iterator[Batch]":
+        from treadle.code.storage.writer import Batch  # not needed where nothing changed
+
+        with self.writing() as connection:
+            batch = Batch(connection)
+            yield batch
+            batch.finish()

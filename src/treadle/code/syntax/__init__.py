@@ -1,0 +1,1 @@
+"""Syntax errors of files."""
