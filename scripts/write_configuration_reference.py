@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.config import schema
-from treadle.config.describing import kind
+from treadle.config.effective_settings import kind
 from treadle.config.model import Settings
 from treadle.config.section import Section
 

@@ -8,7 +8,7 @@ import pytest
 
 from treadle.app import examining
 from treadle.app.examining import AT_ONCE, FEW, HELD_AT_MOST, ActiveRequests, examined
-from treadle.config.detectors import DetectorRule, DetectorSettings
+from treadle.config.traces import DetectorRule, DetectorSettings
 from treadle.errors import StoreError
 from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import Changes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from treadle.checks.model import Check, CheckRun
-from treadle.checks.running import run
+from treadle.checks.runner import run
 from treadle.clock import Clock, SystemClock
 from treadle.config.model import CheckParser
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from treadle.checks.diagnostics import OutputReader, parser_for
 from treadle.checks.model import Reading
-from treadle.checks.output import Splitter
+from treadle.checks.runner import Splitter
 from treadle.config.model import CheckParser
 
 OUTPUTS = Path(__file__).parent / "outputs"

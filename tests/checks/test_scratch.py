@@ -1,6 +1,7 @@
 """The copy: what is in it, what is not, and that the original stays byte for byte."""
 
 import asyncio
+import errno
 import os
 import stat
 import subprocess
@@ -17,6 +18,7 @@ from tests.checks.projects import Project, until
 from treadle.checks import scratch
 from treadle.checks.scratch import scratch_copy
 from treadle.errors import PathRefusedError, TreadleError
+from treadle.inside import Folders
 
 
 def contents(root: Path) -> dict[str, tuple[int, int, bytes | str]]:
@@ -301,3 +303,25 @@ async def test_where_no_copy_can_be_made_it_says_so(
         async with scratch_copy(repository.root, {}):
             pass
     assert "TMPDIR" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (errno.ENOSPC, "Free some space"),
+        (errno.EACCES, "Check the permissions"),
+        (errno.ELOOP, "A link is in the place"),
+        (errno.EIO, "Try again"),
+    ],
+)
+async def test_the_hint_fits_the_reason_why_no_copy_can_be_made(
+    repository: Project, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    def fail(_: object, path: str) -> None:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(Folders, "read", fail)
+    with pytest.raises(TreadleError, match=os.strerror(number)) as error:
+        async with scratch_copy(repository.root, {}):
+            pass
+    assert (error.value.hint or "").startswith(hint)

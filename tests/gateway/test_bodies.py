@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.gateway.asked import USAGE_OPTION, Body
+from treadle.gateway.answers import UsageFilter
+from treadle.gateway.call import USAGE_OPTION, Body
 from treadle.gateway.refusals import RefusalError
-from treadle.gateway.usage_filter import UsageFilter
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -16,7 +16,7 @@ from tests.fakes.replies import Answer
 from tests.gateway.running import MESSAGES, Running, eventually, running, settings
 from treadle.errors import NotFoundError, UsageError
 from treadle.events.types import Notice
-from treadle.gateway.breakpoint_store import Held, HeldState
+from treadle.gateway.breakpoints import Held, HeldState
 
 
 async def held(gateway: Running) -> Held:

@@ -14,7 +14,7 @@ from tests.fakes.replies import Answer, Cut, Script, delta, error, sse, usage
 from tests.gateway.running import MESSAGES, Running, eventually, running, settings
 from treadle.config.gateway import GatewayCache
 from treadle.errors import StoreError
-from treadle.gateway import recording
+from treadle.gateway import call_recorder
 from treadle.gateway.answer_cache import AnswerCache
 from treadle.gateway.attempts import Finished
 
@@ -302,7 +302,7 @@ async def test_a_call_that_cannot_be_recorded_uses_up_what_was_reserved(
     def broken(_call: Finished) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr(recording, "spans_of", broken)
+    monkeypatch.setattr(call_recorder, "spans_of", broken)
     async with FakeProvider([Answer("a")]) as provider:
         config = settings(provider, budgets={"all": {"tokens": 10_000}})
         async with running(tmp_path, config) as gateway:

@@ -15,9 +15,8 @@ from tests.fakes.replies import Answer, Cut, Pause, Script, delta, error, sse
 from tests.gateway.running import MESSAGES, running, settings
 from treadle.config.model import Settings
 from treadle.errors import ConfigError
-from treadle.gateway.asked import Asked, Body, Operation
+from treadle.gateway.call import Asked, Body, Operation, read_context
 from treadle.gateway.routing import Router
-from treadle.gateway.trace_context import read_context
 from treadle.llm.embedded import MODEL_NAME
 
 EMBEDDED_ID = f"embedded/{MODEL_NAME}"
@@ -37,7 +36,7 @@ class SwiftClock(FakeClock):
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """List the embedded model also where it is not installed."""
-    monkeypatch.setattr("treadle.gateway.embedded.missing_parts", tuple)
+    monkeypatch.setattr("treadle.gateway.models.missing_parts", tuple)
 
 
 async def test_models_are_found_by_provider_by_list_and_by_asking(tmp_path: Path) -> None:
@@ -103,7 +102,7 @@ async def test_the_embedded_model_answers_by_the_name_of_its_provider(
 ) -> None:
     async with FakeProvider([Answer("a")]) as engine, FakeProvider() as other:
         server = SimpleNamespace(listening_address=engine.base_url.removesuffix("/v1"))
-        monkeypatch.setattr("treadle.gateway.embedded.start_server", lambda **_: server)
+        monkeypatch.setattr("treadle.gateway.models.start_server", lambda **_: server)
         async with running(tmp_path, settings(other)) as gateway:
             answer = await gateway.chat(model="embedded")
     assert answer.status_code == 200

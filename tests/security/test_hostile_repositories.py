@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.command import treadle
 from treadle.checks import scratch
+from treadle.checks.discovery import find_checks
 from treadle.checks.environment import in_copy
-from treadle.checks.finding import find_checks
 from treadle.checks.scratch import scratch_copy
 from treadle.code.files import git as git_files
 from treadle.code.files.git import tracked_below

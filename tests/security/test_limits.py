@@ -28,7 +28,7 @@ from treadle.app.stores import (
 from treadle.config.model import Settings
 from treadle.edits.proposal_store import ProposalStore
 from treadle.errors import StoreError
-from treadle.gateway.breakpoint_store import BreakpointStore
+from treadle.gateway.breakpoints import BreakpointStore
 from treadle.server import connections
 from treadle.server.connections import Admission, ServerConfig
 from treadle.session.conversations import ConversationStore

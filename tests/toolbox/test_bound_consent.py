@@ -11,7 +11,7 @@ import pytest
 
 from tests.toolbox.edit_bench import Bench
 from treadle import repository_identity
-from treadle.checks.program import program_of
+from treadle.checks.environment import program_of
 from treadle.code import CodeIndex
 from treadle.config.model import ApprovalSettings, EditSettings
 from treadle.edits.proposal_store import ProposalStore

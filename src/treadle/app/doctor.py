@@ -167,7 +167,7 @@ def _index(root: Path) -> Finding:
 def _databases() -> list[Database]:
     from treadle.edits import proposal_store
     from treadle.experiments import store as experiments
-    from treadle.gateway import breakpoint_store
+    from treadle.gateway import breakpoints
     from treadle.session import conversations
     from treadle.tools.approvals import grants
     from treadle.traces.store import migrating as traces
@@ -178,7 +178,7 @@ def _databases() -> list[Database]:
         Database(conversations_path(), conversations.SCHEMA),
         Database(approvals_path(), grants.SCHEMA),
         Database(proposals_path(), proposal_store.SCHEMA),
-        Database(breakpoints_path(), breakpoint_store.SCHEMA),
+        Database(breakpoints_path(), breakpoints.SCHEMA),
         Database(ui_path(), ui.SCHEMA),
         Database(experiments_path(), experiments.SCHEMA),
     ]

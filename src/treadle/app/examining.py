@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Protocol
 
 from treadle.clock import Clock
-from treadle.config.detectors import DetectorSettings
+from treadle.config.traces import DetectorSettings
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.findings import examiners
 from treadle.errors import StoreError

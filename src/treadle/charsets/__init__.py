@@ -4,12 +4,10 @@
 another encoding as UTF-8 and leads back to its exact bytes.
 """
 
-from treadle.charsets.deciding import Configured, charset_of, charset_of_new
-from treadle.charsets.declared import declared_label
+from treadle.charsets.detection import Configured, charset_of, charset_of_new, declared_label
 from treadle.charsets.editorconfig import configured_charset
 from treadle.charsets.model import UTF_8, Charset, EncodingError, is_utf8
-from treadle.charsets.reading import as_utf8
-from treadle.charsets.transcoding import ShiftStateError, Transcoded
+from treadle.charsets.transcoding import ShiftStateError, Transcoded, as_utf8
 
 __all__ = [
     "UTF_8",

@@ -1,4 +1,4 @@
-"""What an encoding is: its codec, how it is known, and what it can write."""
+"""Encodings: the codec, how certain it is, and the text that it can encode."""
 
 import codecs
 from dataclasses import dataclass

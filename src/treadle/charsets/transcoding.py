@@ -1,5 +1,6 @@
-"""A file in another encoding as UTF-8, and the way back to its exact bytes."""
+"""The text of a file in another encoding as UTF-8, and the way back to its exact bytes."""
 
+from treadle.charsets.detection import Configured, charset_of
 from treadle.charsets.model import Charset, is_text, round_trips
 
 _RAW = 0xDC00
@@ -110,3 +111,16 @@ class Transcoded:
             if is_text(part, self._codec) and len(part.decode(self._codec)) == 1:
                 return part
         return data[:1]
+
+
+def as_utf8(path: str, data: bytes, configured: Configured = lambda: None) -> bytes:
+    """The text of the file at `path` as UTF-8; `data` itself where its encoding is not known."""
+    if data.isascii() and b"\x1b$" not in data:
+        return data
+    charset = charset_of(path, data, configured)
+    if charset.stored is None:
+        return data
+    try:
+        return Transcoded(data, charset).text
+    except ShiftStateError:
+        return data

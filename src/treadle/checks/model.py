@@ -1,4 +1,4 @@
-"""What a check is, and what is known after it ran."""
+"""Checks, their runs and diagnostics."""
 
 import shlex
 from collections.abc import Mapping, Sequence

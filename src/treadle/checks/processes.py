@@ -1,13 +1,14 @@
-"""Processes that a check started: all of them are found and ended, also those that moved away."""
+"""Finds and ends the processes that a check started, including those that left its session."""
 
 import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from treadle.clock import Clock
 
@@ -133,3 +134,17 @@ def _living(group: int, mark: bytes) -> Iterator[int]:
                 or mark in (folder / "environ").read_bytes()
             ):
                 yield int(folder.name)
+
+
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await `work`, which goes on when the caller is cancelled meanwhile; then that is told."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()

@@ -1,6 +1,7 @@
-"""A copy of a working tree in which a check may write what it likes."""
+"""A copy of the working tree that a check may change."""
 
 import asyncio
+import errno
 import os
 import shutil
 import stat
@@ -12,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from treadle.checks.finishing import to_the_end
+from treadle.checks.processes import to_the_end
 from treadle.errors import PathRefusedError, TreadleError
 from treadle.inside import MAX_DEPTH, Folders
 from treadle.paths import resolve_inside
@@ -61,8 +62,8 @@ async def scratch_copy(root: Path, files: Mapping[str, bytes | None]) -> AsyncIt
     """
     try:
         copy = _Copy(root)
-    except OSError as error:  # no folder for temporary files
-        raise _no_copy(root, error) from error
+    except OSError as error:
+        raise _no_copy(root, error, "Set TMPDIR to a folder that you can write.") from error
     copying = asyncio.ensure_future(asyncio.to_thread(copy.make, files))
     try:
         await asyncio.shield(copying)
@@ -269,11 +270,21 @@ def _copy_bytes(original: BinaryIO, copy: BinaryIO, size: int) -> None:
             left -= len(block)
 
 
-def _no_copy(root: Path, error: OSError) -> TreadleError:
+def _no_copy(root: Path, error: OSError, hint: str = "") -> TreadleError:
+    entry = "" if error.filename is None else f" ({os.fsdecode(error.filename)})"
     return TreadleError(
-        f"{root} could not be copied: {error.strerror}.",
-        hint="Free some space in the folder for temporary files, or set TMPDIR to another one.",
+        f"{root} could not be copied: {error.strerror}{entry}.", hint=hint or _hint(error)
     )
+
+
+def _hint(error: OSError) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return "Free some space in the folder for temporary files, or set TMPDIR to another one."
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return "Check the permissions of the file and of the folder for temporary files (TMPDIR)."
+    if error.errno == errno.ELOOP:
+        return "A link is in the place of a file or folder. Remove the link and try again."
+    return "Try again, or run the check without a proposal; then Treadle copies no files."
 
 
 def _listed(root: Path) -> Iterator[str]:

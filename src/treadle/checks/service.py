@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from treadle.checks.environment import Environment, check_environment, in_copy
-from treadle.checks.finding import find_checks
+from treadle.checks.discovery import find_checks
+from treadle.checks.environment import Environment, check_environment, in_copy, program_of
 from treadle.checks.model import Check, CheckRun
-from treadle.checks.program import program_of
-from treadle.checks.running import Progress, find_program, run
+from treadle.checks.runner import Progress, find_program, run
 from treadle.checks.scratch import scratch_copy
 from treadle.clock import Clock
 from treadle.config.model import Settings

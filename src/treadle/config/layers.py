@@ -1,4 +1,4 @@
-"""Reads one layer of configuration: a TOML file, the environment, or the flags of a command."""
+"""Reads one layer of configuration: a TOML file, the environment, or command-line flags."""
 
 import os
 import re
@@ -13,11 +13,39 @@ from pydantic.fields import FieldInfo
 
 from treadle import toml
 from treadle.config import schema
-from treadle.config.positions import line_of
 from treadle.config.variables import NOT_SETTINGS, PREFIX
 from treadle.errors import ConfigError
 from treadle.inside import read_regular
 from treadle.owner_only import is_foreign
+
+_HEADER = re.compile(r"\s*\[\[?(?P<name>[^\[\]]+)\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"\s*(?P<name>(?:[\w.\s-]|\"[^\"]*\"|'[^']*')+?)\s*=")
+_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
+
+
+def line_of(text: str, path: tuple[str, ...]) -> int | None:
+    """The line (from 1) where `path` is set, or where the inline table or header around it is.
+
+    Good for messages, not for editing: text inside a multi-line string may look like a key.
+    None when the text does not name it at all.
+    """
+    table: tuple[str, ...] = ()
+    best: tuple[int, int] | None = None  # names that match, line
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            here = table = _names(header["name"])
+        elif key := _KEY.match(line):
+            here = (*table, *_names(key["name"]))
+        else:
+            continue
+        if here == path[: len(here)] and (best is None or len(here) > best[0]):
+            best = (len(here), number)
+    return best[1] if best else None
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(next(filter(None, match), "") for match in _PART.findall(dotted))
+
 
 MAX_FILE_BYTES = 1_000_000
 """A larger file is not a configuration; a repository could use the name for any file."""

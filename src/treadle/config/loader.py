@@ -1,4 +1,4 @@
-"""Joins the layers of configuration: user file, repository file, environment, flags."""
+"""Merges the layers of configuration: user file, repository file, environment, flags."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Answers that are given again to calls that are the same to the letter. In memory, bounded."""
+"""Cached answers for identical calls: in memory and bounded."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from hashlib import blake2b
 from treadle.clock import Clock
 from treadle.config.gateway import GatewayCache
 from treadle.config.quantities import age_us, size_bytes
-from treadle.gateway.asked import Asked
+from treadle.gateway.call import Asked
 
 _ENTRY_BYTES = 500
 """About what an entry takes beside its bytes."""

@@ -1,12 +1,11 @@
-"""What is noted of a call while it goes on; everything else is found out when it is over."""
+"""The record of a call while it runs: attempts, holds and the outcome."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from treadle.gateway.asked import Asked
 from treadle.gateway.budgets import Used
-from treadle.gateway.trace_context import new_span_id
+from treadle.gateway.call import Asked, new_span_id
 from treadle.llm.endpoint import Endpoint
 
 COPY_LIMIT = 64_000_000

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from treadle.clock import Clock
 from treadle.config.gateway import GatewayBudget
 from treadle.events.types import Usage
-from treadle.gateway.asked import Asked, Operation
+from treadle.gateway.call import Asked, Operation
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import matches
 from treadle.llm.endpoint import Endpoint
@@ -23,6 +23,8 @@ from treadle.llm.profiles import EMBEDDED
 from treadle.llm.usage import MOST_TOKENS
 from treadle.spans.span import BUDGET_LABEL
 from treadle.tokens import estimate
+from treadle.traces import SqliteTraceStore
+from treadle.traces.query.conditions import Condition, Field, GroupBy, Operator, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +269,26 @@ def _over(budget: GatewayBudget, used: Used) -> str | None:
     if budget.tokens is not None and used.tokens >= budget.tokens:
         return f"{budget.tokens:,} tokens"
     return None
+
+
+_DAY_SECONDS = 86_400
+
+
+def sums_of(store: SqliteTraceStore) -> Sums:
+    """The sums of a store, by label and time."""
+
+    def used(label: str, since_us: int) -> Used:
+        query = Query(
+            (
+                Condition(Field.LABEL, Operator.IS, (label,)),
+                Condition(Field.START, Operator.AT_LEAST, (since_us,)),
+            )
+        )
+        groups = store.groups(GroupBy.TIME, query, bucket_seconds=_DAY_SECONDS, limit=100).data
+        totals = [group.sums.totals for group in groups]
+        return Used(
+            sum((each.tokens.input or 0) + (each.tokens.output or 0) for each in totals),
+            sum(each.cost or 0.0 for each in totals),
+        )
+
+    return used

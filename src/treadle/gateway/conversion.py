@@ -1,4 +1,4 @@
-"""What OpenAI's newer API says, in the form of its chat requests, in which messages are kept."""
+"""Converts messages of the Responses API to chat messages, the form that spans store."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

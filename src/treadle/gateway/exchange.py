@@ -1,4 +1,4 @@
-"""One call from its first byte to its last: held, counted, routed, tried again, passed on."""
+"""One call from first byte to last: held, counted, routed, retried and forwarded."""
 
 import asyncio
 import json
@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING
 from treadle.clock import Clock
 from treadle.config.gateway import GatewaySettings
 from treadle.gateway.answer_cache import AnswerCache, Kept
-from treadle.gateway.answers import unpacked
-from treadle.gateway.asked import Body
+from treadle.gateway.answers import UsageFilter, unpacked
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.breakpoints import Breakpoints
 from treadle.gateway.budgets import Budgets, planned_use
-from treadle.gateway.headers import forwarded, returned
+from treadle.gateway.call import Body, traceparent
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import Router
-from treadle.gateway.trace_context import traceparent
-from treadle.gateway.upstream import Upstream, authorization, fault
-from treadle.gateway.usage_filter import UsageFilter
+from treadle.gateway.upstream import Upstream, authorization, fault, forwarded, returned
 from treadle.llm import provider_errors
 from treadle.llm.client import Backoff
 from treadle.llm.endpoint import Endpoint

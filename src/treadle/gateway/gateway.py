@@ -20,11 +20,11 @@ from treadle.errors import TreadleError, UsageError
 from treadle.events import EventBus
 from treadle.events.types import Notice
 from treadle.gateway.answer_cache import AnswerCache
-from treadle.gateway.asked import Asked, Body, Operation
 from treadle.gateway.attempts import Finished
 from treadle.gateway.breakpoints import Breakpoints
-from treadle.gateway.budgets import Budgets, Used
-from treadle.gateway.embedded import EmbeddedServer
+from treadle.gateway.budgets import Budgets, Used, sums_of
+from treadle.gateway.call import Asked, Body, Operation, read_context
+from treadle.gateway.call_recorder import CallRecorder
 from treadle.gateway.exchange import (
     CutError,
     Exchange,
@@ -35,12 +35,9 @@ from treadle.gateway.exchange import (
     json_headers,
     read_body,
 )
-from treadle.gateway.models import Models, as_list
-from treadle.gateway.recording import CallRecorder
+from treadle.gateway.models import EmbeddedServer, Models, as_list
 from treadle.gateway.refusals import RefusalError
 from treadle.gateway.routing import Router
-from treadle.gateway.sums import sums_of
-from treadle.gateway.trace_context import read_context
 from treadle.gateway.upstream import Upstream
 from treadle.ids import NO_REQUEST
 from treadle.llm.client import Backoff

@@ -1,18 +1,19 @@
-"""The models of all providers in reach, as `GET /v1/models` lists them and names are looked up."""
+"""The models of all reachable providers, the embedded model among them."""
 
 import asyncio
 import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from treadle.clock import Clock
-from treadle.config.model import Settings
+from treadle.config.model import ProviderSettings, Settings
 from treadle.config.quantities import age_us
 from treadle.errors import TreadleError
-from treadle.gateway.embedded import EmbeddedServer
 from treadle.gateway.upstream import Upstream
 from treadle.llm import saved_keys
+from treadle.llm.embedded import MODEL_NAME, missing_parts, start_server
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import (
     EMBEDDED,
@@ -22,6 +23,39 @@ from treadle.llm.profiles import (
     local_servers,
     unnamed_endpoint,
 )
+
+_LONGEST_REPLY = 512
+"""Tokens of a reply to a call that sets no limit; the small model rarely ends by itself."""
+
+_SETTINGS = ProviderSettings(idle_timeout=600.0, max_retries=0)
+"""It reads a long prompt slowly, and what fails here fails again."""
+
+
+class EmbeddedServer:
+    """Serves the embedded model on loopback, from its first call until `close`."""
+
+    def __init__(self) -> None:
+        self._server: Any = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What it serves: nothing where it is not installed. Does not start it."""
+        return () if missing_parts() else (MODEL_NAME,)
+
+    async def endpoint(self) -> Endpoint:
+        """Where it is; takes seconds the first time. Raises ProviderError without its parts."""
+        async with self._lock:
+            if self._server is None:
+                self._server = await asyncio.to_thread(start_server, longest_reply=_LONGEST_REPLY)
+            address = self._server.listening_address
+        return Endpoint(EMBEDDED, MODEL_NAME, f"{address}/v1", settings=_SETTINGS)
+
+    async def close(self) -> None:
+        server, self._server = [self._server], None
+        # The engine stops when its last reference goes, which takes a moment: not on this loop.
+        await asyncio.to_thread(server.clear)
+
 
 Entry = dict[str, object]
 

@@ -1,4 +1,4 @@
-"""What the gateway itself refuses, told in OpenAI's shape so that its clients understand it."""
+"""Refusals of the gateway itself, in the error format of OpenAI."""
 
 import json
 from collections.abc import Mapping

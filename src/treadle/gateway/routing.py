@@ -1,4 +1,4 @@
-"""Which model of which provider a call goes to, and which ones follow where that fails."""
+"""Selects the provider and model of a call, and the fallbacks when they fail."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,8 @@ from treadle.config.gateway import GatewayRoute
 from treadle.config.model import Settings
 from treadle.config.quantities import size_bytes
 from treadle.errors import ConfigError, TreadleError
-from treadle.gateway.asked import Asked
-from treadle.gateway.embedded import EmbeddedServer
-from treadle.gateway.models import Listed, Models
+from treadle.gateway.call import Asked
+from treadle.gateway.models import EmbeddedServer, Listed, Models
 from treadle.gateway.refusals import RefusalError
 from treadle.llm import default_model_of, saved_keys
 from treadle.llm.embedded import MODEL_NAME

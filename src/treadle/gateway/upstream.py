@@ -1,4 +1,4 @@
-"""Connections to providers: pooled, with bytes as they come over the wire."""
+"""Connections to providers: pooled, with forwarded headers, and without loops back to us."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from treadle.gateway.loops import Hops
 from treadle.llm import provider_errors
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.provider_errors import ProviderError
@@ -17,6 +16,120 @@ if TYPE_CHECKING:
     import ssl
 
     import aiohttp
+import secrets
+from collections.abc import Iterable
+from contextvars import ContextVar
+
+from treadle.gateway.refusals import RefusalError
+
+HEADER = "x-treadle-hop"
+_MOST = 8
+"""Gateways on the way of a call: more of them are a loop that is not seen as one."""
+
+_before: ContextVar[str] = ContextVar("before", default="")
+"""The names that came with the call that this task answers."""
+
+
+class Hops:
+    """The way of calls through this gateway."""
+
+    def __init__(self) -> None:
+        self.own = secrets.token_hex(8)
+
+    def onward(self) -> tuple[str, str]:
+        """The header for the requests that the call being answered here leads to."""
+        before = _before.get()
+        return HEADER, f"{before}, {self.own}" if before else self.own
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Raise RefusalError for a call that was here before."""
+        values = b",".join(value for name, value in headers if name == HEADER.encode())
+        _before.set(values.decode("latin-1"))
+        if not values:
+            return
+        passed = [name.strip() for name in values.decode("latin-1").split(",")]
+        if self.own in passed or len(passed) > _MOST:
+            raise RefusalError(
+                "The call returned to this gateway: a provider's address points to it.",
+                hint=(
+                    "Correct the base_url of that provider; `treadle config show` lists the "
+                    "providers."
+                ),
+                status=508,
+                code="loop_detected",
+                headers={"x-should-retry": "false"},
+            )
+
+
+Headers = list[tuple[str, str]]
+
+_HOP_BY_HOP = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+    "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+"""RFC 9110, section 7.6.1: they speak of one connection."""
+
+_OURS = frozenset({
+    "host", "content-length", "expect", "authorization", "api-key", "x-api-key", "cookie", "origin",
+    "referer", "forwarded", "x-real-ip", "x-thread-id", "x-run-id", "x-label", "traceparent",
+    "tracestate", "baggage", "accept-encoding",
+})  # fmt: skip
+"""Headers of a request that are meant for the gateway, or about who calls it."""
+
+_THEIRS = frozenset({
+    "date", "server", "set-cookie", "location", "refresh", "strict-transport-security", "alt-svc",
+    "x-trace-id", "x-span-id",
+})  # fmt: skip
+"""Headers of an answer that speak of another host than the client called."""
+
+_READABLE = frozenset({"gzip", "deflate", "identity"})
+"""Encodings of which a copy can be read for the trace."""
+
+
+def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
+    """The headers of a request to send on. Names are in lower case."""
+    given = list(headers)
+    named = {
+        name.strip().lower()
+        for header, value in given
+        if header == "connection"
+        for name in value.split(",")
+    }
+    left_out = named | _OURS | _HOP_BY_HOP
+    kept = [
+        (name, value)
+        for name, value in given
+        if name not in left_out and not name.startswith(("x-treadle-", "x-forwarded-", "sec-"))
+    ]
+    encodings = _encodings(value for name, value in given if name == "accept-encoding")
+    return [*kept, ("accept-encoding", encodings or "identity")]
+
+
+def returned(
+    headers: Iterable[tuple[bytes, bytes]], *, measured: bool, encoded: bool = True
+) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer to give back; without its length unless it is `measured`.
+
+    Without its encoding unless it is still `encoded`.
+    """
+    kept = []
+    for name, value in headers:
+        lower = name.lower()
+        plain = lower.decode("latin-1")
+        if plain in _HOP_BY_HOP or plain in _THEIRS or plain.startswith("x-treadle-"):
+            continue
+        if plain == "content-length" and not measured:
+            continue
+        if plain == "content-encoding" and not encoded:
+            continue
+        kept.append((lower, value))
+    return kept
+
+
+def _encodings(values: Iterable[str]) -> str:
+    offered = (each.strip() for value in values for each in value.split(","))
+    return ", ".join(e for e in offered if e.partition(";")[0].strip().lower() in _READABLE)
+
 
 _WHOLE_FACTOR = 10
 """An answer without streaming shows no sign of life, so it may take this many idle times."""

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, only, other, tool, user
-from treadle.config.detectors import DetectorSettings
+from treadle.config.traces import DetectorSettings
 from treadle.diagnosis.detectors import Kind, Layer, Role, Rule, Severity, detect, holds
 
 SLOW = Rule("slow", r"took \d{4,} ms", Severity.LOW, "A slow answer")

@@ -3,11 +3,10 @@
 import json
 
 from tests.fuzz.spans import check_whole
-from treadle.gateway.asked import Asked, Body, Operation
 from treadle.gateway.attempts import Attempt, Finished
+from treadle.gateway.call import Asked, Body, Operation, read_context
+from treadle.gateway.call_spans import spans_of
 from treadle.gateway.refusals import RefusalError
-from treadle.gateway.spans import spans_of
-from treadle.gateway.trace_context import read_context
 from treadle.llm.endpoint import Endpoint
 
 _CHAT = {

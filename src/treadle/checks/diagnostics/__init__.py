@@ -1,16 +1,13 @@
-"""Parsers of the output of tools: what is wrong, and where."""
+"""Parsers of the output of tools into diagnostics with their locations."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
-from treadle.checks.diagnostics.arrows import ArrowReader
-from treadle.checks.diagnostics.eslint import EslintReader
 from treadle.checks.diagnostics.go import GoReader
+from treadle.checks.diagnostics.linters import ArrowReader, EslintReader, OneLineReader, RuffReader
 from treadle.checks.diagnostics.node import NodeReader
-from treadle.checks.diagnostics.one_line import OneLineReader
 from treadle.checks.diagnostics.python_tests import PytestReader
 from treadle.checks.diagnostics.reader import Findings, Reader
-from treadle.checks.diagnostics.ruff import RuffReader
 from treadle.checks.diagnostics.rust import RustReader
 from treadle.checks.model import Reading
 from treadle.config.model import CheckParser

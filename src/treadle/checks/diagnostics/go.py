@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from treadle.checks.diagnostics.json_lines import object_in, text_in
-from treadle.checks.diagnostics.reader import Findings, Reader
+from treadle.checks.diagnostics.reader import Findings, Reader, object_in, text_in
 
 _MOST = 1_000
 """Tests of which something is held until it is known whether they fail."""

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Sequence
 
-from treadle.checks.diagnostics.json_lines import (
+from treadle.checks.diagnostics.reader import (
+    Findings,
     Object,
+    Reader,
     integer,
     object_at,
     object_in,
     objects_at,
+    severity_of,
     text_in,
 )
-from treadle.checks.diagnostics.reader import Findings, Reader, severity_of
 
 _PANIC = re.compile(
     r"thread '(?P<test>[^']*)'(?: \(\d+\))? panicked at (?:'(?P<said>.*)', )?"

@@ -14,7 +14,7 @@ from treadle.secrets.rules import compile_pattern
 from treadle.traces.fencing import inline
 
 if TYPE_CHECKING:
-    from treadle.config.detectors import DetectorRule
+    from treadle.config.traces import DetectorRule
 
 MOST_COUNTED = 1_000
 

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from treadle.config.describing import described
+from treadle.config.effective_settings import described
 from treadle.config.layers import LayerKind, Origin
 from treadle.config.loader import config_paths
 from treadle.server.configuration import Configured

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from treadle.app.stores import breakpoints_path
 from treadle.config.model import Settings
 from treadle.gateway import Gateway
-from treadle.gateway.breakpoint_store import Breakpoint, HeldState
+from treadle.gateway.breakpoints import Breakpoint, HeldState
 from treadle.llm.profiles import register_keys
 from treadle.server.state import ServerState
 

@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 from treadle import __version__
 from treadle.events.types import Usage
 from treadle.gateway.answers import Read, read_answer
-from treadle.gateway.asked import Asked, Operation, without_key
 from treadle.gateway.attempts import Attempt, Finished, Hold
 from treadle.gateway.budgets import Used
+from treadle.gateway.call import Asked, Operation, new_span_id, without_key
 from treadle.gateway.conversion import joined, messages_of_request
-from treadle.gateway.trace_context import new_span_id
 from treadle.llm import prices
 from treadle.llm.endpoint import Endpoint
 from treadle.llm.profiles import PROFILES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.checks.projects import Project
-from treadle.checks.finding import find_checks
+from treadle.checks.discovery import find_checks
 from treadle.config.loader import load
 from treadle.config.model import CheckSettings, Settings
 

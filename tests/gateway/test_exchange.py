@@ -19,7 +19,7 @@ from tests.fakes.replies import Answer, Call, Cut, Pause, Script, delta, error, 
 from tests.gateway.running import MESSAGES, Running, running, settings
 from treadle.config.model import Settings
 from treadle.gateway import upstream
-from treadle.gateway.usage_filter import UsageFilter
+from treadle.gateway.answers import UsageFilter
 
 TOOL: Any = {
     "type": "function",

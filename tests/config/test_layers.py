@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.config.positions import line_of
+from treadle.config.layers import line_of
 
 TEXT = """\
 # model = "not this"

@@ -1,4 +1,4 @@
-"""Finds the checks of a project, in the configuration and in the project's files."""
+"""Finds the checks of a project in the configuration and in the files of the project."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Every setting in force with what a person wants to know of it: value, origin, kind, meaning."""
+"""Every setting in force with its value, origin, type and description."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ from typing import Self
 from treadle.errors import StoreError
 from treadle.gateway.attempts import Finished
 from treadle.gateway.budgets import Used
-from treadle.gateway.spans import spans_of
+from treadle.gateway.call_spans import spans_of
 from treadle.spans.recorder import Loss
 from treadle.spans.redaction import redact_spans
 from treadle.spans.span import Span
