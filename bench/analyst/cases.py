@@ -9,7 +9,7 @@ from typing import Literal
 from bench.analyst import faults
 from bench.analyst.apps import TUNED_APPS, App
 from bench.analyst.making import BEGIN_US, Fault, Maker
-from treadle.diagnosis.detectors import SpanReference
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.report import Cause
 from treadle.spans.span import Span
 

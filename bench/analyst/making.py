@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench.analyst.apps import App, Arguments, ToolKind
-from treadle.diagnosis.detectors import SpanReference
+from treadle.diagnosis.evidence import SpanReference
 from treadle.events.types import Usage
 from treadle.spans.span import CostSource, JsonValue, Span, SpanEvent, SpanKind, SpanStatus
 

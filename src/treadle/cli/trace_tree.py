@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from treadle.cli.output import DETAIL_CHARACTERS, one_line
-from treadle.diagnosis.detectors.reading import Message, Role, read
 from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
+from treadle.diagnosis.span_messages import Message, Role, read
 from treadle.events.types import Usage
 from treadle.spans.forest import Node, arrange
 from treadle.spans.span import (

@@ -7,12 +7,13 @@ from functools import cache
 from hashlib import blake2b
 from importlib import resources
 
-from treadle import __version__
+from treadle import __version__, diagnosis
 from treadle.diagnosis import detectors
-from treadle.diagnosis.detectors import Examined, Finding, Layer, Rule, SpanReference
+from treadle.diagnosis.detectors import Examined, Finding, Layer, Rule
 from treadle.diagnosis.detectors.detecting import gather_worst
 from treadle.diagnosis.detectors.examined import decode, encode
 from treadle.diagnosis.detectors.examining import Examiner
+from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.examinations import ExaminationTable, SpanExaminer
@@ -75,11 +76,19 @@ def _encoded(rules: Sequence[Rule], layers: Collection[Layer]) -> Callable[[Span
     return examine
 
 
+_READ = ("evidence.py", "field_paths.py", "span_messages.py")
+"""Modules outside of the detectors that decide what they find."""
+
+
 @cache
 def _digest_of_detectors() -> bytes:
     """Changes with every line of the detectors, so that nobody has to raise a version."""
     digest = blake2b(__version__.encode(), digest_size=16)
-    for module in sorted(resources.files(detectors).iterdir(), key=lambda each: each.name):
+    modules = [
+        *resources.files(detectors).iterdir(),
+        *map(resources.files(diagnosis).joinpath, _READ),
+    ]
+    for module in sorted(modules, key=lambda each: each.name):
         if module.name.endswith(".py"):
             digest.update(module.read_bytes())
     return digest.digest()

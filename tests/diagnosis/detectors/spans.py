@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treadle.diagnosis.detectors import Finding, detect, holds
+from treadle.diagnosis.detectors import Finding, detect
+from treadle.diagnosis.evidence import holds
 from treadle.spans.span import JsonValue, Span, SpanKind, SpanStatus
 
 Message = dict[str, Any]

@@ -7,7 +7,8 @@ from bench.detectors.classes import by_class
 from bench.detectors.corpus import PARTS, cases
 from bench.detectors.scoring import by_layers, by_words, score
 from bench.detectors.timing import TEXTS, microseconds
-from treadle.diagnosis.detectors import Layer, detect, holds
+from treadle.diagnosis.detectors import Layer, detect
+from treadle.diagnosis.evidence import holds
 
 BOTH = by_layers(Layer.SIGNALS, Layer.PATTERNS)
 FLOORS = {"tuned": (0.98, 0.97), "held_out": (0.94, 0.92)}

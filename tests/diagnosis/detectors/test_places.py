@@ -7,8 +7,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.diagnosis.detectors import Evidence, SpanReference, holds, text_at
-from treadle.diagnosis.detectors.places import as_text, step
+from treadle.diagnosis.evidence import Evidence, SpanReference, holds
+from treadle.diagnosis.field_paths import as_text, step, text_at
 from treadle.spans.span import JsonValue, Span, SpanEvent, SpanKind
 
 NAMES = st.one_of(

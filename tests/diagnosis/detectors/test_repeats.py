@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, result, tool, user
-from treadle.diagnosis.detectors import Finding, Kind, SpanReference, detect, holds
+from treadle.diagnosis.detectors import Finding, Kind, detect
+from treadle.diagnosis.evidence import SpanReference, holds
 from treadle.spans.span import Span, SpanKind, SpanStatus
 
 FAILED = '{"ok": false, "error": "The service is down."}'

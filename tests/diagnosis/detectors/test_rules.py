@@ -7,7 +7,9 @@ from pydantic import ValidationError
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, only, other, tool, user
 from treadle.config.traces import DetectorSettings
-from treadle.diagnosis.detectors import Kind, Layer, Role, Rule, Severity, detect, holds
+from treadle.diagnosis.detectors import Kind, Layer, Rule, Severity, detect
+from treadle.diagnosis.evidence import holds
+from treadle.diagnosis.span_messages import Role
 
 SLOW = Rule("slow", r"took \d{4,} ms", Severity.LOW, "A slow answer")
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.diagnosis.detectors.spans import assistant, calls, model, only, other, result, tool, user
-from treadle.diagnosis.detectors import Kind, Severity, detect, holds
+from treadle.diagnosis.detectors import Kind, Severity, detect
+from treadle.diagnosis.evidence import holds
 from treadle.spans.span import SpanKind
 
 WORDS = (

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from treadle.diagnosis.detectors import SpanReference
+from treadle.diagnosis.evidence import SpanReference
 from treadle.events.types import Usage
 from treadle.spans.span import Span, SpanKind, SpanStatus
 from treadle.traces import SqliteTraceStore

@@ -74,7 +74,7 @@ def test_what_fails_again_and_again_is_a_retry(tmp_path: Path) -> None:
     ]
     report = _analysed(tmp_path, *spans)
     assert _first(report) == (Cause.RETRIES, "0")
-    assert report.repeated[0].count == 4
+    assert len(report.repeated[0].spans) == 4
     assert "The likeliest cause: retries at " in render(report)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnosis.report.spans import MS, named, span
-from treadle.diagnosis.report.shape import critical_path, self_times
+from treadle.diagnosis.span_times import critical_path, self_times
 from treadle.spans.span import Span
 
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.diagnosis.report.spans import named, run, span, stored, tool
-from treadle.diagnosis.detectors import Evidence, Severity, detect
+from treadle.diagnosis.detectors import Severity, detect
+from treadle.diagnosis.evidence import Evidence
 from treadle.diagnosis.report import (
     Cause,
     Suspect,

@@ -8,7 +8,8 @@ import pytest
 from tests.toolbox.traces.flights import FAILURE, THREAD, flights
 from tests.toolbox.traces.recordings import BEGIN, Recordings, model_call, tool_call
 from treadle.config.traces import DetectorRule
-from treadle.diagnosis.detectors import Rule, text_at
+from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.field_paths import text_at
 from treadle.diagnosis.findings import examiners
 from treadle.events import EventBus, Outcome
 from treadle.events.types import ErrorKind, ToolCallCompleted, Usage

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.toolbox.traces.flights import flights
 from tests.toolbox.traces.recordings import Recordings, model_call, opened, tool_call
-from treadle.diagnosis.detectors import text_at
+from treadle.diagnosis.field_paths import text_at
 from treadle.events.types import ErrorKind
 from treadle.spans.span import SpanStatus
 from treadle.tokens import estimate

@@ -9,8 +9,8 @@ from typing import Any
 from treadle.diagnosis.detectors.finding import Kind, Layer, Severity
 from treadle.diagnosis.detectors.hits import Detector, Hit
 from treadle.diagnosis.detectors.offered import Offered
-from treadle.diagnosis.detectors.places import parsed
-from treadle.diagnosis.detectors.reading import Call, Message, Role
+from treadle.diagnosis.field_paths import parsed
+from treadle.diagnosis.span_messages import Call, Message, Role
 from treadle.traces.fencing import inline
 
 ARGUMENTS = Detector("call-arguments", 1, Layer.SIGNALS)

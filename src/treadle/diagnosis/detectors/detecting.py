@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from treadle.diagnosis.detectors.examined import Examined, Fault, Series, Told
 from treadle.diagnosis.detectors.examining import ALL_LAYERS, Examiner
-from treadle.diagnosis.detectors.finding import Finding, Layer, SpanReference
+from treadle.diagnosis.detectors.finding import Finding, Layer
 from treadle.diagnosis.detectors.repeats import Numbering, Occurrence
 from treadle.diagnosis.detectors.rules import Rule
+from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.span import Span
 
 MOST_COMPARED = 50

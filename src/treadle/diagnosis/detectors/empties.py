@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from treadle.diagnosis.detectors.finding import Kind, Layer, Severity
 from treadle.diagnosis.detectors.hits import Detector, Hit
-from treadle.diagnosis.detectors.places import step
+from treadle.diagnosis.field_paths import step
 
 EMPTY = Detector("empty-result", 1, Layer.SIGNALS)
 

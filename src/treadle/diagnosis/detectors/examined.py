@@ -11,14 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from treadle.diagnosis.detectors.finding import (
-    Evidence,
-    Finding,
-    Kind,
-    Layer,
-    Severity,
-    SpanReference,
-)
+from treadle.diagnosis.detectors.finding import Finding, Kind, Layer, Severity
+from treadle.diagnosis.evidence import Evidence, SpanReference
 
 _COMPRESSED_FROM = 1_000
 _LEVEL = 1

@@ -14,12 +14,13 @@ from treadle.diagnosis.detectors.examined import (
     mark,
     packed_faults,
 )
-from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Layer, SpanReference
+from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Layer
 from treadle.diagnosis.detectors.hits import Hit
 from treadle.diagnosis.detectors.manner import manner_of
-from treadle.diagnosis.detectors.places import text_at
-from treadle.diagnosis.detectors.reading import Reading, Role, Text, read, tool_name
 from treadle.diagnosis.detectors.repeats import content_of
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.field_paths import text_at
+from treadle.diagnosis.span_messages import Reading, Role, Text, read, tool_name
 from treadle.spans.span import Span, SpanKind
 
 ALL_LAYERS = frozenset(Layer)

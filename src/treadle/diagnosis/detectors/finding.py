@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from treadle.diagnosis.evidence import Evidence, SpanReference
+
 QUOTE_CHARACTERS = 240
 """The longest quote; the range of a finding is as long as its quote."""
 
@@ -83,30 +85,6 @@ class Kind(StrEnum):
     NULL = "null"
     RULE = "rule"
     """A rule of the user's own."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class SpanReference:
-    """Which span."""
-
-    trace_id: str
-    span_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Where a finding stands.
-
-    `field` is a path such as `output[0].content`, `output.error` (inside a result that is JSON
-    text) or `attributes.http.response.status_code`; `places.text_at` reads it. `start` and `end`
-    are characters, half open, of that field's decoded text, which hold exactly `quote`.
-    """
-
-    span: SpanReference
-    field: str
-    start: int
-    end: int
-    quote: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from treadle.diagnosis.detectors.hits import words_of
-from treadle.diagnosis.detectors.places import parsed
+from treadle.diagnosis.field_paths import parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from treadle.diagnosis.detectors.places import parsed
+from treadle.diagnosis.field_paths import parsed
 from treadle.spans.span import Span
 
 Offered = dict[str, Mapping[str, object] | None]

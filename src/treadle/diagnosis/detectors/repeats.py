@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from treadle.diagnosis.detectors.places import parsed
+from treadle.diagnosis.field_paths import parsed
 
 Occurrence = tuple[str, int]
 """The digest of what a message says, and the number of this time that it is said, from 1."""

@@ -8,9 +8,9 @@ from treadle.diagnosis.detectors.finding import Kind, Layer, Severity
 from treadle.diagnosis.detectors.hits import Detector, Hit, words_of
 from treadle.diagnosis.detectors.lines import http_severity
 from treadle.diagnosis.detectors.manner import Manner
-from treadle.diagnosis.detectors.places import as_text, parsed, step
 from treadle.diagnosis.detectors.terse import is_failure_alone, status_in
 from treadle.diagnosis.detectors.wording import OUR_KINDS, kind_of, says_nothing, severity_of
+from treadle.diagnosis.field_paths import as_text, parsed, step
 from treadle.traces.fencing import inline
 
 RESULTS = Detector("tool-result", 1, Layer.SIGNALS)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.diagnosis.detectors.finding import Kind, Layer, Severity
 from treadle.diagnosis.detectors.hits import Detector, Hit
-from treadle.diagnosis.detectors.places import as_text, step
-from treadle.diagnosis.detectors.reading import Reading, Role, Text
+from treadle.diagnosis.field_paths import as_text, step
+from treadle.diagnosis.span_messages import Reading, Role, Text
 from treadle.secrets.rules import compile_pattern
 from treadle.traces.fencing import inline
 

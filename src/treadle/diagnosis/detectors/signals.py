@@ -9,9 +9,9 @@ from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS, Kind, Layer, S
 from treadle.diagnosis.detectors.hits import Detector, Hit, words_of
 from treadle.diagnosis.detectors.lines import http_severity
 from treadle.diagnosis.detectors.offered import offered_tools
-from treadle.diagnosis.detectors.places import step, text_at
-from treadle.diagnosis.detectors.reading import Message, Reading, Role
 from treadle.diagnosis.detectors.wording import OUR_KINDS
+from treadle.diagnosis.field_paths import step, text_at
+from treadle.diagnosis.span_messages import Message, Reading, Role
 from treadle.spans.span import JsonValue, Span, SpanKind, SpanStatus
 from treadle.traces.fencing import inline
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from treadle.diagnosis.detectors.places import parsed, step
+from treadle.diagnosis.field_paths import parsed, step
 
 _PRINTED = ("stdout", "stderr", "output")
 _SPOKEN = ("stdout", "stderr", "output", "message", "msg", "text", "result", "content", "response")

@@ -1,5 +1,13 @@
 """Figures and causes out of recorded spans: pure, spans in, statements out."""
 
+from treadle.diagnosis.quote_verification import (
+    Verified,
+    VerifiedAnswer,
+    verify,
+    verify_answer,
+    verify_findings,
+    verify_suspects,
+)
 from treadle.diagnosis.report.material import MOST_READ, AnalysisReader
 from treadle.diagnosis.report.rendering import render, render_within
 from treadle.diagnosis.report.report import MOST_ISSUES, analyse
@@ -7,19 +15,10 @@ from treadle.diagnosis.report.results import (
     Cause,
     Figure,
     Focus,
-    RepeatedFailure,
     Report,
     Suspect,
     Table,
     Unit,
-)
-from treadle.diagnosis.report.verifying import (
-    Verified,
-    VerifiedAnswer,
-    verify,
-    verify_answer,
-    verify_findings,
-    verify_suspects,
 )
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Cause",
     "Figure",
     "Focus",
-    "RepeatedFailure",
     "Report",
     "Suspect",
     "Table",

@@ -8,7 +8,7 @@ from treadle.diagnosis.detectors import Severity
 from treadle.diagnosis.report.loops import Call, Loop, Manner, repeated_calls
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
-from treadle.diagnosis.report.shape import reference
+from treadle.diagnosis.span_times import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.amounts import duration
 from treadle.traces.fencing import inline

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from treadle.diagnosis.detectors import Severity, SpanReference
+from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.report.behaviour import behaviour_suspects
 from treadle.diagnosis.report.faults import fault_suspects
 from treadle.diagnosis.report.material import Material

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
-from treadle.diagnosis.detectors import Evidence, Role, SpanReference
 from treadle.diagnosis.detectors.hits import words_of
-from treadle.diagnosis.detectors.places import parsed
-from treadle.diagnosis.detectors.reading import Call, Message, Text, read, tool_name
 from treadle.diagnosis.detectors.repeats import content_of
+from treadle.diagnosis.evidence import Evidence, SpanReference
+from treadle.diagnosis.field_paths import parsed
 from treadle.diagnosis.report.prompts import contradictions
+from treadle.diagnosis.span_messages import Call, Message, Role, Text, read, tool_name
 from treadle.spans.span import WAITED, Span, SpanKind
 
 OPENING_MESSAGES = 4

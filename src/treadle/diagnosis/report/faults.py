@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from treadle.diagnosis.detectors import Finding, Kind, Severity, SpanReference
+from treadle.diagnosis.detectors import Finding, Kind, Severity
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
-from treadle.diagnosis.report.shape import reference
+from treadle.diagnosis.span_times import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan

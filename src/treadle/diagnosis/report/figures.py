@@ -7,8 +7,8 @@ from treadle.diagnosis.report.behaviour import loops_of
 from treadle.diagnosis.report.efficiency import efficiency
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Figure, Focus, Table, Unit, Value
-from treadle.diagnosis.report.shape import critical_path, reference
-from treadle.diagnosis.report.spending import slow_spans
+from treadle.diagnosis.report.spending import slow_spans_of
+from treadle.diagnosis.span_times import critical_path, reference
 from treadle.traces.query.conditions import Query
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan, Percentiles, Summary
@@ -133,13 +133,18 @@ def _own(material: Material) -> Table:
 
 
 def _unusual(material: Material) -> Table:
-    """Spans that took far longer than their likes."""
+    """Spans that took far longer than similar spans."""
     rows: list[tuple[Value, ...]] = [
-        (each.item.name, material.own_us[reference(each.item)], round(each.times, 1), each.usual.n)
-        for each in slow_spans(material)
+        (
+            each.item.name,
+            material.own_us[reference(each.item)],
+            round(each.times, 1),
+            each.baseline.n,
+        )
+        for each in slow_spans_of(material)
     ]
     return _table(
-        "Spans that took far longer than their likes",
+        "Spans that took far longer than similar spans",
         (
             ("span", Unit.TEXT),
             ("own time", Unit.MICROSECONDS),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic
 
-from treadle.diagnosis.report.shape import T
+from treadle.diagnosis.span_times import T
 
 LEAST = 3
 """Calls from which on the same is called again and again: twice happens to everybody."""

@@ -6,29 +6,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from treadle.diagnosis.detectors import Finding, Rule, Severity, SpanReference
+from treadle.diagnosis.detectors import Finding, Rule, Severity
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.findings import examiners, findings
+from treadle.diagnosis.outliers import earlier_spans, newest_spans
+from treadle.diagnosis.quote_verification import SpanSource
 from treadle.diagnosis.report.facts import Facts, facts_of
-from treadle.diagnosis.report.shape import reference, self_times
-from treadle.diagnosis.report.verifying import SpanSource
+from treadle.diagnosis.span_times import reference, self_times
 from treadle.spans.span import SpanKind, SpanStatus
-from treadle.traces.own_spans import OF_OTHERS
-from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
+from treadle.traces.query.conditions import Condition, Field, Operator, Query
 from treadle.traces.store.examinations import SpanExaminer
 from treadle.traces.store.protocol import SpanReader
 from treadle.traces.store.results import ListedSpan
 
 MOST_READ = 10_000
 """Spans whose contents are read, the newest, unless another number is asked for."""
-MOST_EARLIER = 1_000
-"""Spans before those that say what is usual."""
 EARLIER_READ = 200
 """Of these, how many tool and model calls are read whole."""
 MOST_FINDINGS = 5_000
 """Findings that are weighed, the gravest."""
 _ROUNDS, _EXAMINED_AT_ONCE = 20, 1_000
 """How often the detectors are asked to look at new spans before, and at how many."""
-_PAGE = 500
 
 NO_FACTS = Facts()
 
@@ -149,8 +147,8 @@ def read_material(
     reader: AnalysisReader, query: Query, *, rules: Sequence[Rule], most: int = MOST_READ
 ) -> Material:
     """The newest `most` spans of a question, with what is needed of their contents."""
-    spans = _newest(reader, query, most)
-    earlier = _earlier(reader, spans)
+    spans = newest_spans(reader, query, most)
+    earlier = earlier_spans(reader, spans)
     calls = [span for span in earlier if span.kind in {SpanKind.TOOL, SpanKind.MODEL}]
     findings, unexamined = _findings(reader, query, spans, rules)
     return Material(
@@ -161,28 +159,6 @@ def read_material(
         earlier=earlier,
         earlier_facts=_facts(reader, calls[-EARLIER_READ:]),
     )
-
-
-def _newest(reader: AnalysisReader, query: Query, most: int) -> tuple[ListedSpan, ...]:
-    """The newest spans that fit, in order of time."""
-    found: list[ListedSpan] = []
-    cursor: str | None = None
-    while len(found) < most:
-        limit = min(_PAGE, most - len(found))
-        page = reader.spans(query, sort=NEWEST, limit=limit, cursor=cursor)
-        found += page.data
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return tuple(sorted(found, key=lambda span: (span.start_us, span.trace_id, span.span_id)))
-
-
-def _earlier(reader: AnalysisReader, spans: Sequence[ListedSpan]) -> tuple[ListedSpan, ...]:
-    """The spans that began before the first of `spans`, in order of time."""
-    if not spans:
-        return ()
-    before = Query((Condition(Field.START, Operator.LESS, (spans[0].start_us,)),))
-    return _newest(reader, before & OF_OTHERS, MOST_EARLIER)
 
 
 def _facts(reader: SpanSource, spans: Iterable[ListedSpan]) -> dict[SpanReference, Facts]:

@@ -8,7 +8,7 @@ from treadle.diagnosis.report.facts import Form
 from treadle.diagnosis.report.faults import after_recovery
 from treadle.diagnosis.report.material import Material
 from treadle.diagnosis.report.results import Cause, Suspect
-from treadle.diagnosis.report.shape import reference
+from treadle.diagnosis.span_times import reference
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.fencing import inline
 from treadle.traces.store.results import ListedSpan

@@ -7,10 +7,10 @@ recorded can begin a heading, a row or a link.
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from treadle.diagnosis.detectors import Evidence
+from treadle.diagnosis.evidence import Evidence
+from treadle.diagnosis.repeated_failures import RepeatedFailure
 from treadle.diagnosis.report.results import (
     Figure,
-    RepeatedFailure,
     Report,
     Suspect,
     Table,
@@ -115,9 +115,10 @@ def _repeated(repeated: Sequence[RepeatedFailure], rows: int) -> Iterator[str]:
     yield "| operation | failure | times | first | it says |"
     yield "|---|---|---|---|---|"
     for each in repeated[: max(rows, 1)]:
-        name, quote = written(each.name, Unit.TEXT), written(each.quote, Unit.TEXT)
-        link = _link(each.first.trace_id, each.first.span_id)
-        yield f"| {name} | {each.kind.value} | {each.count} | {link} | {quote} |"
+        first = each.first.evidence
+        name, quote = written(each.name, Unit.TEXT), written(first.quote, Unit.TEXT)
+        link = _link(first.span.trace_id, first.span.span_id)
+        yield f"| {name} | {each.first.kind.value} | {len(each.spans)} | {link} | {quote} |"
     if len(repeated) > max(rows, 1):
         yield ""
         yield f"{len(repeated) - max(rows, 1)} more."

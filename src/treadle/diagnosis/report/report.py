@@ -1,9 +1,12 @@
 """A question about recorded spans, answered by rules alone: figures, causes, what to do."""
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from treadle.diagnosis.detectors import Finding, Kind, Rule
+from treadle.diagnosis.detectors import Rule
+from treadle.diagnosis.periods import Change, period_of, within
+from treadle.diagnosis.quote_verification import verify_suspects
+from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
 from treadle.diagnosis.report.advice import recommendations, summary_of
 from treadle.diagnosis.report.causes import suspects
 from treadle.diagnosis.report.figures import figures_of, tables_of
@@ -13,15 +16,12 @@ from treadle.diagnosis.report.material import (
     Material,
     read_material,
 )
-from treadle.diagnosis.report.periods import Change, period_of, within
-from treadle.diagnosis.report.results import Focus, RepeatedFailure, Report
-from treadle.diagnosis.report.verifying import verify_suspects
+from treadle.diagnosis.report.results import Focus, Report
 from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query
 from treadle.traces.query.writing import format_query
 
 MOST_ISSUES = 20
-_LEAST_REPEATED = 2
 
 
 def analyse(
@@ -60,7 +60,7 @@ def analyse(
         summary=summary_of(summary, material, issues, focus),
         figures=figures_of(reader, query, summary, change.before if change else None),
         tables=tables_of(summary, material, focus),
-        repeated=repeated_failures(material),
+        repeated=_repeated(material),
         issues=issues,
         issues_left_out=max(0, len(found) - most_issues),
         recommendations=recommendations(issues),
@@ -68,36 +68,12 @@ def analyse(
     )
 
 
-def repeated_failures(material: Material) -> tuple[RepeatedFailure, ...]:
-    """What went wrong in the same way in several spans of the same name, the most frequent first.
-
-    The same way: the same kind of finding, with words that differ by numbers and ids alone.
-    """
-    groups: dict[tuple[str, Kind, str], list[Finding]] = {}
-    for finding in material.findings:
-        span = material.known.get(finding.evidence.span)
-        if span is not None:
-            key = (span.name, finding.kind, _without_numbers(finding.evidence.quote))
-            groups.setdefault(key, []).append(finding)
-    spans = {key: Counter(each.evidence.span for each in found) for key, found in groups.items()}
-    repeated = [
-        RepeatedFailure(
-            name=key[0],
-            kind=key[1],
-            count=len(spans[key]),
-            first=found[0].evidence.span,
-            quote=found[0].evidence.quote,
-        )
-        for key, found in groups.items()
-        if len(spans[key]) >= _LEAST_REPEATED
-    ]
-    return tuple(sorted(repeated, key=lambda each: -each.count))
-
-
-def _without_numbers(text: str) -> str:
-    """`text` as one compares it: every word with a digit in it is the same."""
-    return " ".join(
-        "#" if any(character.isdigit() for character in word) else word for word in text.split()
+def _repeated(material: Material) -> tuple[RepeatedFailure, ...]:
+    """The repeated failures of the spans that were read, each with a name."""
+    known = [each for each in material.findings if each.evidence.span in material.known]
+    return tuple(
+        replace(each, name=each.name or material.known[each.first.evidence.span].name)
+        for each in repeated_failures(known)
     )
 
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treadle.diagnosis.detectors import Evidence, Kind, Severity, SpanReference
+from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.evidence import Evidence, SpanReference
+from treadle.diagnosis.repeated_failures import RepeatedFailure
 from treadle.spans.page_links import span_link
 
 
@@ -126,19 +128,6 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
     left_out: int = 0
     """Rows that there would be besides."""
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatedFailure:
-    """The same failure of the same operation in several spans."""
-
-    name: str
-    """Of the spans."""
-    kind: Kind
-    count: int
-    first: SpanReference
-    quote: str
-    """What the first of them says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,16 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from treadle.diagnosis.detectors import Severity
+from treadle.diagnosis.outliers import (
+    LEAST_PEERS,
+    Outlier,
+    expensive_calls,
+    slow_spans,
+    time_peers,
+)
 from treadle.diagnosis.report.material import Material
-from treadle.diagnosis.report.outliers import LEAST, Outlier, outliers, usual
 from treadle.diagnosis.report.results import Cause, Suspect
-from treadle.diagnosis.report.shape import critical_path, reference
+from treadle.diagnosis.span_times import critical_path, reference
 from treadle.spans.span import SpanKind
 from treadle.traces.amounts import cost, duration
 from treadle.traces.fencing import inline
@@ -29,8 +35,6 @@ _WELL_CACHED, _MISSED, _LEAST_CACHED = 0.5, 0.1, 1_024
 _JUMP, _LEAST_JUMP = 1.0, 2_000
 _CHARACTERS_A_TOKEN = 4
 _EXPLAINED = 0.4
-_REPLY_OVERHEAD = 100
-"""Tokens added to a reply's, so that the time of a short one is not taken for slowness."""
 _LEAVES = {SpanKind.TOOL, SpanKind.RETRIEVAL, SpanKind.EMBEDDING, SpanKind.MODEL}
 
 
@@ -45,60 +49,15 @@ def spending_suspects(material: Material) -> list[Suspect]:
     ]
 
 
-def slow_spans(material: Material) -> tuple[Outlier[ListedSpan], ...]:
-    """Spans whose own time is far above their likes', the farthest first."""
-    earlier = [
-        (_like(span), _pace(span, own))
-        for span in material.earlier
-        if (own := material.earlier_own_us.get(reference(span)))
-    ]
-    items = [
-        (_like(span), span, _pace(span, own))
-        for span in material.spans
-        if (own := material.own_us.get(reference(span)))
-    ]
-    counts: dict[Hashable, int] = defaultdict(int)
-    for key, _ in earlier:
-        counts[key] += 1
-    # Where enough came before, it alone says what is usual: now all may be slow.
-    known = {key for key, count in counts.items() if count >= LEAST}
-    among = outliers([each for each in items if each[0] not in known], earlier)
-    against = _against(items, earlier, known)
-    return (*against, *among)
-
-
-def _against(
-    items: Sequence[tuple[Hashable, ListedSpan, float]],
-    earlier: Sequence[tuple[Hashable, float]],
-    known: set[Hashable],
-) -> tuple[Outlier[ListedSpan], ...]:
-    values: dict[Hashable, list[float]] = defaultdict(list)
-    for key, value in earlier:
-        values[key].append(value)
-    groups = {key: usual(values[key]) for key in known}
-    found = [
-        Outlier(span, value, group)
-        for key, span, value in items
-        if (group := groups.get(key)) is not None and value > 0 and group.is_far(value)
-    ]
-    return tuple(sorted(found, key=lambda each: -each.usual.distance(each.value)))
-
-
-def _like(span: ListedSpan) -> Hashable:
-    return span.kind, span.operation, span.name, span.model
-
-
-def _pace(span: ListedSpan, own_us: int) -> float:
-    """Own time; of a reply for each token, since a long one may take long."""
-    if span.kind is SpanKind.MODEL and span.tokens.output is not None:
-        return own_us / (_REPLY_OVERHEAD + span.tokens.output)
-    return float(own_us)
+def slow_spans_of(material: Material) -> tuple[Outlier[ListedSpan], ...]:
+    """The slow spans, compared with the earlier spans."""
+    return slow_spans(material.spans, material.own_us, material.earlier, material.earlier_own_us)
 
 
 def _slow(material: Material) -> Iterator[Suspect]:
     groups: dict[tuple[str, Hashable], list[Outlier[ListedSpan]]] = defaultdict(list)
-    for each in slow_spans(material):
-        groups[each.item.trace_id, _like(each.item)].append(each)
+    for each in slow_spans_of(material):
+        groups[each.item.trace_id, time_peers(each.item)].append(each)
     for found in groups.values():
         excesses = {reference(each.item): _excess_us(each, material) for each in found}
         worst = max(found, key=lambda each: excesses[reference(each.item)])
@@ -108,7 +67,7 @@ def _slow(material: Material) -> Iterator[Suspect]:
             continue
         span = worst.item
         own = duration(material.own_us[reference(span)])
-        more = f" So were {len(found) - 1} more of its likes." if len(found) > 1 else ""
+        more = f" {_similar(len(found) - 1)} also slow." if len(found) > 1 else ""
         yield Suspect(
             span=reference(span),
             name=span.name,
@@ -116,13 +75,18 @@ def _slow(material: Material) -> Iterator[Suspect]:
             severity=_severity(share),
             why=(
                 (
-                    f"It took {own} itself, {worst.times:.1f} times the median of {worst.usual.n}"
-                    f" like it: {share:.0%} of the time of its trace.{more}"
+                    f"Its own time is {own}, {worst.times:.1f} times the median of"
+                    f" {worst.baseline.n} similar spans: {share:.0%} of the time of its"
+                    f" trace.{more}"
                 ),
             ),
             score=_SLOW + _BY_SHARE * share + _by_times(worst.times),
             also=tuple(reference(each.item) for each in found if each is not worst),
         )
+
+
+def _similar(number: int) -> str:
+    return "1 similar span was" if number == 1 else f"{number} similar spans were"
 
 
 def _by_times(times: float) -> float:
@@ -136,10 +100,10 @@ def _excess_us(outlier: Outlier[ListedSpan], material: Material) -> float:
 
 def _dominating(material: Material) -> Iterator[Suspect]:
     """The step that a trace waited for most, far ahead of the next, where it has no likes."""
-    slow = {reference(each.item) for each in slow_spans(material)}
+    slow = {reference(each.item) for each in slow_spans_of(material)}
     alike: dict[Hashable, int] = defaultdict(int)
     for span in (*material.spans, *material.earlier):
-        alike[_like(span)] += 1
+        alike[time_peers(span)] += 1
     for trace, spans in material.by_trace.items():
         steps = sorted(critical_path(spans), key=lambda step: -step.own_us)
         if not steps or steps[0].span is None or steps[0].span.kind not in _LEAVES:
@@ -147,7 +111,7 @@ def _dominating(material: Material) -> Iterator[Suspect]:
         worst, wall = steps[0].span, max(1, material.wall_us[trace])
         share = steps[0].own_us / wall
         second = steps[1].own_us if len(steps) > 1 else 0
-        known = alike[_like(worst)] >= LEAST or reference(worst) in slow
+        known = alike[time_peers(worst)] >= LEAST_PEERS or reference(worst) in slow
         if known or share < _DOMINATING or steps[0].own_us < _AHEAD * second:
             continue
         yield Suspect(
@@ -168,7 +132,7 @@ def _dominating(material: Material) -> Iterator[Suspect]:
 def _dear(material: Material) -> Iterator[Suspect]:
     """Model calls that cost far more than their likes."""
     total = sum(span.cost or 0 for span in material.spans if span.counted)
-    for each in dear_calls(material):
+    for each in expensive_calls(material.spans, material.earlier):
         span = each.item
         share = each.excess / total if total else 0
         if each.times < _LEAST_TIMES_DEAR or (share < _LEAST_SHARE and each.times < _EXTREME):
@@ -182,23 +146,12 @@ def _dear(material: Material) -> Iterator[Suspect]:
             why=(
                 (
                     f"It cost {cost(each.value)}, {each.times:.1f} times the median of"
-                    f" {each.usual.n} like it: {each.value / total:.0%} of the whole."
+                    f" {each.baseline.n} similar calls: {each.value / total:.0%} of all cost."
                 ),
                 f"It had {tokens.input or 0:,} tokens in and {tokens.output or 0:,} out.",
             ),
             score=_DEAR + _BY_SHARE * share + _by_times(each.times),
         )
-
-
-def dear_calls(material: Material) -> tuple[Outlier[ListedSpan], ...]:
-    """Model calls whose cost is far above their likes', the farthest first."""
-
-    def key(span: ListedSpan) -> Hashable:
-        return span.operation, span.name.replace(span.model or "", "")
-
-    items = [(key(span), span, span.cost) for span in material.spans if span.counted and span.cost]
-    earlier = [(key(span), span.cost) for span in material.earlier if span.counted and span.cost]
-    return outliers(items, earlier)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from treadle.diagnosis.detectors import Finding, Rule, SpanReference, detect
+from treadle.diagnosis.detectors import Finding, Rule, detect
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.report.results import Focus
 from treadle.errors import TreadleError
 from treadle.events.types import Purpose, ToolView

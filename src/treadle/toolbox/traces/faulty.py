@@ -4,19 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from treadle.diagnosis.detectors import Finding, SpanReference
+from treadle.diagnosis.detectors import Finding
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.findings import Findings
-from treadle.diagnosis.report.verifying import verify_findings
+from treadle.diagnosis.quote_verification import verify_findings
+from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
 from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.issues import (
     Issue,
-    RepeatedFailure,
+    RepeatedFailureRow,
     by_span,
     issue,
-    repeated_failure,
-    repeated_groups,
+    repeated_row,
 )
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
@@ -46,7 +47,7 @@ class FaultySpan(Told):
 class TakenApart:
     """The faults as rows. `spans` have any; `unverified` quotes no longer stood in their spans."""
 
-    repeated: Sequence[RepeatedFailure]
+    repeated: Sequence[RepeatedFailureRow]
     faulty: Sequence[FaultySpan]
     spans: int
     unverified: int
@@ -54,17 +55,17 @@ class TakenApart:
 
 def taken_apart(reader: TraceReading, found: Findings) -> TakenApart:
     """The rows of what was found; each quote is read again in its span."""
-    groups = repeated_groups(found.data)
-    repeats = {each.evidence.span for group in groups for each in group[1:]}
+    groups = repeated_failures(found.data)
+    repeats = {span for group in groups for span in group.spans[1:]}
     every = by_span(found.data, repeats)
     groups = groups[:_MOST_LISTED]
     faulty = dict(islice(_hidden(reader, every), _MOST_LISTED))
-    shown = [group[0] for group in groups]
+    shown = [group.first for group in groups]
     shown += [each for of_span in faulty.values() for each in of_span[1][:_ISSUES_OF_SPAN]]
     kept, dropped = verify_findings(dict.fromkeys(shown), reader)
     standing = frozenset(kept)
     return TakenApart(
-        repeated=_repeated(reader, [group for group in groups if group[0] in standing]),
+        repeated=_repeated(reader, [group for group in groups if group.first in standing]),
         faulty=[
             row
             for span, findings in faulty.values()
@@ -105,13 +106,13 @@ def _row(
     )
 
 
-def _repeated(reader: TraceReading, groups: Sequence[Sequence[Finding]]) -> list[RepeatedFailure]:
-    unnamed = [group[0].evidence.span for group in groups if not group[0].tool]
+def _repeated(reader: TraceReading, groups: Sequence[RepeatedFailure]) -> list[RepeatedFailureRow]:
+    unnamed = [group.spans[0] for group in groups if not group.name]
     listed = _listed(reader, unnamed) if unnamed else {}
     rows = []
     for group in groups:
-        span = listed.get(group[0].evidence.span)
-        rows.append(repeated_failure(span.name if span else "", group))
+        span = listed.get(group.spans[0])
+        rows.append(repeated_row(group, span.name if span else ""))
     return rows
 
 

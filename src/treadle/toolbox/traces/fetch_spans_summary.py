@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.findings import Findings, findings
-from treadle.diagnosis.report.periods import period_of, within
+from treadle.diagnosis.periods import period_of, within
 from treadle.events.types import ToolView
 from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
@@ -16,7 +16,7 @@ from treadle.toolbox.answers import if_any
 from treadle.toolbox.budget import BRIEF_TOKENS, MaxTokens
 from treadle.toolbox.traces.faulty import MOST_FAULTS, FaultySpan, TakenApart, taken_apart
 from treadle.toolbox.traces.filling import filled, left_out
-from treadle.toolbox.traces.issues import RepeatedFailure
+from treadle.toolbox.traces.issues import RepeatedFailureRow
 from treadle.toolbox.traces.outlying import OutlyingSpan, outlying
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, TraceResult, TraceTool
@@ -120,7 +120,7 @@ class FetchSpansSummaryResult(TraceResult):
     model_breakdown: list[ModelRow]
     tool_usage: list[ToolRow]
     faults: Faults
-    repeated_failures: list[RepeatedFailure]
+    repeated_failures: list[RepeatedFailureRow]
     error_spans: list[FailedSpan]
     semantic_error_spans: list[FaultySpan]
     slowest_spans: list[BriefSpan]

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from treadle.diagnosis.detectors import Finding, Kind, Rule, SpanReference, detect
-from treadle.diagnosis.detectors.reading import read
+from treadle.diagnosis.detectors import Finding, Kind, Rule, detect
+from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.findings import findings
 from treadle.diagnosis.record_faults import RecordFaultKind, record_faults
+from treadle.diagnosis.span_messages import read
 from treadle.events.types import ToolView
 from treadle.spans.page_links import span_link
 from treadle.spans.span import Span, SpanStatus

@@ -1,20 +1,17 @@
 """Faults that were found, as rows with their evidence; the same failure again and again as one."""
 
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from treadle.diagnosis.detectors import Finding, Kind, SpanReference
+from treadle.diagnosis.detectors import Finding, Kind
 from treadle.diagnosis.detectors.finding import QUOTE_CHARACTERS
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.repeated_failures import RepeatedFailure
 from treadle.spans.page_links import span_link
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.results import Told, named
 from treadle.traces.fencing import quotable
 
-_CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
-"""What differs from one time to the next: numbers, ids, addresses."""
-_COMPARED = 120
-"""Characters by which two failures are known to be one."""
 _TOLD_BY_STATUS = (Kind.STATUS, Kind.DENIED)
 
 
@@ -37,10 +34,10 @@ class Issue(Told):
     also_in: int | None = if_any()
 
 
-class RepeatedFailure(Told):
-    """The same failure of the same tool, `count` times; `repeated_in` spans merely repeat it.
+class RepeatedFailureRow(Told):
+    """The same failure of the same tool in `count` spans; `repeated_in` later spans only repeat it.
 
-    Ids and numbers in what it says make no difference. `span_ids` are the first of them.
+    Numbers and ids in its text make no difference. `span_ids` are the first of the spans.
     """
 
     name: str
@@ -87,31 +84,18 @@ def by_span(
     )
 
 
-def repeated_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings that say the same of the same tool, where there is more than one."""
-    alike: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        alike[finding.kind, finding.tool, finding.evidence.quote].append(finding)
-    groups: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
-    for (kind, tool, quote), found in alike.items():
-        groups[kind, tool, _CHANGING.sub("#", quote[:_COMPARED])] += found
-    several = [group for group in groups.values() if len(group) > 1 or group[0].also_in]
-    return sorted(several, key=lambda group: -len(group))
-
-
-def repeated_failure(name: str, group: Sequence[Finding]) -> RepeatedFailure:
-    """The row of a group; `name` is that of its spans where the findings name no tool."""
-    first = group[0]
-    place = first.evidence
-    return RepeatedFailure(
-        name=named(first.tool or name),
+def repeated_row(repeated: RepeatedFailure, name: str = "") -> RepeatedFailureRow:
+    """The row of a repeated failure. `name` is that of its spans if it has no tool."""
+    first, spans = repeated.first, repeated.spans
+    return RepeatedFailureRow(
+        name=named(repeated.name or name),
         pattern=first.kind.value,
         severity=first.severity.value,
-        count=len(group),
-        repeated_in=len({span for each in group for span in each.also_in}) or None,
-        context=quotable(place.quote),
-        span_ids=tuple(each.evidence.span.span_id for each in group[:3]),
-        link=span_link(place.span.trace_id, place.span.span_id),
+        count=len(spans),
+        repeated_in=repeated.later_spans or None,
+        context=quotable(first.evidence.quote),
+        span_ids=tuple(each.span_id for each in spans[:3]),
+        link=span_link(spans[0].trace_id, spans[0].span_id),
     )
 
 

@@ -8,9 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from treadle.diagnosis.detectors import Evidence, Finding, SpanReference
-from treadle.diagnosis.detectors.reading import read
+from treadle.diagnosis.detectors import Finding
+from treadle.diagnosis.evidence import Evidence, SpanReference
 from treadle.diagnosis.report.results import Focus
+from treadle.diagnosis.span_messages import read
 from treadle.llm.messages import ChatRequest, SystemMessage, UserMessage
 from treadle.spans.span import Span
 from treadle.spans.text_cuts import cut_before, cut_behind

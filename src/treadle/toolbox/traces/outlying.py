@@ -1,10 +1,20 @@
-"""Spans that took far longer, or cost far more, than similar spans."""
+"""Spans that took far longer, or cost far more, than similar spans, as rows."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
-from treadle.diagnosis.report.outliers import LEAST_SCALE, Usual, outliers
-from treadle.spans.span import TOOL_NAME_PREFIX
+from treadle.diagnosis.outliers import (
+    LEAST_RATIO,
+    Outlier,
+    SelfTimes,
+    earlier_spans,
+    expensive_calls,
+    newest_spans,
+    slow_spans,
+    time_peers,
+)
+from treadle.diagnosis.span_times import reference, self_times
+from treadle.spans.span import TOOL_NAME_PREFIX, WAITED
 from treadle.toolbox.answers import if_any
 from treadle.toolbox.traces.reading import TraceReading
 from treadle.toolbox.traces.results import Told, named
@@ -12,17 +22,16 @@ from treadle.traces.query import Condition, Operator, Query, any_of
 from treadle.traces.query import Field as About
 from treadle.traces.store.results import ListedSpan, Percentiles, Summary
 
-_LIKES = 300
-"""The newest spans, which say what is usual for a cost."""
-_DEVIATIONS_OF_P95 = 1.645
-"""How far the 95th percentile is from the median where logarithms are normal."""
+_NEWEST = 500
+"""The newest spans are compared, and in addition the slowest and the most expensive of all."""
 _MOST = 5
+_MOST_CHILDREN = 1_000
 
 
 class OutlyingSpan(Told):
-    """A span whose duration or cost is `times` the median of `n` spans of its model or tool.
+    """A span whose own duration or cost is `times` the median of `n` similar spans.
 
-    All durations were compared, and the costs with those of the newest spans.
+    The newest spans were compared, and the slowest and the most expensive of all.
     """
 
     span_id: str
@@ -35,25 +44,31 @@ class OutlyingSpan(Told):
 
 
 def outlying(reader: TraceReading, query: Query, summary: Summary) -> list[OutlyingSpan]:
-    """The outliers of a summary: first those that took long, the farthest from their likes first.
+    """The outliers: first the slow spans, one of each group of peers, the farthest first."""
+    newest = newest_spans(reader, query, _NEWEST)
+    earlier = earlier_spans(reader, newest)
+    candidates = [*summary.slowest, *summary.most_expensive, *_slowest(reader, query, summary)]
+    children = _children(reader, candidates)
+    spans = {reference(span): span for span in (*candidates, *newest)}
+    every = {reference(span): span for span in (*children, *spans.values())}
+    own_us = self_times(every.values())
+    slow = slow_spans(tuple(spans.values()), own_us, earlier, self_times(earlier))
+    rows = islice(_slow_rows(reader, slow, own_us), _MOST)
+    costly = expensive_calls(spans.values(), earlier)
+    return [*rows, *map(_cost_row, costly[:_MOST])]
 
-    A model or a tool gives one, the slowest, if that is far off.
-    """
-    slow: list[tuple[float, Condition, Usual, int]] = []
-    for condition, latency in _groups(summary):
-        usual = _usual(latency)
-        longest = latency.max_us
-        if usual is not None and longest is not None and usual.is_far(longest):
-            slow.append((usual.distance(longest), condition, usual, longest))
-    slow.sort(key=lambda each: -each[0])
-    rows = []
-    for _, condition, usual, longest in slow[:_MOST]:
-        least = Condition(About.DURATION, Operator.AT_LEAST, (longest,))
-        rows += [
-            _row(span, usual, longest)
-            for span in reader.spans(query & Query((condition, least)), limit=1).data
-        ]
-    return [*rows, *_dear(reader, query, summary)]
+
+def _slowest(reader: TraceReading, query: Query, summary: Summary) -> Iterator[ListedSpan]:
+    """The slowest spans of the models and tools whose slowest is farthest from their median."""
+    ratios = [
+        (latency.max_us / latency.p50_us, condition, latency.max_us)
+        for condition, latency in _groups(summary)
+        if latency.p50_us and latency.max_us
+    ]
+    farthest = sorted((each for each in ratios if each[0] >= LEAST_RATIO), key=lambda it: -it[0])
+    for _, condition, longest_us in farthest[:_MOST]:
+        least = Condition(About.DURATION, Operator.AT_LEAST, (longest_us,))
+        yield from reader.spans(query & Query((condition, least)), limit=1).data
 
 
 def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
@@ -63,41 +78,51 @@ def _groups(summary: Summary) -> Iterator[tuple[Condition, Percentiles]]:
         yield any_of(About.NAME, [f"{TOOL_NAME_PREFIX}{tool.name}", tool.name]), tool.latency
 
 
-def _usual(latency: Percentiles) -> Usual | None:
-    """The baseline from percentiles; None if there is none."""
-    if not latency.p50_us or not latency.p95_us:
-        return None
-    spread = math.log(latency.p95_us / latency.p50_us) / _DEVIATIONS_OF_P95
-    return Usual(latency.n, latency.p50_us, max(spread, LEAST_SCALE))
+def _children(reader: TraceReading, spans: Iterable[ListedSpan]) -> Sequence[ListedSpan]:
+    """The children of spans, whose time is not part of the own time of their parent."""
+    parents = sorted({span.span_id for span in spans})
+    if not parents:
+        return ()
+    return reader.spans(Query((any_of(About.PARENT, parents),)), limit=_MOST_CHILDREN).data
 
 
-def _row(span: ListedSpan, usual: Usual, longest_us: int) -> OutlyingSpan:
+def _slow_rows(
+    reader: TraceReading, slow: Iterable[Outlier[ListedSpan]], own_us: SelfTimes
+) -> Iterator[OutlyingSpan]:
+    """A row for the farthest outlier of each group. Waiting for a person does not count."""
+    shown = set()
+    for each in sorted(slow, key=lambda outlier: -outlier.distance):
+        peers = time_peers(each.item)
+        if peers in shown:
+            continue
+        whole = own_us[reference(each.item)]
+        own = max(0, whole - _waited_us(reader, each.item))
+        value = each.value * own / whole
+        if value and each.baseline.has_outlier(value):
+            shown.add(peers)
+            times = value / each.baseline.median
+            yield OutlyingSpan(
+                span_id=each.item.span_id,
+                name=named(each.item.name),
+                duration_ms=own / 1_000,
+                median=float(f"{own / times / 1_000:.6g}"),
+                times=round(times, 1),
+                n=each.baseline.n,
+            )
+
+
+def _waited_us(reader: TraceReading, listed: ListedSpan) -> int:
+    span = reader.span(listed.trace_id, listed.span_id)
+    waited = span.attributes.get(WAITED) if span is not None else None
+    return waited if isinstance(waited, int) else 0
+
+
+def _cost_row(outlier: Outlier[ListedSpan]) -> OutlyingSpan:
     return OutlyingSpan(
-        span_id=span.span_id,
-        name=named(span.name),
-        duration_ms=longest_us / 1_000,
-        median=usual.median / 1_000,
-        times=round(longest_us / usual.median, 1),
-        n=usual.n,
+        span_id=outlier.item.span_id,
+        name=named(outlier.item.name),
+        cost=outlier.value,
+        median=float(f"{outlier.baseline.median:.6g}"),
+        times=round(outlier.times, 1),
+        n=outlier.baseline.n,
     )
-
-
-def _dear(reader: TraceReading, query: Query, summary: Summary) -> Iterator[OutlyingSpan]:
-    dearest = [each for each in summary.most_expensive if each.counted]
-    if not dearest:
-        return
-    known = {each.key for each in dearest}
-    likes = (each for each in reader.spans(query, limit=_LIKES).data if each.key not in known)
-    found = outliers(
-        ((each.model, each, each.cost or 0) for each in dearest),
-        ((each.model, each.cost) for each in likes if each.cost and each.counted),
-    )
-    for each in found:
-        yield OutlyingSpan(
-            span_id=each.item.span_id,
-            name=named(each.item.name),
-            cost=each.value,
-            median=float(f"{each.usual.median:.6g}"),
-            times=round(each.times, 1),
-            n=each.usual.n,
-        )

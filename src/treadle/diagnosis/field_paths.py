@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from treadle.diagnosis.detectors.finding import Evidence, SpanReference
 from treadle.spans.span import Span
 
 _NAME = re.compile(r"[A-Za-z_$][\w$-]*+")
@@ -53,15 +52,6 @@ def as_text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def holds(evidence: Evidence, span: Span) -> bool:
-    """Whether the quote stands in `span` exactly where `evidence` says."""
-    if evidence.span != SpanReference(span.trace_id, span.span_id):
-        return False
-    text = text_at(span, evidence.field)
-    inside = text is not None and 0 <= evidence.start <= evidence.end <= len(text)
-    return inside and text is not None and text[evidence.start : evidence.end] == evidence.quote
 
 
 @lru_cache(maxsize=4)  # what reads one span reads the same texts again and again

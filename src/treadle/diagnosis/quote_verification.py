@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import unquote
 
-from treadle.diagnosis.detectors import Evidence, Finding, SpanReference, holds
+from treadle.diagnosis.detectors import Finding
+from treadle.diagnosis.evidence import Evidence, SpanReference, holds
 from treadle.diagnosis.report.results import Suspect
 from treadle.spans.span import Span
 

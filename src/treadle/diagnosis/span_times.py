@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from treadle.diagnosis.detectors import SpanReference
+from treadle.diagnosis.evidence import SpanReference
 from treadle.spans.forest import Placed, arrange
 
 

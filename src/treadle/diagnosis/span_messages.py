@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from treadle.diagnosis.detectors.places import parsed, step
+from treadle.diagnosis.field_paths import parsed, step
 from treadle.spans.span import Span, SpanKind
 
 

@@ -1,0 +1,212 @@
+"""Spans that took far longer, or cost far more, than similar spans: one rule for all callers.
+
+Medians decide, since outliers do not move them. Durations and costs are skewed, so their logarithms
+are compared: the distance from the median, in units of the median absolute deviation times 1.4826.
+That factor makes the unit the standard deviation of a normal distribution. Iglewicz and Hoaglin
+(1993) recommend 3.5 as the bound.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Generic, TypeVar
+
+from treadle.diagnosis.evidence import SpanReference
+from treadle.diagnosis.span_times import reference
+from treadle.spans.span import SpanKind
+from treadle.traces.own_spans import OF_OTHERS
+from treadle.traces.query.conditions import NEWEST, Condition, Field, Operator, Query
+from treadle.traces.store.protocol import SpanReader
+from treadle.traces.store.results import ListedSpan
+
+MOST_EARLIER = 1_000
+"""Earlier spans that are the baseline of newer ones."""
+_PAGE = 500
+LEAST_PEERS = 5
+"""Values that a group needs before any of them can be an outlier."""
+LEAST_DISTANCE = 3.5
+"""Deviations from the median at which a value becomes an outlier."""
+LEAST_RATIO = 2.0
+"""An outlier is at least this many times the median. Otherwise small changes of a steady duration
+are outliers."""
+LEAST_DEVIATION = 0.2
+"""The least deviation of the logarithms. Peers that hardly differ are not a measure."""
+_CONSISTENT = 1.4826
+_REPLY_OVERHEAD = 100
+"""Tokens added to those of a reply, so that the time of a short reply does not count as slow."""
+
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What is typical among `n` values: their median, and the deviation of their logarithms."""
+
+    n: int
+    median: float
+    deviation: float
+
+    def distance(self, value: float) -> float:
+        """The deviations that `value` is above the median; negative below."""
+        return (math.log(value) - math.log(self.median)) / self.deviation
+
+    def has_outlier(self, value: float) -> bool:
+        """Whether `value` is far above the median."""
+        return (
+            self.n >= LEAST_PEERS
+            and value / self.median >= LEAST_RATIO
+            and self.distance(value) >= LEAST_DISTANCE
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier(Generic[T]):
+    """An item whose value is far above those of its peers."""
+
+    item: T
+    value: float
+    baseline: Baseline
+
+    @property
+    def times(self) -> float:
+        """How many times the median the value is."""
+        return self.value / self.baseline.median
+
+    @property
+    def excess(self) -> float:
+        """How much the value is above the median."""
+        return self.value - self.baseline.median
+
+    @property
+    def distance(self) -> float:
+        """How many deviations the value is above the median."""
+        return self.baseline.distance(self.value)
+
+
+def baseline(values: Sequence[float]) -> Baseline | None:
+    """The baseline of the positive `values`; None without any."""
+    logarithms = [math.log(value) for value in values if value > 0]
+    if not logarithms:
+        return None
+    middle = median(logarithms)
+    deviation = _CONSISTENT * median(abs(each - middle) for each in logarithms)
+    return Baseline(len(logarithms), math.exp(middle), max(deviation, LEAST_DEVIATION))
+
+
+def outliers(
+    items: Iterable[tuple[Key, T, float]], others: Iterable[tuple[Key, float]] = ()
+) -> tuple[Outlier[T], ...]:
+    """The items of (group, item, value) that are far above their group, the farthest first.
+
+    `others` are values of the same groups that only add to the baseline.
+    """
+    kept = [each for each in items if each[2] > 0]
+    values: dict[Key, list[float]] = defaultdict(list)
+    for key, _, value in kept:
+        values[key].append(value)
+    for key, value in others:
+        if key in values:
+            values[key].append(value)
+    return _outliers(kept, {key: baseline(each) for key, each in values.items()})
+
+
+def _outliers(
+    items: Iterable[tuple[Key, T, float]], groups: Mapping[Key, Baseline | None]
+) -> tuple[Outlier[T], ...]:
+    found = [
+        Outlier(item, value, group)
+        for key, item, value in items
+        if value > 0 and (group := groups.get(key)) is not None and group.has_outlier(value)
+    ]
+    return tuple(sorted(found, key=lambda each: -each.distance))
+
+
+SelfTimes = Mapping[SpanReference, int]
+"""The own time of each span in microseconds."""
+
+
+def slow_spans(
+    spans: Sequence[ListedSpan],
+    own_us: SelfTimes,
+    earlier: Sequence[ListedSpan] = (),
+    earlier_own_us: SelfTimes | None = None,
+) -> tuple[Outlier[ListedSpan], ...]:
+    """The spans whose own time is far above that of their peers, the farthest first.
+
+    Peers have the same kind, operation, name and model. The time of a reply counts for each token.
+    If a group has enough `earlier` spans, they alone are its baseline: now all may be slow.
+    """
+    items = _paces(spans, own_us)
+    before = [(key, value) for key, _, value in _paces(earlier, earlier_own_us or {})]
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for key, value in before:
+        values[key].append(value)
+    known = {key: baseline(each) for key, each in values.items() if len(each) >= LEAST_PEERS}
+    return (
+        *_outliers([each for each in items if each[0] in known], known),
+        *outliers([each for each in items if each[0] not in known], before),
+    )
+
+
+def time_peers(span: ListedSpan) -> Hashable:
+    """The group in which own times are compared."""
+    return span.kind, span.operation, span.name, span.model
+
+
+def _paces(
+    spans: Sequence[ListedSpan], own_us: SelfTimes
+) -> list[tuple[Hashable, ListedSpan, float]]:
+    return [
+        (time_peers(span), span, _pace(span, own))
+        for span in spans
+        if (own := own_us.get(reference(span)))
+    ]
+
+
+def _pace(span: ListedSpan, own_us: int) -> float:
+    """Own time; of a reply for each token, since a long one may take long."""
+    if span.kind is SpanKind.MODEL and span.tokens.output is not None:
+        return own_us / (_REPLY_OVERHEAD + span.tokens.output)
+    return float(own_us)
+
+
+def expensive_calls(
+    spans: Iterable[ListedSpan], earlier: Iterable[ListedSpan] = ()
+) -> tuple[Outlier[ListedSpan], ...]:
+    """The model calls whose cost is far above that of their peers, the farthest first.
+
+    Peers have the same operation and the same name without the model.
+    """
+    return outliers(
+        [(_cost_peers(span), span, span.cost) for span in spans if span.counted and span.cost],
+        [(_cost_peers(span), span.cost) for span in earlier if span.counted and span.cost],
+    )
+
+
+def _cost_peers(span: ListedSpan) -> Hashable:
+    return span.operation, span.name.replace(span.model or "", "")
+
+
+def newest_spans(reader: SpanReader, query: Query, most: int) -> tuple[ListedSpan, ...]:
+    """The newest `most` spans that match, in order of time."""
+    found: list[ListedSpan] = []
+    cursor: str | None = None
+    while len(found) < most:
+        limit = min(_PAGE, most - len(found))
+        page = reader.spans(query, sort=NEWEST, limit=limit, cursor=cursor)
+        found += page.data
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tuple(sorted(found, key=lambda span: (span.start_us, span.trace_id, span.span_id)))
+
+
+def earlier_spans(reader: SpanReader, spans: Sequence[ListedSpan]) -> tuple[ListedSpan, ...]:
+    """The spans that began before the first of `spans`, in order of time."""
+    if not spans:
+        return ()
+    before = Query((Condition(Field.START, Operator.LESS, (spans[0].start_us,)),))
+    return newest_spans(reader, before & OF_OTHERS, MOST_EARLIER)

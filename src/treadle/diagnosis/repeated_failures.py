@@ -1,0 +1,54 @@
+"""The same failure of the same tool in several spans: one rule for all callers."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from treadle.diagnosis.detectors import Finding, Kind
+from treadle.diagnosis.evidence import SpanReference
+
+_CHANGING = re.compile(r"[0-9A-Fa-f]*[0-9][0-9A-Fa-fx]*")
+"""Numbers, ids and addresses, which differ from one failure to the next."""
+_COMPARED_CHARACTERS = 120
+_LEAST_SPANS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedFailure:
+    """Findings of the same kind and tool whose quotes differ only by numbers and ids."""
+
+    name: str
+    """The tool; of findings without a tool it is empty."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The first of the findings."""
+        return self.findings[0]
+
+    @property
+    def spans(self) -> tuple[SpanReference, ...]:
+        """The spans that show the failure, in order."""
+        return tuple(dict.fromkeys(each.evidence.span for each in self.findings))
+
+    @property
+    def later_spans(self) -> int:
+        """The number of later spans that only repeat it, such as requests with their history."""
+        return len({span for each in self.findings for span in each.also_in})
+
+
+def repeated_failures(findings: Iterable[Finding]) -> tuple[RepeatedFailure, ...]:
+    """The failures that at least two spans show, the most frequent first.
+
+    A span that only repeats an earlier message does not count.
+    """
+    equal: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        equal[finding.kind, finding.tool, finding.evidence.quote].append(finding)
+    groups: dict[tuple[Kind, str, str], list[Finding]] = defaultdict(list)
+    for (kind, tool, quote), found in equal.items():
+        groups[kind, tool, _CHANGING.sub("#", quote[:_COMPARED_CHARACTERS])] += found
+    repeated = [RepeatedFailure(key[1], tuple(group)) for key, group in groups.items()]
+    several = [each for each in repeated if len(each.spans) >= _LEAST_SPANS]
+    return tuple(sorted(several, key=lambda each: -len(each.spans)))
