@@ -1,6 +1,7 @@
 """Figures and causes out of recorded spans: pure, spans in, statements out."""
 
-from treadle.diagnosis.quote_verification import (
+from treadle.diagnosis.report.material import MOST_READ, AnalysisReader
+from treadle.diagnosis.report.quote_verification import (
     Verified,
     VerifiedAnswer,
     verify,
@@ -8,7 +9,6 @@ from treadle.diagnosis.quote_verification import (
     verify_findings,
     verify_suspects,
 )
-from treadle.diagnosis.report.material import MOST_READ, AnalysisReader
 from treadle.diagnosis.report.rendering import render, render_within
 from treadle.diagnosis.report.report import MOST_ISSUES, analyse
 from treadle.diagnosis.report.results import (

@@ -10,8 +10,8 @@ from treadle.diagnosis.detectors import Finding, Rule, Severity
 from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.findings import examiners, findings
 from treadle.diagnosis.outliers import earlier_spans, newest_spans
-from treadle.diagnosis.quote_verification import SpanSource
 from treadle.diagnosis.report.facts import Facts, facts_of
+from treadle.diagnosis.report.quote_verification import SpanSource
 from treadle.diagnosis.span_times import reference, self_times
 from treadle.spans.span import SpanKind, SpanStatus
 from treadle.traces.query.conditions import Condition, Field, Operator, Query

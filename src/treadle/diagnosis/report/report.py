@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from treadle.diagnosis.detectors import Rule
 from treadle.diagnosis.periods import Change, period_of, within
-from treadle.diagnosis.quote_verification import verify_suspects
 from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
 from treadle.diagnosis.report.advice import recommendations, summary_of
 from treadle.diagnosis.report.causes import suspects
@@ -16,6 +15,7 @@ from treadle.diagnosis.report.material import (
     Material,
     read_material,
 )
+from treadle.diagnosis.report.quote_verification import verify_suspects
 from treadle.diagnosis.report.results import Focus, Report
 from treadle.traces.own_spans import without_own
 from treadle.traces.query.conditions import Query

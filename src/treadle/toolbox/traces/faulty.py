@@ -7,8 +7,8 @@ from itertools import islice
 from treadle.diagnosis.detectors import Finding
 from treadle.diagnosis.evidence import SpanReference
 from treadle.diagnosis.findings import Findings
-from treadle.diagnosis.quote_verification import verify_findings
 from treadle.diagnosis.repeated_failures import RepeatedFailure, repeated_failures
+from treadle.diagnosis.report.quote_verification import verify_findings
 from treadle.spans.page_links import span_link
 from treadle.spans.span import SpanStatus
 from treadle.toolbox.answers import if_any
